@@ -1,6 +1,6 @@
 # An image in which a project is ready: docker run --rm -v ease:/project/data IMAGE kedro run
 # It contains polyglot, which is under the GPLv3: NOTICE says what that means for those who distribute the image.
-FROM python:3.11-slim-bookworm AS build
+FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS build
 
 # PyICU is compiled: it needs ICU's headers, pkg-config and a compiler.
 RUN apt-get update \
@@ -15,7 +15,7 @@ ARG PIP_EXTRA_INDEX_URL=""
 RUN python -m venv /opt/ease \
     && /opt/ease/bin/pip install --no-cache-dir -c constraints.txt .
 
-FROM python:3.11-slim-bookworm
+FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libgomp1 libicu72 \

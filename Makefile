@@ -13,10 +13,15 @@ DEV := $(VENV)/.installed-dev
 DEMO := $(VENV)/.installed-demo
 NOTEBOOK := $(VENV)/.installed-notebook
 PINS := pyproject.toml constraints.txt $(wildcard hatch_build.py $(addsuffix /*.p[xy][xi],src/ease/wikimedia/dumps src/ease/wikimedia/wikitext/compiled))
-# Only `make lock` needs it: `pipx install uv`
+# Only `make lock` and LOCKED need it: `pipx install uv`
 UV ?= uv
+# LOCKED=yes: `make setup-dev` installs the files of uv.lock alone, by their hashes (torch with CUDA)
+LOCKED ?=
 # Compiling every module of every library takes longer than the rest of the set-up; Python does it at first import instead.
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
+LOCK := $(VENV)/locked.txt
+INSTALL_LOCK := $(UV) export --frozen --quiet --no-emit-project $(patsubst %,--extra=%,demo dev docs spark) -o $(LOCK) && \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --require-hashes -r $(LOCK)
 # Not needed again once PyICU is compiled.
 CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packages.sh build $(BIN)/python
 # Passed on to `kedro run` or pytest: make train ARGS="--params=seed=1"
@@ -134,6 +139,7 @@ $(RUN): $(PINS) | $(BIN)/python
 $(DEV): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
+	$(if $(LOCKED),$(INSTALL_LOCK))
 	$(INSTALL) -e '.[demo,dev,docs,spark]'
 	@touch $(RUN) $(DEMO) $@
 

@@ -34,7 +34,7 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="session", name="spark")
-def spark_session() -> Iterator[SparkSession]:
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A single-threaded session that retries failed tasks, as a cluster does.
 
     A process has only one session, which all tests share, so it is stopped after the last test.
@@ -42,7 +42,8 @@ def spark_session() -> Iterator[SparkSession]:
     sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
     if not (shutil.which("java") or "JAVA_HOME" in os.environ):
         pytest.skip("Spark needs a Java runtime: scripts/system_packages.sh java")
-    session = sql.SparkSession.builder.master("local[1,4]").config(map=OPTIONS).getOrCreate()
+    warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    session = sql.SparkSession.builder.master("local[1,4]").config(map=OPTIONS | warehouse).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

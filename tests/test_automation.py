@@ -73,6 +73,27 @@ def test_image_copies_what_the_wheel_needs() -> None:
     assert "conf/local" in permitted
 
 
+def test_actions_and_images_are_pinned_by_their_hashes() -> None:
+    used = [
+        step["uses"]
+        for workflow in WORKFLOWS
+        for job in jobs(workflow).values()
+        for step in job["steps"]
+        if "uses" in step
+    ]
+    assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action)] == []
+    files = [ROOT / "Dockerfile", ROOT / ".devcontainer" / "Dockerfile"]
+    images = [
+        line.split()[1]
+        for file in files
+        for line in file.read_text("utf-8").splitlines()
+        if line.startswith("FROM ")
+    ]
+    assert [image for image in images if not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image)] == []
+    assert len(used) > 4
+    assert len(images) == 3
+
+
 def test_citation_has_the_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == ease.__version__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +93,6 @@ def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) 
 def test_a_model_opens_by_its_link(project: Project) -> None:
     model = SentenceTransformer(str(project.folder / "data/06_models/multilingual/ease/latest"))
     assert model.encode(["A sentence."]).shape == (1, 32)
-
-
-def test_a_run_logs_the_former_duration_of_its_steps(copy: Project) -> None:
-    done = copy.run("report", "--namespaces=multilingual")
-    assert re.search(r"report: \d+ steps, \d+ s when they last ran here", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("plot", ["ingest_plot", "pair_funnel_plot", "comparison_plot", "curves_plot"])

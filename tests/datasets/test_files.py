@@ -187,7 +187,7 @@ def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path, source: Path, ca
         [sys.executable, "-c", script, str(path), str(source)], check=False, capture_output=True, text=True
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert list(path.rglob(".t.part")), "the save had begun"
+    assert list(path.rglob(".t.scratch-*/t")), "the save had begun"
     latest = Version(None, None)
     if case == "JSON":
         assert saved_again(JSONDataset(filepath=str(path), version=latest), {"n": 1}) == {"n": 1}

@@ -89,7 +89,12 @@ def test_an_encoder_in_a_folder_is_named_by_the_hub_never_by_its_path(tmp_path: 
     (unknown / "README.md").write_text("No metadata.", encoding="utf-8")
     found = [base_model_of(str(folder)) for folder in (cached, configured, carded, unknown)]
     assert found == ["organisation/name", "organisation/configured", DATA.base_model, None]
-    assert start_of(str(unknown)) == "`unknown`"
+    assert [start_of(str(folder)) for folder in (cached, configured, carded, unknown)] == [
+        "`organisation/name`",
+        "`configured`, based on `organisation/configured`",
+        f"`{DATA.name}` (folder `carded`), based on `{DATA.base_model}`",
+        "`unknown`",
+    ]
     assert (base_model_of("random:"), start_of("random:")) == (None, "random weights")
     assert base_model_of("organisation/name") == "organisation/name"
 

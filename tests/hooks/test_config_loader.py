@@ -26,12 +26,15 @@ def test_files_are_read_once_and_readers_do_not_share_values(tmp_path: Path) -> 
 
 def test_the_code_of_norwegian_is_not_a_truth_value(tmp_path: Path) -> None:
     make_loader(tmp_path)
-    text = "setting: {languages: [en, no], packed: no}\nteach: {language: no, companions: no}\nlist: [no]"
+    text = "setting: {languages: [en, no], packed: no}\nteach: {language: no, companions: no}\nlist: [no]\n"
+    text += "audit: {pivot: no}\nidentity: {groups: [[en, no]]}"
     (tmp_path / "base" / "parameters.yml").write_text(text)
     assert ConfigLoader(str(tmp_path), **CONFIG_LOADER_ARGS)["parameters"] == {
         "setting": {"languages": ["en", "no"], "packed": False},
         "teach": {"language": "no", "companions": "no"},
         "list": [False],
+        "audit": {"pivot": "no"},
+        "identity": {"groups": [["en", "no"]]},
     }
 
 

@@ -59,6 +59,16 @@ def test_a_mistake_gives_one_line_with_the_nearest_names(project: Project, argum
     assert [words for words in MISTAKES[argument] if words not in line] == [], line
 
 
+def test_a_run_from_a_folder_of_the_project_writes_into_the_project(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (below := tmp_path / "notebooks").mkdir()
+    done = Project(below).run("acquire")
+    assert "Done: 1 step" in done.stderr
+    assert list(below.iterdir()) == []
+    assert (tmp_path / "data" / "08_reporting" / "mlflow.db").exists()
+    assert project.versions("01_raw/multilingual/dumps.json")
+
+
 def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     (tmp_path / "conf" / "local" / "parameters.yml").write_text("multilingual:\n  setting: [a\n", "utf-8")
@@ -76,6 +86,7 @@ def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
         ("parameters.yml", b"- a\n", "parameters.yml is a list: write names with their values"),
         ("parameters.yml", b"\xff\xfe", "parameters.yml is not in UTF-8"),
         ("globals.yml", b"a: [\n", "globals.yml, line 2, column 1: "),
+        ("parameters.yml", b"engine: sprak", "Unknown `engine` 'sprak': choose duckdb or spark"),
         ("parameters.yml", b"multilingul: {setting: {seed: 1}}", "did you mean multilingual.setting.seed"),
     ],
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ease.errors import EaseError
+from ease.evaluation.tasks import get_task
 from tests.contexts import load_catalog
-from tests.project import Project
+from tests.project import Project, make_project
 
 
 @pytest.mark.parametrize("env", ["base", "paper"])
@@ -29,6 +33,28 @@ def test_a_random_encoder_keeps_its_configured_architecture(bare: Project, env: 
     encoder = named.load("params:multilingual.setting").encoder
     assert (encoder.name, encoder.pooling) == ("random:", "mean")
     assert encoder.random == configured.random
+
+
+def test_one_word_or_number_is_a_list_of_one(bare: Project) -> None:
+    given = {
+        "tasks__tnews__subsets": "test_public",
+        "tasks__pawsx__learning_rates": 0.1,
+        "publish__forms": "onnx",
+        "multilingual__setting__languages": "en",  # the groups of `analysis.language_identity` follow
+    }
+    catalog = load_catalog(bare, **given)
+    tasks = catalog.load("params:tasks")
+    assert dict(get_task("tnews").Options(**tasks["tnews"]))["subsets"] == ("test_public",)
+    assert dict(get_task("pawsx").Options(**tasks["pawsx"]))["learning_rates"] == (0.1,)
+    assert catalog.load("params:publish").forms == ("onnx",)
+    assert catalog.load("params:multilingual.setting").languages == ("en",)
+
+
+def test_the_engine_of_a_file_computes_the_tables_too(tmp_path: Path) -> None:
+    made = make_project(tmp_path)
+    (tmp_path / "conf" / "local" / "parameters.yml").write_text("engine: spark", encoding="utf-8")
+    pairs: Any = load_catalog(made).get("multilingual.pairs")
+    assert pairs._connection_config["backend"] == "pyspark"
 
 
 def test_a_null_is_a_null(bare: Project) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,10 @@ def test_content_is_on_the_disk_before_it_has_its_name(
         (partial / "rows").touch()
     numbers = [path.stat().st_ino for path in (file, folder / "rows", folder)]
     assert done == [numbers[0], file, *numbers[1:], folder]
+    done.clear()
+    with atomic_folder(folder):
+        pass
+    assert done[1:] == [tmp_path / f".folder.{state}" for state in ("new", "old")] + [folder]
 
 
 def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> None:
@@ -81,14 +88,82 @@ def test_an_input_that_is_missing_is_not_an_error_of_writing(tmp_path: Path) -> 
         save_file(load_file(broken), partial)
 
 
-def test_a_partial_folder_of_a_killed_process_is_removed(tmp_path: Path) -> None:
-    partial = tmp_path / ".folder.part"
-    partial.mkdir()
-    (partial / "leftover").touch()
-    with atomic_folder(tmp_path / "folder") as folder:
-        assert folder == partial
-        (folder / "file").touch()
-    assert [path.name for path in tmp_path.rglob("*")] == ["folder", "file"]
+KILLED = """
+import itertools, os, shutil, signal, sys
+from pathlib import Path
+from ease.io import atomic, locks
+
+CALLS = ("chmod", "fsync", "mkdir", "open", "rename", "replace", "rmdir", "scandir", "unlink")
+place, stop = Path(sys.argv[1]), signal.Signals[sys.argv[2]]
+
+def write(text, last=None):
+    # Writes a folder in a process that is stopped before its call of the system number `last`.
+    if not (process := os.fork()):
+        calls = itertools.count()
+        def counted(call):
+            def stopped(*arguments, **options):
+                if next(calls) == last:
+                    os.kill(os.getpid(), stop)
+                return call(*arguments, **options)
+            return stopped
+        for name in CALLS:
+            setattr(os, name, counted(getattr(os, name)))
+        locks.fcntl.flock = counted(locks.fcntl.flock)
+        try:
+            with atomic.atomic_folder(place / "folder") as folder:
+                for name in "ab":
+                    (folder / name).write_text(text)
+        except KeyboardInterrupt:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(process, 0)[1]
+
+def complete(path):
+    texts = [(path / name).read_text() for name in "ab"]
+    assert texts in (["old"] * 2, ["new"] * 2), texts
+    return texts[0]
+
+found = set()
+for last in itertools.count():
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    write("old")
+    if write("new", last) == 0:
+        break
+    atomic.finish_replacement(place / "folder")
+    found.add(complete(place / "folder"))
+    write("new", last)  # stopped again
+    atomic.finish_replacement(place / "folder")
+    complete(place / "folder")
+    assert write("new") == 0
+    assert complete(place / "folder") == "new"
+    assert os.listdir(place) == ["folder"], os.listdir(place)
+print(last, *sorted(found))
+"""
+
+
+@pytest.mark.parametrize("stop", ["SIGKILL", "SIGINT"])
+def test_a_stop_at_any_call_of_the_system_leaves_a_complete_folder(tmp_path: Path, stop: str) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "place"), stop]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    calls, *left = done.stdout.split()
+    assert int(calls) > 30
+    assert left == ["new", "old"]
+
+
+def test_processes_that_write_one_file_or_folder_do_not_meet(tmp_path: Path) -> None:
+    def write(text: str) -> None:
+        for _ in range(30):
+            write_text_atomically(tmp_path / "file", text)
+            with atomic_folder(tmp_path / "folder") as folder:
+                (folder / text).touch()
+
+    with ThreadPoolExecutor(3) as threads:
+        for done in [threads.submit(write, text) for text in "abc"]:
+            done.result()
+    assert (tmp_path / "file").read_text() in "abc"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
 def test_a_shared_folder_keeps_the_first_result(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import signal
@@ -20,9 +21,13 @@ from ease.io.locks import (
     LOCK_FILE,
     folder_lock,
     is_locked,
+    lock_data_for_removal,
+    lock_data_for_run,
     remove_abandoned_scratch,
     scratch_folder,
+    temporary_folder,
     try_lock,
+    writing,
 )
 
 HOLD = """
@@ -85,11 +90,11 @@ def test_a_lock_is_of_the_file_that_its_folder_still_has(
     file = tmp_path / LOCK_FILE
     late = iter([True])
 
-    def try_late(lock: IO[bytes] | int, *, shared: bool = False) -> bool:
+    def try_late(lock: IO[bytes] | int, **options: bool) -> bool:
         if next(late, False):
             file.unlink()
             file.touch()
-        return try_lock(lock, shared=shared)
+        return try_lock(lock, **options)
 
     monkeypatch.setattr("ease.io.locks.try_lock", try_late)
     with folder_lock(tmp_path) as held:
@@ -132,6 +137,50 @@ def test_scratch_folders_of_a_machine_with_a_longer_name_are_kept(tmp_path: Path
     own.mkdir()
     remove_abandoned_scratch(tmp_path)
     assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_run_goes_on_where_nothing_can_be_locked_and_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with lock_data_for_run(tmp_path), writing(tmp_path), folder_lock(tmp_path / "work"):
+        with scratch_folder(tmp_path, "own") as own:
+            remove_abandoned_scratch(tmp_path)
+            assert own.is_dir(), "another run may use it"
+        assert is_locked(tmp_path / "work"), "another run may hold it"
+    with lock_data_for_removal(tmp_path):
+        pass
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "The file system has no locks (No locks available)"
+    ]
+
+
+TEMPORARY = """
+import os, signal
+from ease.io.locks import temporary_folder
+with temporary_folder() as folder:
+    (folder / "rows").touch()
+    print(folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_among_temporary_files_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    other = tmp_path / "other"
+    other.touch()
+    command = [sys.executable, "-c", TEMPORARY]
+    done = subprocess.run(command, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=-1, check=False)
+    left = Path(done.stdout.decode().strip())
+    assert (left / "rows").exists()
+    with temporary_folder() as folder:
+        assert sorted(tmp_path.iterdir()) == [folder, other]
+        assert folder.stat().st_mode & 0o777 == 0o700
 
 
 SHARE = """

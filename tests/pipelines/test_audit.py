@@ -14,7 +14,6 @@ from ease.entities.audit import AuditOptions, add_distractors, match_candidates
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.audit.nodes import find_audit_candidates, write_audit
 from ease.pipelines.entity_pairs.nodes import select_pairs
 from ease.pipelines.setting import Setting
@@ -48,7 +47,8 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def test_the_test_set_is_made_by_one_command(audited: Project) -> None:
-    folder = audited.folder / "data" / "01_raw" / "evaluation" / "audit" / "multilingual"
+    assert not (audited.folder / "data" / "01_raw" / "evaluation" / "audit").exists()
+    folder = audited.latest("03_primary/multilingual/audit_set")
     assert sorted(path.stem for path in folder.iterdir()) == [f"{language}-en" for language in LANGUAGES]
     summary = pd.DataFrame(audited.json("08_reporting/multilingual/audit_summary.json"))
     assert summary.pairs.between(20, 25).all()
@@ -158,11 +158,10 @@ def test_settings_that_cannot_be_audited_are_refused(
 
 
 def test_a_language_without_any_pair_is_named(tmp_path: Path) -> None:
-    sets = EvaluationSetOptions(folder=tmp_path)
     given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
     candidates = find_audit_candidates(*given_tables, WIKIDATA, AuditOptions(), setting())
     answers = match_candidates(candidates, AuditOptions())
     audit = add_distractors(answers, candidates, given_tables[-1], AuditOptions())
     with pytest.raises(EaseError, match=r"fewer than 200 pairs \(`audit.min_pairs`\): eo-en 0"):
-        write_audit(audit, AuditOptions(), setting(), sets)
+        write_audit(audit, AuditOptions(), setting(), str(tmp_path))
     assert not list(tmp_path.iterdir())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
 
-from ease.pipelines.mlflow_runs import RunReport, training_run
+from ease.pipelines.mlflow_runs import HOST, PID, RunReport, close_killed_runs, process_tags, training_run
 from tests.contexts import undisturbed
 
 HISTORY = [
@@ -26,6 +28,32 @@ def client(tmp_path: Path) -> Iterator[MlflowClient]:
         mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
         mlflow.set_experiment("test")
         yield MlflowClient()
+
+
+OPEN = """
+import os, signal, sys, mlflow
+from ease.pipelines.mlflow_runs import nested_run, process_tags
+mlflow.set_tracking_uri(sys.argv[1])
+mlflow.set_experiment("test")
+with mlflow.start_run(tags=process_tags()), nested_run("training"):
+    if sys.argv[2] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_next_run_closes_those_whose_process_was_killed(client: MlflowClient) -> None:
+    command = [sys.executable, "-c", OPEN, mlflow.get_tracking_uri()]
+    subprocess.run([*command, "killed"], check=False)
+    with subprocess.Popen([*command, "alive"], stdin=-1, stdout=-1) as alive:
+        assert alive.stdout is not None
+        alive.stdout.readline()
+        with mlflow.start_run(tags={**process_tags(), HOST: "elsewhere", PID: "1"}) as active:
+            close_killed_runs(active)
+            runs = client.search_runs([active.info.experiment_id])
+        alive.communicate()
+    assert sorted(run.info.status for run in runs) == ["KILLED"] * 2 + ["RUNNING"] * 3
 
 
 def curve(client: MlflowClient, run_id: str, name: str) -> list[tuple[int, float]]:

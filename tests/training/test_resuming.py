@@ -154,8 +154,8 @@ def test_a_partial_checkpoint_is_ignored(make_job: MakeJob, trained: Trained) ->
     job = make_job("broken")
     with pytest.raises(Stop):
         run_job(job, stop_at(6))
-    torn = job.folder / "checkpoints" / ".step-00000008.part"
-    torn.mkdir()
+    torn = job.folder / "checkpoints" / ".step-00000008.scratch-here-1" / "step-00000008"
+    torn.mkdir(parents=True)
     (torn / "model.safetensors").write_bytes(b"torn")
     assert_same(run_job(job), trained.result)
 

@@ -18,7 +18,7 @@ from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.errors import EaseError
 from ease.io.addresses import files_below, kind_of, located
-from ease.io.atomic import atomic_path, flush_to_disk, partial_path
+from ease.io.atomic import atomic_path, flush_to_disk
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
@@ -26,11 +26,8 @@ ROWS_SHOWN = 200
 
 def link_to(target: Path, link: Path) -> None:
     """Point a symbolic link to a path, atomically; does nothing on a file system without links."""
-    new = link.with_name(f".{link.name}.new")
-    with suppress(OSError):
-        new.unlink(missing_ok=True)
+    with suppress(OSError, EaseError), atomic_path(link, flush=False) as new:
         new.symlink_to(os.path.relpath(target, link.parent))
-        os.replace(new, link)
 
 
 class AtomicSave:
@@ -43,6 +40,8 @@ class AtomicSave:
 
     _version: Version | None
     _missing_ok = False
+    _aside = Path()
+    """Where Kedro's datasets write a version that is not complete yet"""
 
     @property
     def may_be_missing(self) -> bool:
@@ -80,13 +79,13 @@ class AtomicSave:
         return self._at(self._get_versioned_path(version)).parent  # type: ignore[attr-defined]
 
     def _get_save_path(self) -> PurePosixPath:
-        return cast(PurePosixPath, partial_path(super()._get_save_path()))  # type: ignore[misc]
+        return PurePosixPath(self._aside)
 
     @contextmanager
     def _saving(self) -> Iterator[Path]:
         """Yield the path to write to; the written file or folder gets its final name, and the version is pinned."""
-        with atomic_path(self._at(super()._get_save_path())) as partial:  # type: ignore[misc]
-            yield partial
+        with atomic_path(self._at(super()._get_save_path())) as self._aside:  # type: ignore[misc]
+            yield self._aside
         self._pin()
 
     def _pin(self) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import ibis
@@ -30,6 +29,7 @@ from ease.io.addresses import (
     report_store_errors,
     upload,
 )
+from ease.io.locks import temporary_folder
 from ease.io.parquet import parquet_statistics, read_parquet
 
 _SUCCESS = "_SUCCESS"
@@ -151,8 +151,8 @@ class PartsDataset(TableDataset):
         if self._by_spark or not self._fs_prefix:
             TableDataset.save.__wrapped__(self, table)  # type: ignore[attr-defined]
             return
-        with TemporaryDirectory(prefix="ease-table.") as folder:
-            file = Path(folder) / "rows.parquet"
+        with temporary_folder() as folder:
+            file = folder / "rows.parquet"
             data, check = unpack(table)
             self.connection.to_parquet(data, str(file), **self._save_args)
             check([file])

@@ -40,10 +40,20 @@ def base_model_of(name: str) -> str | None:
 
 
 def start_of(name: str) -> str:
-    """Return a description of a training's start encoder; folders and files appear without their path."""
+    """Return a description of a training's start encoder.
+
+    A folder appears without its path, by the title of its card and by its base: its own name is often `model`.
+    """
+    place = Path(name)
     if name.startswith(RANDOM):
         return "random weights"
-    return f"`{Path(name).resolve().name if Path(name).exists() else name}`"
+    folder, base = place.resolve().name, base_model_of(name)
+    if not place.exists() or any(map(_CACHED.fullmatch, place.parts)):
+        return f"`{base or name}`"
+    card = place / "README.md"
+    title = re.search(r"(?m)^# (.+)$", card.read_text("utf-8", "replace")) if card.is_file() else None
+    known = f"`{title[1].strip()}` (folder `{folder}`)" if title else f"`{folder}`"
+    return f"{known}, based on `{base}`" if base else known
 
 
 def configuration_of(name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from ease.encoders.tokenizer import train_tokenizer
 from ease.encoders.word_vectors import is_vector_file, load_word_vectors
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
+from ease.io.locks import temporary_folder
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
@@ -225,9 +225,9 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
     with seeded(seed):
         model = BertModel(config)
     # sentence-transformers loads a transformer from a folder only.
-    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
+    with temporary_folder() as folder, no_progress_bars():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        transformer = Transformer(folder)
+        transformer = Transformer(str(folder))
     transformer.model.config.name_or_path = transformer.model.name_or_path = RANDOM
     return SentenceTransformer(modules=[transformer, Pooling(options.hidden_size, "mean")], device="cpu")

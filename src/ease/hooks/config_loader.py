@@ -11,9 +11,10 @@ from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
 from ease.errors import EaseError
+from ease.pipelines.engine import check_engine
 from ease.pipelines.teach.options import complete_taught_setting
 
-LANGUAGES = ("language", "languages", "companions")
+LANGUAGES = ("language", "languages", "companions", "pivot", "groups", "subsets")
 """Names of parameters that are language codes."""
 
 
@@ -60,6 +61,8 @@ class ConfigLoader(OmegaConfigLoader):
         if key in self:  # set explicitly
             return super().__getitem__(key)
         if key not in self._resolved or self._resolved[key][0] != given:
+            # Of this loader: OmegaConf's resolvers are global.
+            OmegaConf.register_new_resolver("engine", self._engine, replace=True)
             try:
                 resolved = super().__getitem__(key)
             except (YAMLError, UnicodeDecodeError, AttributeError) as error:
@@ -71,6 +74,10 @@ class ConfigLoader(OmegaConfigLoader):
                 complete_taught_setting(resolved)
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
+
+    def _engine(self) -> str:
+        """Return the engine of the parameters, by which the catalog chooses the connection of its tables."""
+        return check_engine(self["parameters"].get("engine"))
 
     def _first_fault(self) -> str | None:
         """Return the fault of the first broken file in the environments of the run."""

@@ -15,7 +15,8 @@ from kedro.io.core import DatasetError
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.files import read_json, report_write_errors
+from ease.io.files import read_json
+from ease.io.locks import writing
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,7 @@ class DatasetStats:
     def before_pipeline_run(self, catalog: DataCatalog) -> None:
         """Read the statistics of earlier runs, before Kedro-Viz's hook replaces them."""
         self._catalog = catalog
-        known = read_json(self._file)
-        self._stats = known if isinstance(known, dict) else {}
+        self._stats = self._known()
 
     @hook_impl
     def after_dataset_loaded(self, dataset_name: str) -> None:
@@ -61,9 +61,8 @@ class DatasetStats:
     def after_pipeline_run(self) -> None:
         """Write the statistics, after Kedro-Viz's hook."""
         try:
-            with report_write_errors(self._file):
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_text_atomically(self._file, json.dumps(self._stats, indent=1))
+            with writing(self._file.parent):  # another run may have added datasets
+                write_text_atomically(self._file, json.dumps(self._known() | self._stats, indent=1))
         except EaseError as error:
             logger.warning("Kedro-Viz will not show this run's statistics of datasets: %s", error)
 
@@ -71,6 +70,10 @@ class DatasetStats:
     def on_pipeline_error(self) -> None:
         """Write the statistics of what was saved before the error."""
         self.after_pipeline_run()
+
+    def _known(self) -> dict[str, dict[str, int]]:
+        known = read_json(self._file)
+        return known if isinstance(known, dict) else {}
 
     def _take(self, name: str) -> None:
         from ease.datasets.files import AtomicSave  # imports Plotly Express

@@ -27,7 +27,7 @@ from ease.hooks.parameters import (
     refuse_dotted_keys,
     refuse_unknown_parameters,
 )
-from ease.pipelines.engine import ENGINES, check_engine
+from ease.pipelines.engine import check_engine
 from ease.training.interruption import TrainingInterrupted
 
 _FULL_DISK = (
@@ -47,7 +47,8 @@ class ConciseErrors:
     # Before the plugins' hooks, which would report a wrong environment in their own words.
     @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
-        """Check the command line and the configuration files."""
+        """Check the command line and the configuration files, whose paths are relative to the project."""
+        os.chdir(context.project_path)
         loader = context.config_loader
         check_environment(context)
         check_run_names()
@@ -56,9 +57,9 @@ class ConciseErrors:
         if any(name.startswith(SHARED) for name in given):
             check_shared_values(given, configured_parameters(loader))
         refuse_unknown_parameters(given)
-        check_engine(given.get("engine", ENGINES[0]))
         refuse_dotted_keys(loader["parameters"])
         refuse_unknown_parameters(loader["parameters"], "in a configuration file")
+        check_engine(loader["parameters"].get("engine"))
         check_parameters(loader["parameters"], given)
 
 

@@ -1,25 +1,18 @@
-"""Log the stages of a run before its first step, each slow step, and the results and next commands at the end."""
+"""Log each slow step of a run, and the results and next commands at the end."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from ease.hooks.names import pipelines_of_run
-from ease.io.atomic import write_text_atomically
-from ease.io.files import read_json
 from ease.io.project import make_or
 
 logger = logging.getLogger(__name__)
@@ -38,33 +31,17 @@ NEXT_STEPS = {
 
 
 class Outline:
-    """Logs the steps of a run with their durations, and the paths of its results.
-
-    A file keeps the duration of every step, by environment; the next run estimates its own duration from it.
-    """
+    """Logs the durations of a run's slow steps, and the paths of its results."""
 
     def __init__(self) -> None:
-        self._file = Path()
-        self._environment = ""
         self._began = 0.0
         self._seconds: dict[str, float] = {}
         self._steps = 0
 
     @hook_impl
-    def after_context_created(self, context: KedroContext) -> None:
-        """Locate the file of durations in the configured data folder."""
-        self._file = Path(context.config_loader["globals"]["data"]) / "08_reporting" / "durations.json"
-        self._environment = str(context.env or "")
-
-    @hook_impl
-    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
-        """Log the stages of the run, and how long they took the last time."""
+    def before_pipeline_run(self, pipeline: Pipeline) -> None:
+        """Count the steps."""
         self._seconds, self._steps = {}, len(pipeline.nodes)
-        known = self._durations().get(self._environment, {})
-        name = "+".join(pipelines_of_run(run_params))
-        logger.info("%s: %s", name, outline(pipeline, known))
-        if not known and name == "train_multilingual" and not run_params.get("runtime_params"):
-            logger.info("On the sample wiki all steps together took about 4 minutes on two cores.")
 
     @hook_impl
     def before_node_run(self) -> None:
@@ -73,12 +50,8 @@ class Outline:
 
     @hook_impl
     def after_node_run(self, node: Node) -> None:
-        """Save the step's duration; log it if it is long."""
+        """Log the step's duration if it is long."""
         seconds = self._seconds[node.name] = time.monotonic() - self._began
-        durations = self._durations()
-        durations.setdefault(self._environment, {})[node.name] = round(seconds, 1)
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(self._file, json.dumps(durations, indent=1))
         level = logging.INFO if seconds >= SHOWN_SECONDS else logging.DEBUG
         place = f"Step {len(self._seconds)} of {self._steps}"
         logger.log(level, "%s, %s: %s", place, node.name, format_duration(seconds))
@@ -87,7 +60,7 @@ class Outline:
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Log the paths of the results and the next commands."""
         total = format_duration(sum(self._seconds.values()))
-        lines = [f"Done: {_count(len(self._seconds))} in {total}."]
+        lines = [f"Done: {len(self._seconds)} step{'s' * (len(self._seconds) != 1)} in {total}."]
         # The linked outputs; importing the datasets' classes here would slow down every command.
         links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
         for name, link in links.items():
@@ -102,34 +75,6 @@ class Outline:
         known = [command.replace(MLFLOW, make_or("mlflow", MLFLOW)) for command in commands]
         lines += [f"  {command.replace('kedro', typed, 1)}" for command in known]
         logger.info("\n".join(lines))
-
-    def _durations(self) -> dict[str, dict[str, float]]:
-        """Return the seconds of each step that ran before, by environment."""
-        durations: dict[str, dict[str, float]] = read_json(self._file) or {}
-        return durations
-
-
-def outline(pipeline: Pipeline, known: Mapping[str, float]) -> str:
-    """Return the number of steps, how many `known` seconds they took before, and the stages.
-
-    Each method's training is a stage of its own; other stages are tags.
-    """
-    stages: dict[str, float] = {}
-    for node in pipeline.nodes:
-        stage = str(node.namespace) if "train" in node.tags else min(node.tags, default=node.name)
-        stages[stage] = stages.get(stage, 0) + known.get(node.name, 0)
-    missing = sum(node.name not in known for node in pipeline.nodes)
-    if missing == len(pipeline.nodes):
-        before = "none of which has been timed on this machine yet"
-    else:
-        before = f"{format_duration(sum(stages.values()))} when they last ran here"
-        before += f" ({missing} not timed yet)" if missing else ""
-    timed = (f"{stage} ({format_duration(time)})" if time >= 1 else stage for stage, time in stages.items())
-    return f"{_count(len(pipeline.nodes))}, {before}. Stages: {', '.join(timed)}."
-
-
-def _count(steps: int) -> str:
-    return "1 step" if steps == 1 else f"{steps} steps"
 
 
 def format_duration(seconds: float) -> str:

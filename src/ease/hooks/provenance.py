@@ -15,8 +15,8 @@ from pydantic import TypeAdapter
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
+from ease.io.atomic import write_text_atomically
 from ease.io.code_digest import code_digest, code_version
-from ease.io.files import report_write_errors
 from ease.io.nested import dotted
 from ease.pruning.versions import SIDECAR
 
@@ -69,9 +69,7 @@ def _write_sidecar(folder: Path, made_from: dict[str, Any]) -> None:
     if is_remote(folder):
         upload_text(text, folder / SIDECAR)
         return
-    with report_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / SIDECAR).write_text(text, encoding="utf-8")
+    write_text_atomically(folder / SIDECAR, text)
 
 
 def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:

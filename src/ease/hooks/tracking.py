@@ -25,7 +25,15 @@ from ease.io.code_digest import code_version
 from ease.io.files import hash_contents
 from ease.io.names import DEVELOPMENT, safe_name
 from ease.io.nested import dotted
-from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, headline, log_parameters, log_values
+from ease.pipelines.mlflow_runs import (
+    TRAINING_TAG,
+    close_killed_runs,
+    flatten_options,
+    headline,
+    log_parameters,
+    log_values,
+    process_tags,
+)
 from ease.pipelines.setting import Setting
 
 if TYPE_CHECKING:
@@ -57,9 +65,12 @@ class Tracking:
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Name the run by its pipelines and, if it has a single setting, the setting's languages and encoder."""
+        """Name the run by its pipelines and a single setting's languages and encoder; close the runs of killed ones."""
         self._logged = set()
         run = mlflow.active_run()
+        if run is not None:
+            mlflow.set_tags(process_tags())
+            close_killed_runs(run)
         named_by_kedro = "+".join(run_params.get("pipeline_names") or ["__default__"])
         if run is None or run.info.run_name != named_by_kedro:
             return  # the configuration names it

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from glob import has_magic
 from io import BufferedReader
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 from upath import UPath
 
 from ease.errors import EaseError
+from ease.io.locks import temporary_folder
 
 _BLOCK_BYTES = 8 << 20
 """Read-ahead of a remote file; s3fs would fetch 50 MB to read a dump's first bytes."""
@@ -185,7 +185,7 @@ def upload(file: Path, target: Path) -> None:
 
 def upload_text(text: str, target: Path) -> None:
     """Upload a text atomically."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "text"
+    with temporary_folder() as folder:
+        file = folder / "text"
         file.write_text(text, encoding="utf-8")
         upload(file, target)

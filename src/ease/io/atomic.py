@@ -8,15 +8,14 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ease.io.addresses import is_remote, upload
 from ease.io.files import report_write_errors
-from ease.io.locks import scratch_folder
+from ease.io.locks import file_lock, remove_abandoned_scratch, scratch_folder, temporary_folder
 
 
 def partial_path(target: Path) -> Path:
-    """Return the path beside the target at which its single writer prepares it."""
+    """Return the path beside the target at which its single writer, whose work is resumed, prepares it."""
     return target.with_name(f".{target.name}.part")
 
 
@@ -24,32 +23,67 @@ def partial_path(target: Path) -> Path:
 def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
     """Yield a free path to write a file or a folder to, and rename the result to `target` when the block ends.
 
-    An older file or folder is replaced. If the block fails, it stays. Only one process at a time may write a target: a
-    killed writer's partial file is removed by the next one. A file for a remote target is written on this machine and
-    uploaded. Without `flush`, a power failure may leave the target incomplete until `flush_to_disk` is called.
+    An older file or folder is replaced; if the block fails, it stays. Of two processes, the last one's result is kept.
+    What a killed process has left is removed by the next one that writes there. A file for a remote target is written
+    on this machine and uploaded. Without `flush`, a power failure may leave the target incomplete until
+    `flush_to_disk` is called.
 
     Raises:
         EaseError: If the target cannot be written.
     """
     if is_remote(target):
-        with TemporaryDirectory(prefix="ease.") as folder:
-            yield Path(folder) / target.name
-            upload(Path(folder) / target.name, target)
+        with temporary_folder() as folder:
+            yield folder / target.name
+            upload(folder / target.name, target)
         return
-    partial = partial_path(target)
     with report_write_errors(target):
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        _remove(partial)
-        try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        finish_replacement(target)
+        remove_abandoned_scratch(target.parent)
+        with scratch_folder(target.parent, f".{target.name}") as scratch:
+            partial = scratch / target.name
             yield partial
             if flush:
                 flush_to_disk(partial)
             if partial.is_dir():
-                remove_folder(target)
-            os.replace(partial, target)
-        except BaseException:
-            _remove(partial)
-            raise
+                _name_folder(partial, target)
+            else:
+                os.replace(partial, target)
+
+
+def _name_folder(complete: Path, target: Path) -> None:
+    """Give a complete folder its name; of an older folder of this name, one of both is kept at any time."""
+    with file_lock(target.parent):
+        _finish(target)  # of a process that was killed since this one began
+        if os.path.lexists(target):
+            os.replace(complete, _beside(target, "new"))
+            _finish(target)
+        else:
+            os.replace(complete, target)
+
+
+def finish_replacement(target: Path) -> None:
+    """Finish the replacement of a folder that a kill has interrupted."""
+    if any(os.path.lexists(_beside(target, state)) for state in ("new", "old")):
+        with file_lock(target.parent):
+            _finish(target)
+
+
+def _finish(target: Path) -> None:
+    """Rename the old folder away and the new one in, and remove the old one, as far as this has not been done."""
+    new, old = _beside(target, "new"), _beside(target, "old")
+    if new.exists():
+        if os.path.lexists(target):
+            _remove(old)
+            os.replace(target, old)
+        os.replace(new, target)
+    elif os.path.lexists(old) and not os.path.lexists(target):
+        os.replace(old, target)
+    _remove(old)
+
+
+def _beside(target: Path, state: str) -> Path:
+    return target.with_name(f".{target.name}.{state}")
 
 
 @contextmanager
@@ -92,7 +126,7 @@ def write_text_atomically(target: Path, text: str) -> None:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder so that a kill cannot leave a part of it under its name."""
-    doomed = folder.with_name(f".{folder.name}.removed")
+    doomed = _beside(folder, "removed")
     shutil.rmtree(doomed, ignore_errors=True)
     if folder.exists():
         os.replace(folder, doomed)
@@ -121,7 +155,7 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

@@ -5,7 +5,9 @@ The package filelock offers neither shared locks nor locks that a child process 
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import logging
 import os
 import platform
 import shutil
@@ -13,17 +15,19 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from multiprocessing import parent_process
 from pathlib import Path
+from tempfile import gettempdir
 from typing import IO, NamedTuple
 
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 
+logger = logging.getLogger(__name__)
+
 LOCK_FILE = "lock"
 """File in a locked folder that carries the lock and names its holder."""
-
-WRITING = "writing"
-"""File in a folder that carries the lock of `writing`."""
 
 _SCRATCH = ".scratch-"
 _MACHINE = platform.node()
@@ -38,25 +42,46 @@ class FolderLock(NamedTuple):
     """A process that inherits this descriptor shares the lock, which then lasts until both have ended"""
 
 
-def try_lock(file: IO[bytes] | int, *, shared: bool = False) -> bool:
-    """Lock an open file, and return whether no other holder prevents it."""
+def try_lock(file: IO[bytes] | int, *, shared: bool = False, without_locks: bool = True) -> bool:
+    """Lock an open file, and return whether no other holder prevents it; `without_locks` if nothing can be locked."""
+    locked = _flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    return without_locks if locked is None else locked
+
+
+def _flock(file: IO[bytes] | int, operation: int) -> bool | None:
+    """Return whether an open file is locked now; None if its file system has no locks, which is logged once."""
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        fcntl.flock(file, operation)
     except BlockingIOError:
         return False
+    except OSError as error:
+        # NFS cannot lock what is open for reading; a worker's process would repeat the message.
+        if error.errno != errno.EBADF and parent_process() is None:
+            _log_no_locks(str(error.strerror))
+        return None
     return True
+
+
+@cache
+def _log_no_locks(reason: str) -> None:
+    logger.warning(
+        "The file system has no locks (%s): two runs at once, or a removal of data during a run, are not noticed",
+        reason,
+    )
 
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Wait for the exclusive lock of an existing file, and hold it until the block ends.
+    """Wait for the exclusive lock of an existing file or folder, and hold it until the block ends.
 
-    File systems without locks for files that are open for reading, such as some NFS servers, have no effect.
+    File systems without locks for what is open for reading, such as NFS, have no effect.
     """
-    with path.open("rb") as file:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        _flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -68,8 +93,7 @@ def writing(folder: Path) -> Iterator[None]:
     """
     with report_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / WRITING).touch()
-    with file_lock(folder / WRITING):
+    with file_lock(folder):
         yield
 
 
@@ -82,7 +106,7 @@ def lock_data_for_run(data: Path) -> IO[bytes]:
         EaseError: If the folder cannot be written.
     """
     lock = _open_data_lock(data)
-    fcntl.flock(lock, fcntl.LOCK_SH)
+    _flock(lock, fcntl.LOCK_SH)
     return lock
 
 
@@ -129,9 +153,9 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the lock of a folder."""
+    """Return whether a process holds the lock of a folder, or may hold it: on a file system without locks."""
     with suppress(FileNotFoundError), (folder / LOCK_FILE).open("rb") as lock:
-        return not try_lock(lock, shared=True)
+        return not try_lock(lock, shared=True, without_locks=False)
     return False
 
 
@@ -155,30 +179,53 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
         os.close(lock.descriptor)
 
 
-def remove_abandoned_scratch(parent: Path) -> None:
-    """Remove the scratch folders that no process holds.
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Create a folder in the system's folder for temporary files, and remove those that killed processes left there.
 
-    Not every shared file system shows the locks of other machines: their folders are kept for a week.
+    `tempfile` removes what it has created when its process ends, but not after a kill.
+
+    Raises:
+        EaseError: If the folder cannot be created.
+    """
+    place = Path(gettempdir())
+    remove_abandoned_scratch(place)
+    with scratch_folder(place, "ease") as folder:
+        folder.chmod(0o700)
+        yield folder
+
+
+def remove_abandoned_scratch(parent: Path) -> None:
+    """Remove this user's scratch folders that no process holds.
+
+    Not every shared file system shows the locks of other machines, and some have no locks: folders whose lock says
+    nothing are kept for a week.
     """
     for folder in parent.glob(f"*{_SCRATCH}*"):
-        with suppress(OSError):  # another run has just removed it, or another user owns it
+        with suppress(OSError):  # another run has just removed it
+            status = folder.lstat()
+            if status.st_uid != os.getuid():
+                continue
+            old = time.time() - status.st_mtime > _ABANDONED_SECONDS
             own = folder.name.rpartition(_SCRATCH)[2].rpartition("-")[0] == _MACHINE
-            if own or time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
-                lock = _acquire(folder)
-                if lock is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    os.close(lock.descriptor)
+            lock = _acquire(folder, without_locks=old) if own or old else None
+            if lock is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock.descriptor)
 
 
-def _acquire(folder: Path) -> FolderLock | None:
-    """Lock a folder, or return None if another process, or another part of this one, holds the lock."""
+def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:
+    """Lock a folder, or return None if another process, or another part of this one, holds the lock.
+
+    `without_locks`: whether to go on where the file system has no locks.
+    """
     path = folder / LOCK_FILE
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # the former holder has just removed the folder
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                if not try_lock(descriptor):
+                if not try_lock(descriptor, without_locks=without_locks):
                     os.close(descriptor)
                     return None
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ease.errors import EaseError
 from ease.wikimedia.dumps.mapping import MapShards, spark_map
 
 ENGINES = ("duckdb", "spark")
 
 
-def check_engine(engine: str) -> None:
-    """Refuse an engine without a connection in the catalog.
+def check_engine(engine: Any) -> str:
+    """Return the name of an engine, by default the first, if the catalog has a connection to it.
 
     Raises:
         EaseError: With the known engines.
     """
+    if engine is None:
+        return ENGINES[0]
     if engine not in ENGINES:
         raise EaseError(f"Unknown `engine` {engine!r}: choose {' or '.join(ENGINES)}.")
+    return str(engine)
 
 
 def shard_map(engine: str) -> MapShards | None:

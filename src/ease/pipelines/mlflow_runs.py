@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from typing import Any
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
-from mlflow.entities import Metric
+from mlflow.entities import Metric, Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
@@ -25,6 +27,7 @@ from pydantic import BaseModel, Field, model_validator
 from ease.encoders.model_card import with_test_scores
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
+from ease.io.locks import writing
 from ease.io.models import StrictModel
 from ease.io.names import RUN_FILE, safe_name
 from ease.io.nested import dotted
@@ -35,6 +38,9 @@ logger = logging.getLogger(__name__)
 
 TRAINING_TAG = "training"
 """Nodes with this tag open a nested run for each training."""
+
+HOST, PID = "ease.host", "ease.pid"
+"""MLflow tags of the process that writes a run."""
 
 BELOW_START = "below_start"
 """MLflow tag of a training that made its encoder worse."""
@@ -48,13 +54,41 @@ def nested_run(
     name: str, parameters: Mapping[str, Any] | None = None, *, log_system_metrics: bool = False
 ) -> Iterator[str]:
     """Open a nested run with its parameters; yield the run's id."""
-    with mlflow.start_run(run_name=name, nested=True, log_system_metrics=log_system_metrics) as run:
+    with mlflow.start_run(
+        run_name=name, nested=True, log_system_metrics=log_system_metrics, tags=process_tags()
+    ) as run:
         mlflow.log_params(dict(parameters or {}))
         yield run.info.run_id
 
 
 training_run = partial(nested_run, log_system_metrics=True)
 """Open a nested run for one training with its parameters; yield the run's id."""
+
+
+def process_tags() -> dict[str, str]:
+    """Return the tags by which `close_killed_runs` finds the process of a run."""
+    return {HOST: platform.node(), PID: str(os.getpid())}
+
+
+def close_killed_runs(active: Run) -> None:
+    """Give the status KILLED to runs of the experiment that are open and whose process on this machine has ended."""
+    client = MlflowClient()
+    mine = f"attributes.status = 'RUNNING' and tags.`{HOST}` = '{platform.node()}'"
+    for run in client.search_runs([active.info.experiment_id], mine):
+        if run.info.run_id != active.info.run_id and not _is_alive(int(run.data.tags[PID])):
+            client.set_terminated(run.info.run_id, "KILLED")
+            logger.info("MLflow's run %s was killed: it is closed", run.info.run_name)
+
+
+def _is_alive(pid: int) -> bool:
+    """Return whether another process has this id; this one has just opened its first run."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return pid != os.getpid()
 
 
 class TrackingOptions(StrictModel):
@@ -177,8 +211,9 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     file, scores = encoder / "README.md", headline(rows)
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
-    card = with_test_scores(file.read_text(encoding="utf-8"), scores)
-    write_text_atomically(file, card)
+    with writing(encoder):  # another run may score the same encoder
+        card = with_test_scores(file.read_text(encoding="utf-8"), scores)
+        write_text_atomically(file, card)
     run_id = run_of(encoder)
     if run_id and _has_run(run_id):
         MlflowClient().log_text(run_id, card, "model_card.md")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -18,7 +17,7 @@ from ease.encoders.encoder import embedding_dimension, load_encoder, save_encode
 from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
-from ease.io.locks import FolderLock, folder_lock
+from ease.io.locks import FolderLock, folder_lock, temporary_folder
 from ease.io.suggestions import suggest
 from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
@@ -113,7 +112,7 @@ def train(
 def _work_folder(folder: str | Path | None) -> Iterator[FolderLock]:
     """Lock the folder, which is made if missing; a temporary one if none is given."""
     if folder is None:
-        with TemporaryDirectory(prefix="ease-") as temporary, folder_lock(Path(temporary)) as lock:
+        with temporary_folder() as temporary, folder_lock(temporary / "work") as lock:
             yield lock
         return
     with folder_lock(Path(folder)) as lock:

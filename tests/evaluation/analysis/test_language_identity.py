@@ -119,15 +119,19 @@ def test_each_group_has_its_own_classifier_with_or_without_the_pivot() -> None:
     assert groups.pairs == ["de-en", "ja-en", "sv-en"]
 
 
+def test_a_single_language_needs_no_classifier() -> None:
+    alone = OPTIONS.model_copy(update={"groups": (("de",),)})
+    assert compare_language_identity({"m": encoder(5)}, PARALLEL, alone).empty
+
+
 def test_invalid_choices_are_refused() -> None:
     words = LanguageIdentityOptions.model_validate(
         {"parallel": "tatoeba", "pivot": "eng", "groups": ["eng deu", "deu fra"]}
     )
     assert words.groups == (("eng", "deu"), ("deu", "fra"))
     assert words.pairs == ["deu-eng", "fra-eng"]
-    for wrong in ((), ("en",), ("en", "en")):
-        with pytest.raises(ValidationError, match="name at least two languages, each once"):
-            LanguageIdentityOptions(parallel="x", groups=(wrong,))
+    with pytest.raises(ValidationError, match="`groups` contains en en: name each language once"):
+        LanguageIdentityOptions(parallel="x", groups=(("en", "en"),))
     lonely = [ParallelSentences(("de", "en"), ["de 1"], ["en 1"]), *PARALLEL[1:]]
     with pytest.raises(EaseError, match="sample_parallel: 1 sentences in de are too few"):
         divide(lonely, ("de", "ja"), OPTIONS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from ease.encoders.exports.forms import FORMS, INPUTS, INSTALL, LEAST_COSINE, OUTPUT, Form, file_of, silent
 from ease.encoders.exports.running import load_exported
 from ease.errors import EaseError
+from ease.io.locks import temporary_folder
 
 LIBRARIES: dict[Form, tuple[str, ...]] = {
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
@@ -104,8 +104,8 @@ def export_encoder(
     if not forms:
         return []
     encoder.eval()
-    with _quiet(), tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch, "model.onnx")
+    with _quiet(), temporary_folder() as scratch:
+        source = scratch / "model.onnx"
         _write_onnx(encoder, source)
         for form in forms:
             target = folder / file_of(form)

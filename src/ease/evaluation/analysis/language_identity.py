@@ -20,7 +20,8 @@ class LanguageIdentityOptions(StrictModel):
     parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
     pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")
     groups: tuple[Words, ...] = Field(
-        min_length=1, description="languages to classify, by the task's codes; one classifier per group"
+        min_length=1,
+        description="languages to classify, by the task's codes; one classifier per group of several",
     )
     sentences: int = Field(
         300, ge=2, description="maximum number of sentences of each language; a sample of more"
@@ -36,11 +37,8 @@ class LanguageIdentityOptions(StrictModel):
     @classmethod
     def _several(cls, groups: tuple[Words, ...]) -> tuple[Words, ...]:
         for group in groups:
-            if len(set(group)) < max(2, len(group)):
-                raise EaseError(
-                    f"`groups` contains {' '.join(group) or 'a group without languages'}: name at least two "
-                    "languages, each once."
-                )
+            if len(set(group)) < len(group):
+                raise EaseError(f"`groups` contains {' '.join(group)}: name each language once.")
         return groups
 
     @model_validator(mode="after")
@@ -110,8 +108,9 @@ def compare_language_identity(
         options: Languages, sentences and classifier.
 
     Returns:
-        One row per model and group: `languages`; in points, `accuracy` and `chance` (the share of the test's most
-        frequent language); the numbers of `training` and `test` sentences. The printed accuracies follow.
+        One row per model and group of at least two languages: `languages`; in points, `accuracy` and `chance` (the
+        share of the test's most frequent language); the numbers of `training` and `test` sentences. The printed
+        accuracies follow.
 
     Raises:
         EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.
@@ -121,7 +120,7 @@ def compare_language_identity(
 
     rows: list[dict[str, object]] = []
     for model, encode in encoders.items():
-        for group in options.groups:
+        for group in (group for group in options.groups if len(group) > 1):
             training, test = (
                 LabelledEmbeddings(encode([*texts]), languages, f"embeddings by {model}")
                 for languages, texts in (
@@ -143,4 +142,12 @@ def compare_language_identity(
     for model, accuracies in options.printed.items():
         for group, accuracy in zip(options.groups, accuracies, strict=True):
             rows.append({"model": model + PRINTED, "languages": ", ".join(group), "accuracy": accuracy})
-    return pd.DataFrame(rows).astype({"training": "Int64", "test": "Int64"})
+    columns = {
+        "model": str,
+        "languages": str,
+        "accuracy": float,
+        "chance": float,
+        "training": "Int64",
+        "test": "Int64",
+    }
+    return pd.DataFrame(rows, columns=[*columns]).astype(columns)

@@ -65,7 +65,7 @@ def _files(
     """Yield each task with the files of its subsets, except for the sample's, which the run makes."""
     for name, options in chosen_tasks(references, tasks).items():
         made = str(options["path"]).startswith(SAMPLE)
-        placed: dict[str, Any] = {**options, "path": str(sets.folder / options["path"])}
+        placed: dict[str, Any] = {**options, "path": str(sets.locate(str(options["path"])))}
         yield name, {"": ()} if made else get_task(name).files(task_options(name, {name: placed}))
 
 

@@ -6,7 +6,6 @@ import hashlib
 import logging
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from ease.io.archives import unpack
 from ease.io.atomic import write_text_atomically
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
 from ease.io.files import hash_contents, report_write_errors
+from ease.io.locks import remove_abandoned_scratch, scratch_folder, writing
 from ease.io.models import StrictModel
 from ease.pipelines.acquire_evaluation.sources import Source
 
@@ -87,8 +87,10 @@ def fetch_evaluation_sets(
             failed |= _fetch_members([file for file in missing if file.member], folder, client)
     seen = {path: hash_contents(folder / path) for path in every if path not in failed and path not in sums}
     if seen:
-        lines = [f"{sha256}  {path}\n" for path, sha256 in sorted((sums | seen).items())]
-        write_text_atomically(folder / SUMS, "".join(lines))
+        with writing(folder):  # other runs and projects may share the folder
+            sums = _read_sums(folder)
+            lines = [f"{sha256}  {path}\n" for path, sha256 in sorted((seen | sums).items())]
+            write_text_atomically(folder / SUMS, "".join(lines))
     fetched = {file.path for file in missing} - failed.keys()
     return {
         task: _report(task, sources[task].licence, [file.path for file in files], fetched, failed)
@@ -144,8 +146,9 @@ def _fetch_members(files: Sequence[WantedFile], folder: Path, client: Client) ->
 def _take_members(archive: Path, files: Sequence[WantedFile], folder: Path) -> dict[str, str]:
     """Unpack members into a temporary folder, and move those with the right checksum to their places."""
     failed = {}
-    with report_write_errors(folder), tempfile.TemporaryDirectory(dir=archive.parent) as temporary:
-        places = {file.member: Path(temporary) / str(number) for number, file in enumerate(files)}
+    remove_abandoned_scratch(archive.parent)
+    with report_write_errors(folder), scratch_folder(archive.parent, archive.name) as temporary:
+        places = {file.member: temporary / str(number) for number, file in enumerate(files)}
         lacking = unpack(archive, places, max(file.most_bytes for file in files))
         for file in files:
             place = places[file.member]

@@ -23,13 +23,28 @@ SAMPLE_SETS = ("parallel", "graded", "graded_dev")
 """The sample's own evaluation sets, addressed as `sample:NAME`."""
 
 
+AUDIT, AUDIT_SET = "audit:", "audit_set"
+"""Beginning of the address of a setting's audit, and the name of its dataset"""
+
+
 class EvaluationSetOptions(StrictModel):
     """The folder of evaluation sets, and whether to download missing ones."""
 
     folder: Path = Field(description="the evaluation folder, to which the tasks' paths are relative")
+    audits: Path = Field(
+        Path("data/03_primary"),
+        description="the folder of the settings' audits; a task's path `audit:SETTING` is the newest one",
+    )
     fetch: bool = Field(
         False, description="download missing sets from their publishers, if their licences allow it"
     )
+
+    def locate(self, address: str) -> Path:
+        """Return the path of a task's set; of an audit that has not been made, the folder of its versions."""
+        if not address.startswith(AUDIT):
+            return self.folder / address
+        versions = self.audits / address.removeprefix(AUDIT) / AUDIT_SET
+        return max(versions.glob(f"*/{AUDIT_SET}"), default=versions)
 
 
 def locate_evaluation_sets(
@@ -41,7 +56,8 @@ def locate_evaluation_sets(
 ) -> dict[str, Any]:
     """Locate, read and hash the files of each task of the setting.
 
-    A task's `path` is the address of its set: a file, a folder, or `sample:` with one of `SAMPLE_SETS`.
+    A task's `path` is the address of its set: a file, a folder, `sample:` with one of `SAMPLE_SETS`, or `audit:` with a
+    setting.
     """
     # Trainings and analyses read the setting's own tasks even if other tasks are scored.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
@@ -78,7 +94,7 @@ def locate(
         if address.startswith(SAMPLE):
             path = sample_file(address, SAMPLE_SETS, "evaluation sets", acquire)
         else:
-            path = sets.folder / address
+            path = sets.locate(address)
         options[name] = {**tasks[name], "path": str(path)}
     located = read_sets(locate_sets(references, options), references, options)
     return {name: found.model_dump(mode="json") for name, found in located.items()}

@@ -13,18 +13,15 @@ import pyarrow.parquet as pq
 
 from ease.entities.audit import ANSWER, LEFT, AuditOptions, audit_pages, find_candidates
 from ease.errors import EaseError
-from ease.io.atomic import atomic_folder
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.located import has_items
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.acquire_evaluation.nodes import AUDIT_SET
 from ease.pipelines.setting import Setting
+from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
-
-FOLDER = "audit"
-"""Folder of the audits, one folder a setting, below the evaluation folder."""
 
 
 def find_audit_candidates(
@@ -56,13 +53,13 @@ def find_audit_candidates(
 
 
 def write_audit(
-    audit: ibis.Table, options: AuditOptions, setting: Setting, sets: EvaluationSetOptions
-) -> tuple[ibis.Table, list[dict[str, Any]]]:
-    """Write one file a subset into the evaluation folder, and return the pages to keep out of training.
+    audit: ibis.Table, options: AuditOptions, setting: Setting, work: str
+) -> tuple[ibis.Table, Path, list[dict[str, Any]]]:
+    """Write one file a subset, and return the pages to keep out of training.
 
     Returns:
-        The pages of the audit (language, page_id); a row for each subset with its numbers of pairs, of pairs of each
-        kind, of distractors of each grade, and of pages.
+        The pages of the audit (language, page_id); the folder of the files; a row for each subset with its numbers of
+        pairs, of pairs of each kind, of distractors of each grade, and of pages.
 
     Raises:
         EaseError: If a language has fewer than `min_pairs` pairs.
@@ -72,13 +69,13 @@ def write_audit(
     subsets = [f"{language}-{options.pivot}" for language in setting.languages if language != options.pivot]
     summary = [_count(subset, frame[frame.subset == subset]) for subset in subsets]
     _check_sizes(summary, options)
-    folder = sets.folder / FOLDER / setting.name
-    with report_write_errors(folder), atomic_folder(folder) as partial:
+    folder = scratch_for_run(work, f"{setting.name}.audit") / AUDIT_SET
+    with report_write_errors(folder):
+        folder.mkdir()
         for subset in subsets:
-            own = rows.filter(pc.equal(rows["subset"], subset))
-            pq.write_table(own, Path(partial) / f"{subset}.parquet")
-    logger.info("The audit, in %s:\n%s", folder, format_table(pd.DataFrame(summary)))
-    return audit_pages(audit), summary
+            pq.write_table(rows.filter(pc.equal(rows["subset"], subset)), folder / f"{subset}.parquet")
+    logger.info("The audit:\n%s", format_table(pd.DataFrame(summary)))
+    return audit_pages(audit), folder, summary
 
 
 def _count(subset: str, rows: pd.DataFrame) -> dict[str, Any]:

@@ -33,12 +33,12 @@ def create_pipeline(setting: str) -> Pipeline:
             ),
             node(
                 write_audit,
-                ["audit", "params:audit", "params:setting", "params:acquire_evaluation"],
-                ["audit_pages", "audit_summary"],
+                ["audit", "params:audit", "params:setting", "params:work"],
+                ["audit_pages", "audit_set", "audit_summary"],
                 name="write_audit",
             ),
         ],
         namespace=setting,
-        parameters={"params:audit", "params:acquire_evaluation"},
+        parameters={"params:audit", "params:work"},
         tags="audit",
     )

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
@@ -21,6 +20,7 @@ from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
 from ease.evaluation.truncation import Truncated, scores_truncated
 from ease.io.code_digest import code_version
+from ease.io.locks import temporary_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -161,8 +161,8 @@ def _caching(encoding: EncodingOptions, shorter: Sequence[int]) -> Iterator[Enco
     if encoding.cache is not None or not shorter:
         yield encoding
         return
-    with TemporaryDirectory() as folder:
-        yield encoding.model_copy(update={"cache": Path(folder)})
+    with temporary_folder() as folder:
+        yield encoding.model_copy(update={"cache": folder})
 
 
 def score_all(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.errors import EaseError
+from ease.io.atomic import finish_replacement
 from ease.io.lazy import ibis
 from ease.io.suggestions import suggest
 from ease.io.versions import setting_and_method
@@ -107,13 +108,14 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
 
 
 def free_folder(target: Path | None) -> Path:
-    """Return the folder to write.
+    """Return the folder to write, put back if a kill has interrupted its replacement.
 
     Raises:
         EaseError: If there is none, or one with files that this pipeline has not written.
     """
     if target is None:
         raise EaseError("`publish.to` is not set: give a folder by --params publish.to=FOLDER.")
+    finish_replacement(target)
     if target.exists() and not target.is_dir():
         raise EaseError(f"{target} is a file: give a folder as `publish.to`.")
     if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from ease.encoders.exports.forms import Form
-from ease.io.models import StrictModel, split_words
+from ease.io.models import StrictModel
 
 
 class PublishOptions(StrictModel):
@@ -18,9 +18,7 @@ class PublishOptions(StrictModel):
     setting: str = Field(description="setting of the encoder; chosen by --params alone")
     method: str = Field(description="method of the encoder; chosen by --params alone")
     to: Path | None = Field(None, description="folder to write; an older one of this pipeline is replaced")
-    forms: Annotated[tuple[Form, ...], BeforeValidator(split_words)] = Field(
-        (), description="forms beside that of sentence-transformers"
-    )
+    forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
     check_sentences: int = Field(
         ge=1, description="training sentences on which each form is compared with torch"
     )

@@ -13,7 +13,6 @@ from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import locate_dumps as locate
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
-from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import TrackingOptions
@@ -60,15 +59,10 @@ def locate_taught_sets(
     tasks: dict[str, dict[str, Any]],
     evaluate: EvaluateOptions,
     setting: Setting,
-    audit_summary: list[dict[str, Any]],
+    audit_set: Path,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets as `locate_evaluation_sets` does, and the audit of this setting.
-
-    Args:
-        audit_summary: Of the audit that the run has made.
-    """
-    logger.debug("The audit has the subsets %s", [row["subset"] for row in audit_summary])
-    own = {AUDIT: {**tasks[AUDIT], "path": f"{AUDIT}/{setting.name}"}}
+    """Locate the evaluation sets as `locate_evaluation_sets` does, and the audit that the run has made."""
+    own = {"audit": {**tasks["audit"], "path": str(audit_set.absolute())}}
     return locate_evaluation_sets(acquire, sets, tasks | own, evaluate, setting)
 
 

@@ -44,7 +44,7 @@ def _create_acquire() -> Pipeline:
 def _create_evaluation_sets() -> Pipeline:
     """Locate the evaluation sets after the audit, which is one of them."""
     shared = ("acquire", "acquire_evaluation", "tasks", "evaluate")
-    given = [*(f"params:{name}" for name in shared), "params:setting", "audit_summary"]
+    given = [*(f"params:{name}" for name in shared), "params:setting", "audit_set"]
     return pipeline(
         [node(locate_taught_sets, given, "evaluation_data", name="locate_evaluation_sets")],
         namespace=TEACH,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
-from ease.io.locks import folder_lock
+from ease.io.locks import folder_lock, temporary_folder
 from ease.io.registry import check_name
 from ease.io.validation import format_validation_error
 from ease.training.progress import Report
@@ -65,12 +64,12 @@ def distill(
         validated = kind.model_validate(options)
     except ValidationError as error:
         raise EaseError(f"Options of the student: {format_validation_error(error, kind)}") from error
-    with TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         place = str(teacher)
         if isinstance(teacher, SentenceTransformer):
-            place = str(Path(temporary) / "teacher")
+            place = str(temporary / "teacher")
             save_encoder(teacher, Path(place))
-        work = Path(temporary) / "work" if folder is None else Path(folder)
+        work = temporary / "work" if folder is None else Path(folder)
         with folder_lock(work) as lock:
             texts = _drawn(_distinct(sentences), validated.rows, validated.seed)
             made = distill_student(place, texts, validated, lock.folder, report=report)

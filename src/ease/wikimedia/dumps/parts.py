@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.addresses import is_remote, kind_of, open_remote, report_store_errors, upload
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
-from ease.io.locks import remove_abandoned_scratch
+from ease.io.locks import remove_abandoned_scratch, temporary_folder
 from ease.io.project import make_or
 from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.mapping import MapShards
@@ -130,13 +129,12 @@ def part_folder(final: Path) -> Iterator[Path]:
         with atomic_shared_folder(final) as folder:
             yield folder
         return
-    with report_write_errors(Path(tempfile.gettempdir())):
-        temporary = tempfile.TemporaryDirectory(prefix="ease-part.")
-    with temporary:
-        yield Path(temporary.name)
+    with temporary_folder() as scratch:
+        folder = scratch / final.name
+        folder.mkdir()
+        yield folder
         if not is_complete(final):
-            files = list(Path(temporary.name).iterdir())
-            for file in sorted(files, key=lambda file: (file.name == COUNTS_FILE, file.name)):
+            for file in sorted(folder.iterdir(), key=lambda file: (file.name == COUNTS_FILE, file.name)):
                 upload(file, final / file.name)
 
 
