@@ -32,7 +32,7 @@ def embed_entities(
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
-    from transformers import AutoConfig
+    from ease.encoders.encoder import load_encoder
 
     # The paper uses vectors of the English Wikipedia; a setting without English uses its first language.
     language = "en" if "en" in setting.languages else setting.languages[0]
@@ -40,7 +40,8 @@ def embed_entities(
     names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
     # The size of token embeddings, to which the entity embeddings are fitted.
-    dimension = AutoConfig.from_pretrained(encoder).hidden_size
+    first: Any = load_encoder(str(encoder))[0]
+    dimension = first.get_embedding_dimension()
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
     table, coverage = embed(names, total, dimension, files, options, folder, language)
