@@ -22,7 +22,7 @@ SAMPLE_WIKI = 1
 SAMPLE_NEWS = 1
 """The sample Wikinews."""
 
-TRAINING = 1
+TRAINING = 2
 """Checkpoints and results of trainings."""
 
 BITEXT = 1
