@@ -96,7 +96,7 @@ def train_ours(
             "batch_size": batch_size,
             "max_steps": setup.warmup + setup.steps,
             "report_every": setup.warmup,
-            "checkpoint_every": setup.warmup + setup.steps,  # none, as of the peer
+            "checkpoint_seconds": 86_400,  # none, as of the peer
             **training,
         }
         job = our_job(setup.work.folder, Path(folder), method, **training)

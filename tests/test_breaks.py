@@ -18,7 +18,7 @@ from tests.project import Project, params
 pytestmark = pytest.mark.slow
 
 STEPS = 300
-LOOP = {"max_steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "report_every": 5}
+LOOP = {"max_steps": STEPS, "evaluate_every": 100, "checkpoint_seconds": 0, "report_every": 5}
 GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
 CHOSEN = ("--pipelines=train", "--namespaces=multilingual.ease")
 PATIENCE = 180

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from ease.encoders.check import check_encoder
 from ease.encoders.encoder import load_encoder, save_encoder
@@ -53,6 +59,32 @@ def with_a_layer_too_few(model: Path) -> None:
     (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 0}), encoding="utf-8")
 
 
+def without_tokenizer(model: Path) -> None:
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (model / file).unlink()
+
+
+def with_length(value: object) -> Callable[[Path], None]:
+    def damage(model: Path) -> None:
+        file = model / "sentence_bert_config.json"
+        saved = json.loads(file.read_text("utf-8"))
+        file.write_text(json.dumps({**saved, "max_seq_length": value}), encoding="utf-8")
+
+    return damage
+
+
+def with_code(model: Path) -> None:
+    """As of a model whose code asks on a terminal whether to run."""
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    own = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
+    (model / "config.json").write_text(json.dumps({**config, **own}), encoding="utf-8")
+    (model / "own.py").write_text("raise SystemExit('The code of the folder has run')")
+
+
+def without_modules(model: Path) -> None:
+    (model / "modules.json").write_text("[]")
+
+
 def without_configuration(model: Path) -> None:
     (model / "config.json").unlink()
 
@@ -74,20 +106,73 @@ def test_loadable_encoders_raise_nothing(model: Path) -> None:
         (without_a_shard, "model-2.safetensors is missing"),
         (with_a_layer_too_many, "have 1 layers, but its config.json says `num_hidden_layers` 2"),
         (with_a_layer_too_few, "have 1 layers, but its config.json says `num_hidden_layers` 0"),
+        (without_tokenizer, "it has no tokenizer"),
+        (with_length(-1), "its `max_seq_length` is -1: write a whole number from 1, or null"),
+        (with_length("64"), "its `max_seq_length` is '64'"),
+        (with_length(2.5), "its `max_seq_length` is 2.5"),
+        (with_code, "contains custom code"),
+        (without_modules, "list index out of range"),
         (without_configuration, "there is no config.json in it"),
     ],
 )
 def test_a_model_that_does_not_load_is_refused_with_the_cause(
-    damage: Callable[[Path], None], expected: str, model: Path
+    damage: Callable[[Path], None], expected: str, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")  # at a terminal
     damage(model)
-    with pytest.raises(Exception, match=r"."):
+    with pytest.raises(EaseError, match="does not load"):
         load_encoder(str(model))
     with pytest.raises(EaseError) as refused:
         check_encoder(str(model))
     assert str(refused.value).startswith(f"Encoder '{model}' does not load: ")
     assert expected in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def pickled(weights: object) -> Callable[[Path], None]:
+    return lambda file: torch.save(weights, file)  # noqa: TID251
+
+
+@pytest.mark.parametrize(
+    "write",
+    [pickled({"code": os.getcwd}), pickled(torch.nn.Linear(2, 2)), lambda file: file.write_bytes(b"oid")],
+)
+def test_pickled_weights_with_other_objects_are_refused_in_one_line(
+    write: Callable[[Path], None], model: Path
+) -> None:
+    (model / "model.safetensors").unlink()
+    write(model / "pytorch_model.bin")
+    with pytest.raises(EaseError) as refused:
+        load_encoder(str(model))
+    assert "holds more than tensors, which may run code: save it as safetensors" in str(refused.value)
+    assert "weights_only" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_only_a_transformer_is_accepted_where_one_is_trained(model: Path, tmp_path: Path) -> None:
+    check_encoder(str(model), transformer=True)
+    check_encoder("random:", transformer=True)
+    vectors = tmp_path / "vectors.vec"
+    vectors.write_text("a 1 2\nb 3 4\n")
+    static = SentenceTransformer(modules=[StaticEmbedding(Tokenizer(WordLevel({"a": 0})), embedding_dim=2)])
+    save_encoder(static, tmp_path / "static")
+    for name in map(str, (vectors, tmp_path / "static")):
+        check_encoder(name)
+        with pytest.raises(EaseError, match=f"Encoder '{name}' is not a transformer, .* needs one: give"):
+            check_encoder(name, transformer=True)
+
+
+def test_code_of_a_folder_is_never_run() -> None:
+    """`load_pretrained` is the one call of `from_pretrained`, beside torch's of a table."""
+    found = [
+        f"{file.name}: {ast.unparse(node.func.value)}"
+        for file in (Path(__file__).parents[2] / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "from_pretrained"
+    ]
+    assert sorted(found) == ["check.py: kind", "word_vectors.py: nn.Embedding"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from ease.entities.audit import (
     without_pages,
 )
 
-OPTIONS = AuditOptions(min_pairs=2, min_characters=1)
+OPTIONS = AuditOptions(min_pairs=2, max_share=1, min_characters=1)
 LANGUAGES = ("en", "eo")
 ITEMS = {1: "Rome", 2: "Oslo", 3: "Po"}
 CITY, RIVER, DISAMBIGUATION = 100, 101, 4167410
@@ -192,7 +192,7 @@ def test_engines_orders_and_parts_give_the_same_rows(
     ]
     sentences = wiki.sentences.set_column(5, "text", pa.array(texts))
     given = [sentences, links, wiki.sitelinks, wiki.entity_types]
-    options = AuditOptions(pivot="pt", min_pairs=2, max_pairs=9, min_characters=1, seed=5)
+    options = AuditOptions(pivot="pt", min_pairs=2, max_share=1, max_pairs=9, min_characters=1, seed=5)
     expected = select(duckdb_engine, map(ibis.memtable, given), wiki.languages, options)
     assert len({row["subset"] for row in expected.to_pylist()}) == 2
     assert {row["grade"] for row in expected.to_pylist()} == {"answer", "same_page", "same_type"}

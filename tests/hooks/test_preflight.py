@@ -63,17 +63,18 @@ def assert_lines(lines: list[str], *expected: str) -> None:
         assert any(re.search(fault, line) for line in lines), (fault, lines)
 
 
-def test_every_fault_is_listed_at_once(empty: Project) -> None:
+def test_every_fault_is_listed_at_once(empty: Project, tmp_path: Path) -> None:
     recipe = {"data": [{"kind": "lines", "path": "words.txt"}]}
     local(empty, "parameters.yml", {"multilingual": {"simcse": recipe}})
     local(empty, "globals.yml", {"free_disk_gb": 10**9})
     blocked = [empty.folder / "data" / "05_model_input", empty.folder / "blocked"]
     for file in blocked:
         file.write_text("a file in a folder's place")
+    (tmp_path / "words.vec").write_text("word 1 2\n")
     lines = refused(
         empty,
         "train_multilingual",
-        multilingual__setting__encoder__name="nowhere",
+        multilingual__setting__encoder__name=tmp_path / "words.vec",
         multilingual__setting__dev_tasks="stsb:dev mldoc",
         multilingual__simcse__training__teacher__encoder="nowhere/teacher",
         entity_embeddings__source="file",
@@ -84,7 +85,7 @@ def test_every_fault_is_listed_at_once(empty: Project) -> None:
         file.unlink()
     assert_lines(
         lines,
-        "Encoder 'nowhere' does not load: ",
+        r"Encoder '\S*words.vec' is not a transformer, and this training needs one: give a transformer's folder",
         r"The teacher cannot be loaded \(`teacher.encoder`\). Encoder 'nowhere/teacher' does not load: ",
         "development task 'stsb' lacks .*sts-dev.csv in .*acquire_evaluation.fetch=true",
         r"development task 'mldoc' lacks (?!.*fetch=true)",
@@ -150,7 +151,11 @@ def test_the_faults_of_each_variant_are_found(empty: Project, tmp_path: Path) ->
         {**mirror, "name": "language", "data": [inferences]},
         {**mirror, "name": "batches", "training": {"batches": {"languages": "single"}}},
         {"method": "ease", "setting": {"encoder": "conf"}},
+        {"method": "start", "setting": {"encoder": str(tmp_path / "scored.vec")}},
+        {**mirror, "name": "words", "setting": {"encoder": str(tmp_path / "trained.vec")}},
     ]
+    for name in ("scored.vec", "trained.vec"):
+        (tmp_path / name).write_text("word 1 2\n")
     sweep = {"setting": {"start": "untrained"}, "variants": variants}
     local(empty, "parameters.yml", {"mirror_ablation": sweep})
     assert_lines(
@@ -164,6 +169,7 @@ def test_the_faults_of_each_variant_are_found(empty: Project, tmp_path: Path) ->
         "`kedro run --pipelines=train_monolingual --tags=acquire,",
         "variant 'ease encoder=conf' of 'mirror_ablation' trains on entities, and the pipeline makes none",
         "Encoder 'conf' does not load: .*no config.json",
+        r"Encoder '\S*trained.vec' is not a transformer, and this training needs one",
     )
 
 

@@ -162,6 +162,6 @@ def test_a_language_without_any_pair_is_named(tmp_path: Path) -> None:
     candidates = find_audit_candidates(*given_tables, WIKIDATA, AuditOptions(), setting())
     answers = match_candidates(candidates, AuditOptions())
     audit = add_distractors(answers, candidates, given_tables[-1], AuditOptions())
-    with pytest.raises(EaseError, match=r"fewer than 200 pairs \(`audit.min_pairs`\): eo-en 0"):
+    with pytest.raises(EaseError, match=r"fewer than 50 pairs \(`audit.min_pairs`\): eo-en 0"):
         write_audit(audit, AuditOptions(), setting(), str(tmp_path))
     assert not list(tmp_path.iterdir())

@@ -17,7 +17,8 @@ from ease.datasets.files import ScoresDataset
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import LocatedSet, locate_sets
-from ease.pipelines.evaluate.scoring import Scored, rows_of, score_each
+from ease.evaluation.tasks import Score, get_task
+from ease.pipelines.evaluate.scoring import Scored, log_scored, rows_of, score_each
 from ease.pipelines.mlflow_runs import headline
 from ease.reporting.dimensions import dimension_tables, full_rows
 from tests.encoders.test_language_subspace import make_encoder
@@ -117,3 +118,15 @@ def test_rows_reach_the_report_as_a_table_by_dimension(
     assert row.name == "EASE+, multilingual"
     assert [cell.value for cell in row.cells] == [pytest.approx(values[key]) for key in (2, 4, None)]
     assert dimension_tables(full_rows(kept)) == []
+
+
+def test_the_subsets_of_a_task_without_an_average_are_shown(caplog: pytest.LogCaptureFixture) -> None:
+    accuracy = get_task("tatoeba").METRIC
+    scores = [Score("sts", year, "spearman", 50.0 + number) for number, year in enumerate(("2012", "2013"))]
+    scores += [Score("sts", "2012", "spearman_part_mean", 9.0), Score("tatoeba", "deu-eng", accuracy, 1.0)]
+    scores += [Score("tatoeba", "average", accuracy, 2.0)]
+    with caplog.at_level("INFO"):
+        log_scored("model", Scored(scores, [], [], {}, {}, {}))
+    assert "Scored model: sts 2012 50.00, sts 2013 51.00, tatoeba average 2.00" in caplog.text
+    shown = headline([score.row() for score in scores])
+    assert shown == {"sts/2012": 50.0, "sts/2013": 51.0, "tatoeba/average": 2.0}

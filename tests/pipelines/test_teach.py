@@ -26,7 +26,7 @@ def teach(project: Project, *arguments: str, check: bool = True, **parameters: A
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which Esperanto was taught to the sample's own start."""
     made = make_project(tmp_path_factory.mktemp("taught"))
-    made.log.write_text(teach(made).stderr, encoding="utf-8")
+    made.log.write_text(teach(made, teach__accept="true").stderr, encoding="utf-8")
     return made
 
 
@@ -78,12 +78,19 @@ def test_a_model_with_a_card_is_left(taught: Project) -> None:
 def test_a_given_start_is_the_teacher(taught: Project, tmp_path: Path) -> None:
     project = taught.copy(tmp_path / "copy")
     shutil.copytree(taught.folder / "data/06_models/teach/ease_plus/latest", project.folder / "start")
-    done = teach(project, teach__encoder="start")
+    latest = project.folder / "data/06_models/teach/ease_plus/latest"
+    before = latest.resolve()
+    done = teach(project, teach__encoder="start", teach__ease_plus__training__learning_rate=1e-12)
     history = project.json("06_models/teach/ease_plus/history.json")
     assert "teacher_loss" in {row["name"] for row in history}
-    assert "- Start: start" in (project.folder / "data/08_reporting/teach/latest_teaching.md").read_text(
-        "utf-8"
+    page = (project.folder / "data/08_reporting/teach/latest_teaching.md").read_text("utf-8")
+    assert "- Start: start" in page
+    assert (
+        "**No evaluation was above the start, so the model is the start, unchanged (`latest` links to it"
+        in page
     )
+    assert latest.resolve() == before, "the link still leads to the model that was accepted"
+    assert len(project.versions("06_models/teach/ease_plus/encoder")) == 2
     assert "The start is the teacher of the sentences of en" in done.stderr
 
 

@@ -26,7 +26,7 @@ from tests.rehearsal.made_inputs import (
 FURTHER_ENCODERS = ("roberta-base", "xlm-roberta-base")
 """Encoders that the variations name, beside those of the settings, the sweeps and the baselines."""
 
-FEW_STEPS = {"max_steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
+FEW_STEPS = {"max_steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_seconds": 0, "report_every": 1}
 FEW_ROWS = 40
 """Training texts of variants that draw a number of them."""
 MOST = "_msimcse_most"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ease.evaluation.tasks import get_task
-from ease.reporting.teaching import compare_before_after
+from ease.io.names import DEVELOPMENT
+from ease.reporting.teaching import compare_before_after, explain_start, keeps_start
 
 
 def rows(task: str, values: dict[str, float]) -> list[dict[str, Any]]:
@@ -32,3 +33,20 @@ def test_subsets_of_the_language_are_new(language: str, task: str, new: str, old
     found = compare_before_after(before, after, language).set_index("subset")
     assert found["kind"].to_dict() == {new: "new", old: "old"}
     assert found["gain"].to_dict() == {new: 50.0, old: -1.0}
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)],
+)
+def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], kept: bool) -> None:
+    history = [{"step": 9 * step, "name": DEVELOPMENT, "value": score} for step, score in enumerate(scores)]
+    assert keeps_start([*history, {"step": 5, "name": "loss", "value": 90.0}]) is kept
+
+
+def test_a_kept_start_is_explained_in_one_sentence() -> None:
+    few, many = explain_start(2_317, accept=False), explain_start(50_000, accept=True)
+    assert "`latest` links to it only with `teach.accept=true`" in few
+    assert "probably because the language has 2,317 pairs: try more pairs" in few
+    assert "the learning rate is too high" in many
+    assert "latest" not in many

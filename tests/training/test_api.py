@@ -184,6 +184,7 @@ def test_errors_name_faults(files: Path) -> None:
             [1, None, 2],
             "columns of entities differ: 'entity' holds string, 'hard_negative' holds int64",
         ),
+        ("hard_negative", [None, "Q1", "Q3"], "the hard negative of row 2 is the pair's own entity"),
         ("hard_negative", [0.5, 1, 2], "'hard_negative' holds double: give integers or texts"),
     ],
 )
@@ -229,9 +230,9 @@ def test_missing_further_entities_are_left_out(files: Path, further: list[str | 
 
 
 def test_numbers_and_texts_train_alike(files: Path) -> None:
-    texts = pairs().assign(hard_negative=[None, "Q1"] * (len(pairs()) // 2))
+    texts = pairs().assign(hard_negative=[None, "Q99"] * (len(pairs()) // 2))
     numbers = texts.assign(
-        entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 1] * (len(pairs()) // 2)
+        entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 99] * (len(pairs()) // 2)
     )
     assert numbers["hard_negative"].dtype == float, "pandas has no integers with nulls"
     found, expected = (embed(train(given, str(files / "encoder"), **LOOP)) for given in (numbers, texts))

@@ -75,7 +75,7 @@ def test_launched_processes_stop_and_torchrun_resumes(
         "processes": 2,
         "max_steps": 300,
         "evaluate_every": 300,
-        "checkpoint_every": 300,
+        "checkpoint_seconds": 60,
         "mini_batch_size": 3,
     }
     options = {"gather_negatives": True}
@@ -121,7 +121,7 @@ def test_slow_processes_that_are_stopped_save_a_checkpoint(
     make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
-    training = {"processes": 2, "evaluate_every": 1, "checkpoint_every": 12}
+    training = {"processes": 2, "evaluate_every": 1, "checkpoint_seconds": 60}
     job = make_job(training=training)
 
     def stop(step: int, values: dict[str, float]) -> None:

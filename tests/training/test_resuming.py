@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,21 @@ def test_checkpoints_that_would_take_too_long_are_left_out(make_job: MakeJob) ->
     broken = make_job("broken", training={"checkpoint_share": 1e-6})
     with pytest.raises(Stop):
         run_job(broken, stop_at(11))
-    assert [path.name for path in (broken.folder / "checkpoints").iterdir()] == ["step-00000004"]
+    assert [path.name for path in (broken.folder / "checkpoints").iterdir()] == ["step-00000001"]
     assert_same(run_job(broken), whole)
+
+
+def test_checkpoints_follow_time(make_job: MakeJob) -> None:
+    def be_slow(step: int, values: dict[str, float]) -> None:
+        time.sleep(0.1)
+        if step == 9:
+            raise Stop
+
+    for seconds, found in ((0.3, 1), (60, 0)):
+        job = make_job(str(seconds), training={"checkpoint_seconds": seconds})
+        with pytest.raises(Stop):
+            run_job(job, be_slow)
+        assert len(list(job.folder.glob("checkpoints/step-*"))) == found
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -121,7 +135,7 @@ def test_a_later_checkpoint_of_another_training_is_ignored(make_job: MakeJob, tr
 
 def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
     # Many steps: however late a kill comes on a busy machine, there are some left.
-    training = {"max_steps": 300, "evaluate_every": 150, "checkpoint_every": 20}
+    training = {"max_steps": 300, "evaluate_every": 150, "checkpoint_seconds": 0.2}
     whole, job = run_job(make_job("whole", training=training)), make_job("killed", training=training)
     reached = 0
     for sitting in range(2):
@@ -181,7 +195,7 @@ def test_a_checkpoint_is_identified_by_file_contents(
     with pytest.raises(Stop):
         run_job(first, stop_at(6))
     assert_same(run_job(second, lambda step, _: reported.append(step)), trained.result)
-    assert reported[0] == 5, "the same pairs at another place"
+    assert reported[0] == 6, "the same pairs at another place"
 
     other = first.model_copy(update={"folder": tmp_path / "other"})
     with pytest.raises(Stop):

@@ -84,6 +84,15 @@ def test_languages_are_drawn_in_proportion_to_the_powers_of_frequencies(exponent
     assert np.abs(found - expected / expected.sum()).max() < 0.03
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_language_of_one_pair_may_not_be_drawn(seed: int) -> None:
+    pairs = PAIRS.copy()
+    pairs["language"][0] = 4
+    options = BatchOptions(languages="single", sentences_per_entity=2, language_exponent=0.9)
+    for batch in islice(pair_indices(pairs, SIZE, seed, options=options), 3):
+        assert len(np.unique(pairs["language"][batch])) == 1
+
+
 def test_a_batch_that_no_language_fills_is_refused() -> None:
     few = PAIRS[PAIRS["language"] == 3]
     with pytest.raises(EaseError, match="No language has the 100 pairs of a batch: lower `batch_size`"):

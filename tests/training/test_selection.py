@@ -15,6 +15,7 @@ from torch import nn
 from ease.encoders.encoder import load_encoder
 from ease.io.names import DEVELOPMENT
 from ease.methods import get_method, method_options
+from ease.training import job as job_module
 from ease.training.checkpoints import Checkpoints
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
@@ -85,8 +86,9 @@ def test_a_checkpoint_and_the_result_name_models_that_are_on_disk(
     named: list[Path] = []
 
     def save(self: Checkpoints, step: int, *rest: Any) -> None:
-        named.append(job.folder / f"best-{rest[-1]['best_step']:08d}")
-        assert named[-1] / "model.safetensors" in flushed
+        if best := rest[-1]["best_step"]:
+            named.append(job.folder / f"best-{best:08d}")
+            assert named[-1] / "model.safetensors" in flushed
         save_checkpoint(self, step, *rest)
 
     save_checkpoint = Checkpoints.save
@@ -127,3 +129,39 @@ def test_an_evaluation_that_draws_leaves_the_random_state_of_the_training(model:
     state = torch.get_rng_state()
     score_encoder(model, evaluate)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize(
+    ("scores", "kept", "steps"),
+    [
+        ([50, 40, 45, 49], 0, 6),
+        ([50, 40, 55, 30, 20, 10], 4, 10),
+        ([50, 40, 40, 50, 40, 40, 50], 0, 12),
+    ],
+)
+def test_a_training_below_its_start_stops_and_keeps_the_best_model(
+    make_job: MakeJob,
+    monkeypatch: pytest.MonkeyPatch,
+    files: Path,
+    scores: list[float],
+    kept: int,
+    steps: int,
+    stopped: bool,
+) -> None:
+    left = iter(scores)
+    monkeypatch.setattr(job_module, "development_evaluation", lambda _: lambda _: {DEVELOPMENT: next(left)})
+    job = make_job(training={"evaluate_every": 2, "max_below_start": 3})
+
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == steps and DEVELOPMENT not in values:
+            raise InterruptedError
+
+    if stopped:
+        with pytest.raises(InterruptedError):
+            run_job(job, stop)
+    result = run_job(job)
+    assert (result.best_step, result.steps, next(left, None)) == (kept, steps, None)
+    start, end = (load_encoder(str(folder)).state_dict() for folder in (files / "encoder", result.model))
+    assert (kept == 0) is all(torch.equal(start[name], end[name]) for name in start)

@@ -11,6 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder
+from ease.errors import EaseError
 from ease.training.batches import make_batch
 from ease.training.job import _build_model, run_job
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
@@ -56,7 +57,15 @@ def test_a_static_encoder_is_trained_by_the_loss_of_ease_plus(static: Path, make
     assert not torch.equal(trained.embedding.weight, start.embedding.weight)
 
 
+def test_word_vectors_are_refused_before_the_first_step(make_job: MakeJob, tmp_path: Path) -> None:
+    (tmp_path / "words.vec").write_text("a 1 2\nb 3 4\n")
+    with pytest.raises(EaseError, match="begins with WordEmbeddings, which no method trains: choose a"):
+        run_job(make_job(encoder=str(tmp_path / "words.vec")))
+
+
 def test_texts_of_one_length_need_no_mask() -> None:
+    empty = bag_features({"input_ids": torch.empty((3, 0), dtype=torch.int64)})
+    assert empty["offsets"].tolist() == [0, 0, 0]
     tokens = torch.arange(12).view(3, 4)
     found, expected = (
         bag_features(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.encoders.static import is_static
 from ease.errors import EaseError
+from ease.training.checkpoints import Pace
 from ease.training.students import LearningOptions, ShallowOptions, StaticOptions, distilling
 from ease.training.students.distilling import Distilled, distill_student
 from ease.training.students.learning import cosine_distance
@@ -30,7 +32,7 @@ from tests.training.tiny_training import sentences
 
 WORDS = "city river people house große Stadt Fluss Menschen большой город река 大きな 都市 川".split()
 SENTENCES = [f"{a} {b} {c}" for a in WORDS for b in WORDS[:8] for c in WORDS[3:6]]
-QUICK: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 3e-2, "checkpoint_every": 4}
+QUICK: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 3e-2, "checkpoint_seconds": 0}
 
 
 @pytest.fixture(scope="module")
@@ -228,8 +230,9 @@ def test_a_student_without_its_result_is_not_taken_for_an_earlier_one(
 
 @pytest.mark.parametrize("options", [static(), shallow(layers=1)])
 def test_an_interrupted_student_resumes_to_the_same_one(
-    teacher: Path, tmp_path: Path, options: StaticOptions | ShallowOptions
+    teacher: Path, tmp_path: Path, options: StaticOptions | ShallowOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ease.training.students.learning.Pace", partial(Pace, share=1))  # after every step
     learning = options.learning.model_copy(update={"report_every": 3})
     options = options.model_copy(update={"learning": learning})
     steps: list[int] = []
@@ -244,7 +247,7 @@ def test_an_interrupted_student_resumes_to_the_same_one(
         str(teacher), SENTENCES, options, tmp_path / "stopped", report=lambda step, values: steps.append(step)
     )
     complete = distill_student(str(teacher), SENTENCES, options, tmp_path / "complete")
-    assert steps[0] == 9, "the last checkpoint was after step 8, two steps after a report"
+    assert steps[0] == 12, "the last checkpoint was after step 11, two steps after a report"
     assert resumed.history == complete.history
     tables = [load_encoder(str(made.model)).state_dict() for made in (resumed, complete)]
     for name, tensor in tables[0].items():

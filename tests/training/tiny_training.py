@@ -40,7 +40,7 @@ def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any
         "max_steps": 12,
         "report_every": 1,
         "evaluate_every": 4,
-        "checkpoint_every": 4,
+        "checkpoint_seconds": 0,
         "checkpoint_share": 1.0,
         "max_tokens": 16,
         "length_chunks": 2,
@@ -86,6 +86,7 @@ def write_pairs(folder: Path) -> None:
     texts = sentences() * 4
     entities = [3 * (number // len(PHRASES) % len(PLACES)) - 7 for number in range(len(texts))]
     negatives = [None if number % 4 == 0 else 3 * (number % len(PLACES)) - 7 for number in range(len(texts))]
+    negatives = [None if one == own else one for one, own in zip(negatives, entities, strict=True)]
     further = [
         [3 * ((number // len(PHRASES) + step) % len(PLACES)) - 7 for step in range(1, 1 + number % 4)] or None
         for number in range(len(texts))

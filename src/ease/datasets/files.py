@@ -19,6 +19,8 @@ from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.errors import EaseError
 from ease.io.addresses import files_below, kind_of, located
 from ease.io.atomic import atomic_path, flush_to_disk
+from ease.io.files import read_json
+from ease.io.names import RUN_FILE
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
@@ -195,7 +197,8 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
     """A versioned file or folder, such as a saved model: saving moves a path, loading returns the version's path.
 
     With `missing_ok`, a dataset without any version loads as None. With `link`, a symbolic link at that path points to
-    the newest saved version; it is outside the folder of versions, where Kedro does not take it for one.
+    the newest saved version, unless its run withholds it; it is outside the folder of versions, where Kedro does not
+    take it for one.
     """
 
     def __init__(
@@ -227,8 +230,9 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
         with self._saving() as aside:
             flush_to_disk(data)  # first, so that the move and the rename take one moment
             shutil.move(data, aside)
-        if self.link is not None:
-            link_to(self._at(self._get_load_path()), self.link)
+        saved = self._at(self._get_load_path())
+        if self.link is not None and not (read_json(saved / RUN_FILE) or {}).get("withheld"):
+            link_to(saved, self.link)
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from huggingface_hub import constants, model_info, try_to_load_from_cache
-from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+from huggingface_hub import constants, hf_hub_download, model_info, try_to_load_from_cache
+from huggingface_hub.errors import EntryNotFoundError
 from safetensors import SafetensorError, safe_open
 
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
+from ease.io.files import read_json
 
 HUB_TIMEOUT = 20.0
 """Timeout of requests to the hub, in seconds."""
 
 WHERE_FROM = (
-    f"give a folder that holds one, a name on the Hugging Face hub, a file of word vectors or `{RANDOM}`. "
-    "Offline, run `hf download NAME --local-dir FOLDER` on a machine with network access and give that folder; cached "
-    "models load with HF_HUB_OFFLINE=1."
+    "give a folder that holds one, or a name on the Hugging Face hub. Offline, run `hf download NAME --local-dir "
+    "FOLDER` on a machine with network access and give that folder; cached models load with HF_HUB_OFFLINE=1."
 )
 """Ways to name an encoder, for error messages."""
 
@@ -37,11 +38,15 @@ _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 """Names of the weights of BERT's and RoBERTa's layers"""
 
 
-def check_encoder(name: str) -> None:
+def check_encoder(name: str, *, transformer: bool = False) -> None:
     """Check the files of an encoder in a folder, in the hub's cache or on the hub.
 
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`.
+        transformer: Whether it must begin with a transformer, as the encoders that methods train.
+
+    Raises:
+        EaseError: With the cause and the remedy.
     """
     if name == RANDOM:
         return
@@ -49,13 +54,23 @@ def check_encoder(name: str) -> None:
         raise EaseError(f"Unknown encoder {name!r}: write `{RANDOM}` alone and its architecture in `random`.")
     try:
         _check_files(name)
-    except (OSError, ValueError, HTTPError, SafetensorError) as error:
+        fits = not transformer or _begins_with_transformer(name)
+    except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
+    if not fits:
+        raise EaseError(
+            f"Encoder {name!r} is not a transformer, and this training needs one: give a transformer's folder or name "
+            "on the Hugging Face hub. `evaluate.baselines` scores word vectors and static encoders."
+        )
 
 
 def cannot_load(name: str, error: Exception) -> str:
     """Return the error message for an encoder that does not load."""
-    cause = (str(error).splitlines() or [""])[0]
+    if type(error).__name__ == "UnpicklingError":  # torch's text advises to run what the file holds
+        error = ValueError(
+            "a file of its weights is broken, or holds more than tensors, which may run code: save it as safetensors"
+        )
+    cause = (str(error).splitlines() or [type(error).__name__])[0]
     return f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}"
 
 
@@ -87,7 +102,38 @@ def commit_of(name: str, revision: str | None = None) -> str | None:
     return None if folder is None else folder.name
 
 
-def check_layers(name: str, revision: str | None = None) -> None:
+def load_pretrained(kind: Any, folder: Path) -> Any:
+    """Load a configuration or tokenizer of transformers from a folder; code in the folder is never run.
+
+    Args:
+        kind: A class with `from_pretrained`, which would otherwise ask on a terminal whether to run the code.
+        folder: The folder.
+    """
+    return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Refuse a tokenizer without tokens of its own: transformers makes one if its files are missing.
+
+    Raises:
+        ValueError: If all of its tokens are special ones, so that every word would be unknown.
+    """
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise ValueError("it has no tokenizer, so every word would be unknown: add the tokenizer's files")
+
+
+def check_length(length: object) -> None:
+    """Refuse a maximum number of tokens that is no number from 1; libraries write 1e30 for no maximum.
+
+    Raises:
+        ValueError: With the value.
+    """
+    if length is None or (type(length) is int and length >= 1) or (type(length) is float and length > 1e20):
+        return
+    raise ValueError(f"its `max_seq_length` is {length!r}: write a whole number from 1, or null")
+
+
+def check_saved(name: str, revision: str | None = None) -> None:
     """Check that an encoder on this machine has all layers of its configuration; missing ones would get random weights.
 
     Args:
@@ -101,7 +147,18 @@ def check_layers(name: str, revision: str | None = None) -> None:
     transformer = None if folder is None else _transformer_folder(folder)
     weights = None if transformer is None else _weights(transformer)
     if transformer is not None and weights is not None:
-        _compare_layers(transformer, _shards(weights))
+        _check_weights_and_lengths(transformer, _shards(weights))
+
+
+def _begins_with_transformer(name: str) -> bool:
+    """Return whether an encoder's first module is a transformer, by its list of modules."""
+    folder = Path(name) if Path(name).exists() else cached_folder(name)
+    if folder is None:
+        try:
+            folder = Path(hf_hub_download(name, MODULES, etag_timeout=HUB_TIMEOUT)).parent
+        except EntryNotFoundError:  # it was not saved by sentence-transformers
+            return True
+    return folder.is_dir() and _transformer_folder(folder) is not None
 
 
 def _check_files(name: str) -> None:
@@ -140,7 +197,7 @@ def _check_listed(name: str) -> None:
 
 def _check_folder(folder: Path) -> None:
     """Check that the architecture is known and the weights are complete."""
-    from transformers import AutoConfig
+    from transformers import AutoConfig, AutoTokenizer
 
     transformer = _transformer_folder(folder)
     if transformer is None:
@@ -148,7 +205,7 @@ def _check_folder(folder: Path) -> None:
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
     try:
-        AutoConfig.from_pretrained(transformer, local_files_only=True)
+        load_pretrained(AutoConfig, transformer)
     except KeyError as error:
         raise ValueError(f"{transformer / CONFIG}: {error} is missing or unknown") from error
     weights = _weights(transformer)
@@ -163,11 +220,17 @@ def _check_folder(folder: Path) -> None:
                     pass
             except SafetensorError as error:
                 raise ValueError(f"{file} is not a complete file of weights ({error})") from error
-    _compare_layers(transformer, _shards(weights))
+    _check_weights_and_lengths(transformer, _shards(weights))
+    if not (transformer / "tokenizer.json").is_file():
+        check_tokenizer(load_pretrained(AutoTokenizer, transformer))
 
 
-def _compare_layers(transformer: Path, files: list[Path]) -> None:
-    """Compare the number of layers in safetensors files with the configuration."""
+def _check_weights_and_lengths(transformer: Path, files: list[Path]) -> None:
+    """Compare the number of layers in safetensors files with the configuration, and check the maximum lengths."""
+    for file in (transformer / "tokenizer_config.json", *transformer.glob("sentence_*_config.json")):
+        saved = read_json(file) or {}
+        for limit in ("max_seq_length", "model_max_length"):
+            check_length(saved.get(limit))
     config = json.loads((transformer / CONFIG).read_text(encoding="utf-8"))
     configured = config.get("num_hidden_layers")
     if configured is None or any(file.suffix != ".safetensors" for file in files):

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from torch import nn
@@ -16,7 +14,14 @@ from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
 from ease.encoders.base_models import is_sentence_encoder
-from ease.encoders.check import cannot_load, check_layers, check_reachable, commit_of
+from ease.encoders.check import (
+    cannot_load,
+    check_length,
+    check_reachable,
+    check_saved,
+    check_tokenizer,
+    commit_of,
+)
 from ease.encoders.known import KnownEncoder, known_encoder
 from ease.encoders.options import RANDOM, EncoderOptions, RandomBertOptions
 from ease.encoders.poolings import get_pooling
@@ -89,8 +94,21 @@ def load_encoder(
         return _converted(load_word_vectors(Path(name), stop_words=stop_words), dtype)
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
+    encoder = _loaded(name, revision, dtype)
+    _add_padding(encoder, name)
+    known = known_encoder(name)
+    if known is not None:
+        _add_known(encoder, name, known)
+    if pooling is not None:
+        set_pooling(encoder, pooling, seed)
+    return encoder
+
+
+def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> SentenceTransformer:
+    """Load an encoder from a folder or the hub, and check what was loaded."""
     try:
         check_reachable(name, revision)
+        check_saved(name, revision)
         commit = commit_of(name, revision) or revision
         # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
         with no_progress_bars(), seeded(0):
@@ -98,15 +116,12 @@ def load_encoder(
                 name, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
             )
         encoder = _converted(loaded, dtype)
-        check_layers(name, commit)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
+        check_saved(name, commit)
+        check_length(encoder.max_seq_length)
+        if isinstance(encoder[0], Transformer):
+            check_tokenizer(encoder.tokenizer)
+    except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
-    _add_padding(encoder, name)
-    known = known_encoder(name)
-    if known is not None:
-        _add_known(encoder, name, known)
-    if pooling is not None:
-        set_pooling(encoder, pooling, seed)
     return encoder
 
 

@@ -41,9 +41,7 @@ class RandomBertOptions(StrictModel):
 class EncoderOptions(StrictModel):
     """The encoder that training starts from."""
 
-    name: str = Field(
-        RANDOM, min_length=1, description="a hub name, a folder, a file of word vectors, or `random:`"
-    )
+    name: str = Field(RANDOM, min_length=1, description="a transformer's hub name or folder, or `random:`")
     pooling: PoolingName | None = Field(
         None,
         description="null: as saved; `mean` if the encoder was saved without one, and for `random:`",

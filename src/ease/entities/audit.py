@@ -36,7 +36,13 @@ class AuditOptions(StrictModel):
 
     pivot: str = Field("en", description="language that all others are matched with")
     max_pairs: int = Field(200, ge=1, description="pairs of each language with the pivot")
-    min_pairs: int = Field(200, ge=2, description="fewer pairs of a language are an error")
+    max_share: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="largest share of a language's possible pairs, whose pages no training sees",
+    )
+    min_pairs: int = Field(50, ge=2, description="fewer pairs of a language are an error")
     pairs_per_item: int = Field(
         3, ge=1, description="pairs of one item: that of the first sentences, then those with equal links"
     )
@@ -215,7 +221,9 @@ def _match(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     pairs = pairs.filter(pairs.place < options.pairs_per_item)
     order = [pairs.ticket, pairs.entity, pairs.place]
     pairs = pairs.mutate(pair_id=as_int64(ibis.row_number().over(group_by="language", order_by=order)))
-    return pairs.filter(pairs.pair_id < options.max_pairs)
+    possible = pairs.mutate(possible=pairs.count().over(group_by="language"))
+    few = possible.pair_id < possible.possible * options.max_share
+    return possible.filter(few & (possible.pair_id < options.max_pairs)).drop("possible")
 
 
 def _answers(pairs: ir.Table, options: AuditOptions) -> ir.Table:

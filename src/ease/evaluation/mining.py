@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ease.errors import EaseError
+from ease.evaluation.metrics import DECIMALS
 from ease.evaluation.search import Flags, Neighbours, Rows, Scores, hits_within
 
 
@@ -100,7 +101,9 @@ def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
     """
     width = max(int(rows.max(initial=0)), int(gold[:, 1].max(initial=0))) + 1
     right = np.isin(np.arange(len(rows))[:, None] * width + rows, gold[:, 0] * width + gold[:, 1])
-    return MinedPairs(scores.max(axis=1), hits_within(scores, right, 1), len(gold))
+    return MinedPairs(
+        scores.max(axis=1).astype(np.float64).round(DECIMALS), hits_within(scores, right, 1), len(gold)
+    )
 
 
 def mining_score(mined: MinedPairs, threshold: float) -> MiningScore:

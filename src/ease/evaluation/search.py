@@ -18,7 +18,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import row_lengths
+from ease.evaluation.metrics import DECIMALS, row_lengths
 from ease.io.device import best_device
 
 BLOCK = (4096, 8192)
@@ -27,7 +27,7 @@ BLOCK = (4096, 8192)
 FEW = 64
 """Queries or targets below which a search stays on the CPU"""
 
-TIE_TOLERANCE = 1e-6
+TIE_TOLERANCE = 10**-DECIMALS
 """Scores closer than this are tied: about the rounding error of a cosine in single precision."""
 
 Embeddings = NDArray[np.floating]

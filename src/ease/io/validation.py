@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from ease.io.suggestions import nearest
 
 RENAMED = {
+    "checkpoint_every": "checkpoint_seconds",
     "block_rows": "mini_batch_size",
     "hard_negative_bonus": "hard_negative_weight",
     "languages": "setting.languages",

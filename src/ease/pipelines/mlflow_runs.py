@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -267,14 +266,14 @@ def log_parameters(values: Mapping[str, Any]) -> None:
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return each task's averages, or the score of its only subset, by `task/subset`.
+    """Return each task's averages, or those of its subsets if it has none, by `task/subset`.
 
     Rows without a value and those of truncated embeddings are skipped.
     """
     scored = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
     main = [row for row in scored if row["metric"] == get_task(row["task"]).METRIC]
-    subsets = Counter(row["task"] for row in main)
-    shown = [row for row in main if row["subset"].startswith(AVERAGE) or subsets[row["task"]] == 1]
+    averaged = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
+    shown = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged]
     return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}
 
 

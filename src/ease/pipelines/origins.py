@@ -28,6 +28,11 @@ def write_origin(
     write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about}))
 
 
+def withhold(encoder: Path) -> None:
+    """Note in the file of a model that `latest` is not to link to it."""
+    write_text_atomically(encoder / RUN_FILE, json.dumps({**_remembered(encoder), "withheld": True}))
+
+
 def run_of(encoder: Path) -> str | None:
     """Return the id of the run that trained an encoder, or None if no run did."""
     run_id: str | None = _remembered(encoder).get("run_id")

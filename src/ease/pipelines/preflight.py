@@ -135,7 +135,7 @@ def _checks(
     """Yield the checks of a node; the run makes the data of the evaluation tasks `made`."""
     match step.name:
         case "build_encoder":
-            yield partial(check_encoder, step.get(Setting).encoder.name)
+            yield partial(check_encoder, step.get(Setting).encoder.name, transformer=True)
         case "locate_evaluation_sets":
             setting, evaluate = step.get(Setting), step.get(EvaluateOptions)
             references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
@@ -150,7 +150,7 @@ def _checks(
             yield from text_checks(step.get(Recipe))
         case "train_encoder":
             if anchor := step.get(Recipe).options.get("anchor"):
-                yield partial(check_encoder, anchor)
+                yield partial(check_encoder, anchor, transformer=True)
             yield step.get(Recipe).check_frozen
             wanted = [task for task in step.get(Setting).dev_tasks if task_name(task) not in made]
             yield from development_checks(step, wanted, locating, catalog)
@@ -176,7 +176,7 @@ def _check_recipe(name: str, recipe: Recipe) -> None:
 def _teacher_checks(step: Step) -> Iterator[Check]:
     """Yield a check of a student's teacher, if the options name one."""
     if step.name == "distill_encoder" and (teacher := step.get(StudentOptions).teacher):
-        yield partial(check_encoder, teacher)
+        yield partial(check_encoder, teacher, transformer=True)
 
 
 def _mining_checks(step: Step) -> Iterator[Check]:

@@ -7,11 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from ease.io.names import DEVELOPMENT
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
 from ease.wikimedia.languages import Language
 
 NEW, OLD = "new", "old"
+
+FEW = 10_000
+"""Pairs of the language below which they are probably too few for a start that knows other languages"""
 
 SHOWN = 5
 """Largest losses and gains on the page; the table has all scores."""
@@ -40,6 +44,29 @@ def compare_before_after(
     return joined.assign(gain=joined["after"] - joined["before"])
 
 
+def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether no evaluation of a training was above the one before it, so that it keeps its start.
+
+    Args:
+        history: Rows of step, name and value.
+    """
+    scores = {row["step"]: row["value"] for row in history if row["name"] == DEVELOPMENT}
+    return 0 in scores and scores[0] >= max(scores.values())
+
+
+def explain_start(pairs: int, accept: bool) -> str:
+    """Return the sentence of a page that says why a training kept its start, and what to try."""
+    reason = (
+        f"the language has {pairs:,} pairs" if pairs < FEW else "the learning rate is too high for this start"
+    )
+    linked = "" if accept else " (`latest` links to it only with `teach.accept=true`)"
+    return (
+        f"**No evaluation was above the start, so the model is the start, unchanged{linked}**, probably because "
+        f"{reason}: try more pairs (a larger dump, lower `teach.vocabulary.min_link_count`), another `teach.encoder`, "
+        "a lower `teach.ease_plus.training.learning_rate`, or other `teach.companions`."
+    )
+
+
 def summarize_kinds(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the subsets of each task, apart for the new language and the others."""
     groups = scores.groupby(["task", "kind"], sort=False)
@@ -55,6 +82,7 @@ def render_teaching(
     languages: pd.DataFrame,
     scores: pd.DataFrame,
     curve: pd.DataFrame,
+    verdict: str = "",
 ) -> str:
     """Render the page as Markdown.
 
@@ -64,6 +92,7 @@ def render_teaching(
         languages: A row for each language of the training data.
         scores: As `compare_before_after` returns them.
         curve: Development score by step.
+        verdict: Sentence on a training that kept its start.
     """
     name = f"{Language(language).english_name} ({language})"
     old = scores[scores["kind"] == OLD].drop(columns="kind").sort_values("gain")
@@ -72,7 +101,11 @@ def render_teaching(
         f"# {name}: what the encoder gained and lost",
         "\n".join(f"- {key}: {facts[key]}" for key in facts),
     ]
-    parts += ["## Summary", "Means of the main scores, in points of 100. `new`: subsets with the language."]
+    parts += [
+        "## Summary",
+        *([verdict] if verdict else []),
+        "Means of the main scores, in points of 100. `new`: subsets with the language.",
+    ]
     parts += [
         format_table(summarize_kinds(scores)) if len(scores) else "No task has data: nothing was scored."
     ]

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ease.errors import EaseError
 from ease.io.names import UNTRAINED
@@ -22,8 +31,11 @@ from ease.search.reasons import words_of
 from ease.wikimedia.languages import Language
 
 LARGEST_K = 50
-POLICY = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'"
-"""The browser requests nothing but the page and its style."""
+CODE = re.compile(r"[a-z][a-z0-9-]{1,19}")
+"""Form of the codes of Wikipedia's languages"""
+POLICY = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
+POLICY += "frame-ancestors 'none'"
+"""The browser requests nothing but the page and its style, and shows it in no other page."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,55 @@ class Panel:
     error: str = ""
 
 
-def make_app(models: OpenModels) -> Starlette:
-    """Return the application; a model is loaded when a request first chooses it."""
+class _Guard:
+    """Refuses requests of other sites' pages: from their origin, or by a name that they have pointed to this host."""
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        """Accept addresses, `localhost`, this machine's name, and `host`."""
+        self._app, self._names = app, {"localhost", socket.gethostname().lower(), host.lower()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, answer = Headers(scope=scope), self._app
+        if not self._is_own(headers.get("host", "")):
+            answer = PlainTextResponse("Unknown host: open the address that the command printed.", 400)
+        elif headers.get("sec-fetch-site") == "cross-site":
+            answer = PlainTextResponse("Requests of other sites are refused: open the address itself.", 403)
+        await answer(scope, receive, send)
+
+    def _is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            return name in self._names or bool(ip_address(name))
+        except ValueError:
+            return False
+
+
+class ImpatientProtocol(H11Protocol):
+    """Closes a connection that is idle, also before its first request."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of a request."""
+        super().data_received(data)
+        self._wait_for_request()
+
+    def _wait_for_request(self) -> None:
+        if self.timeout_keep_alive_task is None and (self.cycle is None or self.cycle.response_complete):
+            close = self.timeout_keep_alive_handler
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, close)
+
+
+def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
+    """Return the application; a model is loaded when a request first chooses it.
+
+    Args:
+        models: The models of the page.
+        host: A name of this machine, beside its addresses, by which browsers may ask.
+    """
     environment = Environment(loader=PackageLoader("ease.search"), autoescape=True, undefined=StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters["pieces"] = marked_pieces
@@ -90,7 +149,8 @@ def make_app(models: OpenModels) -> Starlette:
         return Response(style, media_type="text/css")
 
     return Starlette(
-        routes=[Route("/", search), Route("/map", language_map), Route("/style.css", stylesheet)]
+        routes=[Route("/", search), Route("/map", language_map), Route("/style.css", stylesheet)],
+        middleware=[Middleware(_Guard, host)],
     )
 
 
@@ -102,19 +162,21 @@ def _asked(request: Request, models: OpenModels) -> Asked:
     """
     given = request.query_params
     k = given.get("k", "10")
-    if not k.isdecimal() or not 1 <= int(k) <= LARGEST_K:
-        raise EaseError(f"{k!r} results: ask for a number from 1 to {LARGEST_K}.")
+    if not re.fullmatch("[0-9]{1,4}", k) or not 1 <= int(k) <= LARGEST_K:
+        raise EaseError(f"{k[:20]!r} results: ask for a number from 1 to {LARGEST_K}.")
     chosen = list(dict.fromkeys(given.getlist("model"))) or models.names[-1:]
-    reader = given.get("reader") or _reader_of(request)
-    return Asked(
-        given.get("q", "").strip(), chosen, [*filter(None, given.getlist("language"))], reader, int(k)
-    )
+    reader, languages = given.get("reader") or _reader_of(request), [*filter(None, given.getlist("language"))]
+    for code in (reader, *languages):
+        if not CODE.fullmatch(code):
+            raise EaseError(f"{code[:20]!r} is not a language's code: write one such as en.")
+    return Asked(given.get("q", "").strip(), chosen, languages, reader, int(k))
 
 
 def _reader_of(request: Request) -> str:
     """Return the first language that the browser asks for."""
     first = request.headers.get("accept-language", "en").partition(",")[0]
-    return first.partition(";")[0].partition("-")[0].strip().lower() or "en"
+    code = first.partition(";")[0].partition("-")[0].strip().lower()
+    return code if CODE.fullmatch(code) else "en"
 
 
 def _answers(

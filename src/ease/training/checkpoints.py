@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,28 @@ from ease.training.options import TrainingOptions
 logger = logging.getLogger(__name__)
 
 
+class Pace:
+    """When a checkpoint is due: some seconds after the last one, or later if they would take more of the time."""
+
+    def __init__(self, seconds: float, share: float = 0.1) -> None:
+        """Begin now."""
+        self._seconds, self._rest = seconds, 1 / share - 1
+        self._next = time.monotonic() + seconds
+
+    @property
+    def due(self) -> bool:
+        """Whether to write one now."""
+        return time.monotonic() >= self._next
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Measure the time of a checkpoint, and schedule the next one."""
+        began = time.monotonic()
+        yield
+        ended = time.monotonic()
+        self._next = ended + max(self._seconds, self._rest * (ended - began))
+
+
 class Checkpoints:
     """The latest checkpoint of one training, identified by its fingerprint."""
 
@@ -28,21 +52,14 @@ class Checkpoints:
         """Use a folder, which need not exist."""
         self._folder = folder
         self._fingerprint = fingerprint
-        self._every = options.checkpoint_every
-        self._rest = 1 / options.checkpoint_share - 1
-        self._earliest = 0.0
-
-    def due(self, step: int) -> bool:
-        """Return whether to write one after a step, so that they take their share of the time at most."""
-        return step % self._every == 0 and time.monotonic() >= self._earliest
+        self.pace = Pace(options.checkpoint_seconds, options.checkpoint_share)
 
     def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
         """Write a checkpoint in the first process and remove older ones; every process must call this."""
-        began = time.monotonic()
         random_states = _random_states(next(model.parameters()).device)
         if process_rank():
             return
-        with atomic_folder(self._folder / f"step-{step:08d}") as aside:
+        with self.pace.writing(), atomic_folder(self._folder / f"step-{step:08d}") as aside:
             save_model(model, str(aside / "model.safetensors"))
             tensors, scalars = _flatten(optimizers)
             save_file(tensors, aside / "optimizers.safetensors")
@@ -52,8 +69,6 @@ class Checkpoints:
         for older in self._found():
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
-        ended = time.monotonic()
-        self._earliest = ended + self._rest * (ended - began)
 
     def latest(self) -> dict[str, Any] | None:
         """Return the state and `step` of this training's latest checkpoint, or None."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import torch
 from numpy.typing import NDArray
@@ -54,6 +55,14 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
     missing = source.count_rows(filter=pads.field("entity").is_null())
     if missing:
         raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
+    if "hard_negative" in columns:
+        equal = source.scanner(columns={"equal": pads.field("entity") == pads.field("hard_negative")})
+        row = pc.index(equal.to_table()["equal"], True).as_py()
+        if row >= 0:
+            raise EaseError(
+                f"Training pairs {pairs}: the hard negative of row {row} is the pair's own entity: give another, or "
+                "null."
+            )
     used = np.empty(0, dtype=np.int64)
     for name in columns:
         found = distinct(source, name)

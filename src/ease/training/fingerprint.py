@@ -19,7 +19,7 @@ from ease.io.result_versions import TRAINING
 from ease.training.accelerator import uses_gpu
 from ease.training.options import TrainingJob
 
-WITHOUT_EFFECT = {"checkpoint_every", "checkpoint_share", "entity_memory", "threads", "processes"}
+WITHOUT_EFFECT = {"checkpoint_seconds", "checkpoint_share", "entity_memory", "threads", "processes"}
 """Options that do not change the result of a training, except for rounding"""
 
 

@@ -274,6 +274,8 @@ def _log_gain(result: TrainingResult) -> None:
             "%s, the start %.2f: the training made the encoder worse. Lower `learning_rate`, or keep the start.",
             *(kept, result.start_score),
         )
+    elif result.best_step == 0:
+        logger.warning("No evaluation was above the start (%.2f), which is kept", result.start_score)
     else:
         logger.info("%s, the start %.2f", kept, result.start_score)
 

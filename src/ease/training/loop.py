@@ -73,7 +73,7 @@ def train(
     optimizers = Optimizers(model, options)
     # A checkpoint has the random state of its device.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{accelerator.device.type}", options)
-    best = BestModel(folder)
+    best = BestModel(folder, options.max_below_start)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
     if options.compiled:
@@ -83,8 +83,12 @@ def train(
         _select(0, model, best, progress, evaluate)
     batches = _batches(pairs, teacher, guide, model, options, start, accelerator.device)
     group = cpu_group(PATIENCE)
+    hopeless = any_process(best.hopeless, group)
     with stop_requests() as stop, closing(progress), closing(batches):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
+            if hopeless:
+                logger.info("Stopped: %d evaluations in a row are below the start", options.max_below_start)
+                break
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
             terms = add_gradients(trained, sub_batches, accelerator)
             optimizers.step()
@@ -92,9 +96,10 @@ def train(
             last = step == steps
             if last or (evaluate is not None and step % options.evaluate_every == 0):
                 _select(step, model, best, progress, evaluate)
+                hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
-            if stopping or (not last and any_process(not process_rank() and checkpoints.due(step), group)):
+            if stopping or (not last and any_process(not process_rank() and checkpoints.pace.due, group)):
                 best.flush()
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
@@ -218,14 +223,13 @@ def _chunks(options: TrainingOptions, device: torch.device, packed: bool) -> int
 def _select(
     step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None
 ) -> None:
-    """Score the encoder in the first process, and save the model if it is the best; step 0 is scored, never saved."""
+    """Score the encoder in the first process, and save the model if it is the best."""
     progress.pause()
     if not process_rank():
         scores = {} if evaluate is None else score_encoder(model, evaluate)
         if scores:
             progress.publish(step, scores)
-        if step:
-            best.consider(step, model, scores.get(DEVELOPMENT))
+        best.consider(step, model, scores.get(DEVELOPMENT))
     if process_count() > 1:
         torch.distributed.barrier()
     progress.resume()

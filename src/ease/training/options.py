@@ -91,12 +91,18 @@ class TrainingOptions(StrictModel):
         1.0, gt=0, description="gradients are clipped to this norm; null: no clipping"
     )
     evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
-    checkpoint_every: int = Field(250, ge=1, description="steps between checkpoints")
+    max_below_start: int | None = Field(
+        None,
+        ge=1,
+        description="stop after this number of evaluations in a row below the start, and keep the start if none was "
+        "better; null: never, and the start is not kept",
+    )
+    checkpoint_seconds: float = Field(120, ge=0, description="seconds between checkpoints")
     checkpoint_share: float = Field(
         0.1,
         gt=0,
         le=1,
-        description="largest share of the time for checkpoints: one that is due too soon after the last is skipped",
+        description="largest share of the time for checkpoints, which otherwise come later",
     )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(

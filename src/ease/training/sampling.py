@@ -126,7 +126,7 @@ def _grouped(
 ) -> Indices:
     """Order drawn pairs so that the pairs of a group have one entity and, if possible, different languages."""
     size = options.sentences_per_entity
-    if size == 1:
+    if size == 1 or not len(drawn):
         return drawn
     # An entity's pairs take turns over its languages; `drawn` is in random order, which stable sorting keeps.
     by_language = drawn[np.lexsort((languages[drawn], entities[drawn]))]

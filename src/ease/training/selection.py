@@ -29,17 +29,37 @@ class BestModel:
     The model named by the last checkpoint is kept, too: an interrupted training resumes from it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Start without a model; `restore` finds that of an interrupted training."""
+    def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
+        """Start without a model; `restore` finds that of an interrupted training.
+
+        Args:
+            folder: The work folder.
+            max_below_start: Evaluations in a row below the start after which the training is hopeless. None: it never
+                is, and the start is no candidate.
+        """
         self._folder = folder
+        self._limit = max_below_start
         self.step = self._recorded = 0
         self.score: float | None = None
+        self._start: float | None = None
+        self._below = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the last evaluations were all below the start."""
+        return self._limit is not None and self._below >= self._limit
 
     def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
         """Save the model if its score is the best so far; without scores, the last model is the best.
 
         The training does not wait for the disk, which takes seconds for a large entity table: `flush` does.
         """
+        if step == 0:
+            self._start = score
+            if self._limit is None:
+                return
+        if score is not None and self._start is not None:
+            self._below = self._below + 1 if score < self._start else 0
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
@@ -64,11 +84,17 @@ class BestModel:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
-        return {"best_step": self.step, "best_score": self.score}
+        return {
+            "best_step": self.step,
+            "best_score": self.score,
+            "start_score": self._start,
+            "below_start": self._below,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state of a checkpoint."""
         self.step, self.score = state["best_step"], state["best_score"]
+        self._start, self._below = state.get("start_score"), state.get("below_start", 0)
         self._recorded = self.step
 
     def prune(self) -> None:

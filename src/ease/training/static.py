@@ -36,7 +36,7 @@ def bag_features(features: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return padded tokens (n, width) as one row of tokens and the offset of each text."""
     tokens, mask = features["input_ids"], features.get("attention_mask")
     if mask is None:
-        offsets = torch.arange(0, tokens.numel(), tokens.shape[1], device=tokens.device)
+        offsets = torch.arange(len(tokens), device=tokens.device) * tokens.shape[1]
         return {"input_ids": tokens.flatten(), "offsets": offsets}
     lengths = mask.sum(dim=1)
     return {"input_ids": tokens[mask.bool()], "offsets": lengths.cumsum(0) - lengths}

@@ -147,6 +147,14 @@ def test_bom_crlf_and_blank_documents(tmp_path: Path) -> None:
             "german.test, line 1: the text looks like a Python bytes literal",
         ),
         ("german.test", b"CCAT\tb'a'b'\n", "german.test, line 1: the text looks like a Python bytes literal"),
+        *(
+            (
+                "german.test",
+                f"CCAT\tb'a'{other}'b'\n".encode(),
+                "german.test, line 1: .* bytes literal, but is broken",
+            )
+            for other in (",b", "\0", "+" + "-" * 100_000 + "b", "+" + "(" * 300)
+        ),
         ("german.test", b"", "german.test: contains no text"),
         ("english.train.1000", b"CCAT\ta\nCCAT\tb\n", "mldoc: All 2 training rows are of class CCAT"),
         ("english.train.1000", b"CCAT\ta\nECAT\tb\n", "mldoc: No training row is of class GCAT, MCAT"),

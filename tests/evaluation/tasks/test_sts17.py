@@ -43,6 +43,27 @@ def test_tracks_agree_with_scipy(test_data: Path, encode: Encode) -> None:
     )
 
 
+def test_pairs_beyond_the_250_grades_of_a_published_track_are_skipped_and_said_once(
+    tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [f"word {number % 7}\tword {number % 5}\n" for number in range(500)]
+    grades = "".join(f"{number % 6}\n" for number in range(250))
+    for track, count in (("track6.tr-en", 500), ("track2.ar-en", 250)):
+        (tmp_path / f"STS.input.{track}.txt").write_text("".join(rows[:count]), encoding="utf-8")
+        (tmp_path / f"STS.gs.{track}.txt").write_text(grades, encoding="utf-8")
+    options = sts17.Options(path=tmp_path, subsets=("en-tr", "en-ar"))
+    with caplog.at_level("INFO"):
+        first, second, _ = (sts17.evaluate(encode, options), sts17.evaluate(encode, options))[0]
+    assert first.value == second.value
+    assert (
+        caplog.text.count("STS.input.track6.tr-en.txt: the first 250 of 500 pairs are graded, and scored")
+        == 1
+    )
+    (tmp_path / "STS.gs.track6.tr-en.txt").write_text(grades[:-2], encoding="utf-8")
+    with pytest.raises(EaseError, match="holds 500 sentence pairs and .* 249 grades"):
+        sts17.evaluate(encode, options)
+
+
 def test_extended_files_score_like_the_original_tracks(
     test_data: Path, tmp_path: Path, encode: Encode
 ) -> None:

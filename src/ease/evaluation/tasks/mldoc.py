@@ -56,7 +56,7 @@ def clean_document(text: str) -> str:
     if re.fullmatch(r"b'.*'|b\".*\"", text):
         try:
             text = ast.literal_eval(text).decode("utf-8")
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, AttributeError, MemoryError, RecursionError) as error:
             raise ValueError(
                 f"the text looks like a Python bytes literal, but is broken ({error})."
             ) from error

@@ -97,6 +97,6 @@ def _check_sizes(summary: Sequence[Mapping[str, Any]], options: AuditOptions) ->
     if small:
         raise EaseError(
             f"The audit would hold fewer than {options.min_pairs} pairs (`audit.min_pairs`): {', '.join(small)}. "
-            "Remove these languages from `languages`, give larger dumps, raise `audit.pairs_per_item`, or lower "
-            "`audit.min_pairs`: with fewer pairs, the scores may choose a worse checkpoint."
+            "Remove these languages from `languages`, give larger dumps, raise `audit.pairs_per_item` or "
+            "`audit.max_share`, or lower `audit.min_pairs`: with fewer pairs, the scores may choose a worse checkpoint."
         )

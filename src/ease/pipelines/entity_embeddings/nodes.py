@@ -37,7 +37,7 @@ def embed_entities(
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
-    from transformers import AutoConfig
+    from ease.encoders.encoder import load_encoder
 
     if options.source == "train" and released_files(dumps):
         logger.warning(
@@ -51,7 +51,8 @@ def embed_entities(
     names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
     # The size of token embeddings, to which the entity embeddings are fitted.
-    dimension = AutoConfig.from_pretrained(encoder).hidden_size
+    first: Any = load_encoder(str(encoder))[0]
+    dimension = first.get_embedding_dimension()
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
     table, coverage = embed(names, total, dimension, files, options, folder, language)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -230,10 +229,10 @@ def _score_task(
 
 
 def log_scored(encoder: object, scored: Scored) -> None:
-    """Log one line for an encoder: the averages of each task, or its only score, and what could not be scored."""
+    """Log one line for an encoder: its main scores, and what could not be scored."""
     main = [score for score in scored.scores if score.metric == get_task(score.task).METRIC]
-    subsets = Counter(score.task for score in main)
-    shown = [score for score in main if score.averaged or subsets[score.task] == 1]
+    averaged = {score.task for score in main if score.averaged}
+    shown = [score for score in main if score.averaged or score.task not in averaged]
     parts = [f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip() for score in shown]
     missing = [" ".join(filter(None, (line.task, line.subset))) for line in scored.unscored if line.task]
     if missing:

@@ -31,12 +31,16 @@ def sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catal
         yield partial(sweep.own_setting, given)
         return
     yield partial(sweep.chosen_trainings, setting.languages)
-    settings = []
+    settings, encoders = [], dict[str, bool]()
     for variant in sweep.all_variants(setting.languages):
         yield partial(sweep.varied_setting, setting, variant)
         with suppress(EaseError):
             settings.append(sweep.varied_setting(setting, variant))
+            name = settings[-1].encoder.name
+            encoders[name] = encoders.get(name, False) or variant.method != START
             yield from _variant_checks(variant, step, sweep, setting, catalog)
+    for name, trained in encoders.items():
+        yield partial(check_encoder, name, transformer=trained)
     yield from _setting_checks(settings, step, sweep, locating, catalog)
 
 
@@ -47,9 +51,7 @@ def _setting_checks(
     locating: Mapping[str | None, Step],
     catalog: Catalog,
 ) -> Iterator[Check]:
-    """Yield checks of the encoders and evaluation sets of the variants' settings."""
-    for encoder in dict.fromkeys(one.encoder.name for one in settings):
-        yield partial(check_encoder, encoder)
+    """Yield checks of the evaluation sets of the variants' settings."""
     trained = any(variant.method != START for variant in sweep.all_variants())
     for joined in sweep.joined.values():
         yield partial(check_tasks, joined.tasks, step.tasks)

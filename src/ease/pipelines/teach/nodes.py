@@ -16,7 +16,7 @@ from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import TrackingOptions
-from ease.pipelines.origins import write_origin
+from ease.pipelines.origins import withhold, write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.options import check_taught_language
@@ -26,6 +26,7 @@ from ease.pipelines.training_inputs import drawn_sentences, required_pairs
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 from ease.pipelines.work import lock_for_run
+from ease.reporting.teaching import keeps_start
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
@@ -142,13 +143,18 @@ def teach_encoder(
     tasks: dict[str, dict[str, Any]],
     work: str,
     tracking: TrackingOptions,
+    accept: bool,
     vocabulary: ibis.Table | None = None,
     entity_embeddings: Path | None = None,
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """Train as `train_encoder` does, with a batch and a length that fit the number of pairs."""
+    """Train as `train_encoder` does, with a batch and a length that fit the number of pairs.
+
+    Args:
+        accept: Whether `latest` links to the model even if it is the start.
+    """
     pairs = int(required_pairs(rows, setting).count().execute())
     fitted = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-    return train_encoder(
+    encoder, history = train_encoder(
         untrained,
         rows,
         evaluation_data,
@@ -162,3 +168,6 @@ def teach_encoder(
         vocabulary,
         entity_embeddings,
     )
+    if not accept and keeps_start(history):
+        withhold(encoder)
+    return encoder, history

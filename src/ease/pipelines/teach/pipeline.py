@@ -1,5 +1,7 @@
 """Wiring of `teach`: the pieces of a setting, with a start, a training and a report of its own."""
 
+from typing import cast
+
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.io.names import UNTRAINED
@@ -95,13 +97,16 @@ def _create_entity_embeddings() -> Pipeline:
 
 def _create_training() -> Pipeline:
     trained = train.create_pipeline(TEACH, METHOD, mlm_start=False)
-    return Pipeline([one._copy(func=teach_encoder) for one in trained.nodes])
+    (one,) = trained.nodes
+    given = {**cast(dict[str, str], one._inputs), "accept": f"params:{TEACH}.accept"}
+    return Pipeline([one._copy(func=teach_encoder, inputs=given)])
 
 
 def _create_report() -> Pipeline:
     """Create the page that compares the encoder before and after."""
     tables = ("dumps", "ingest_summary", "entity_vocabulary", "training_pairs")
-    given = [*tables, "before", "after", "history", "params:setting", "params:language", "params:work"]
+    given = [*tables, "before", "after", "history"]
+    given += [f"params:{name}" for name in ("setting", "language", "accept", "work")]
     return pipeline(
         [
             node(

@@ -15,7 +15,13 @@ from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.teaching import compare_before_after, render_teaching, summarize_kinds
+from ease.reporting.teaching import (
+    compare_before_after,
+    explain_start,
+    keeps_start,
+    render_teaching,
+    summarize_kinds,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +36,7 @@ def report_teaching(
     history: list[dict[str, Any]],
     setting: Setting,
     language: str,
+    accept: bool,
     work: str,
 ) -> tuple[Path, pd.DataFrame]:
     """Write one page with the scores before and after, the training data and the development curve.
@@ -59,6 +66,8 @@ def report_teaching(
         if dumps["wikidata"]
         else "none (no Wikidata dump with types)",
     }
+    taught = int(pairs.set_index("language")["pairs"].get(language, 0))
+    verdict = explain_start(taught, accept) if keeps_start(history) else ""
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
-    write_text_atomically(page, render_teaching(language, facts, languages, scores, curve))
+    write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores

@@ -172,7 +172,7 @@ def _key(teacher: SentenceTransformer, sentences: Path, options: StaticOptions |
         "kind": type(options).__name__,
         "options": options.model_dump(
             mode="json",
-            exclude={"teacher": True, "refining": True, "learning": {"checkpoint_every", "report_every"}},
+            exclude={"teacher": True, "refining": True, "learning": {"checkpoint_seconds", "report_every"}},
         ),
         "code": code_version(),
     }

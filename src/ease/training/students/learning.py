@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ease.io.atomic import atomic_path
+from ease.training.checkpoints import Pace
 from ease.training.prefetching import make_ahead
 from ease.training.progress import Report
 from ease.training.prompts import default_prompt
@@ -78,6 +79,7 @@ def learn(
     step, history, kept = _restore(checkpoint, student, optimizer)
     losses: list[float | Tensor] = [*kept]  # tensors, so that a GPU is asked only for a report
     student.eval()
+    pace = Pace(options.checkpoint_seconds)
     rows = _remaining_rows(len(sentences), options, seed, step)
     inputs = _inputs(student, sentences, targets, projection, rows)
     with closing(make_ahead(inputs, student.device)) as batches:
@@ -97,8 +99,9 @@ def learn(
                 losses.clear()
                 if report is not None:
                     report(step, values)
-            if step % options.checkpoint_every == 0 and step < steps:
-                _save(checkpoint, student, optimizer, step, history, [float(loss) for loss in losses])
+            if pace.due and step < steps:
+                with pace.writing():
+                    _save(checkpoint, student, optimizer, step, history, [float(loss) for loss in losses])
     return history
 
 

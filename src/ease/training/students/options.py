@@ -13,7 +13,7 @@ class LearningOptions(StrictModel):
     epochs: int = Field(4, ge=0, description="passes over the sentences; 0: the student is not trained")
     batch_size: int = Field(256, ge=1, description="sentences per step")
     learning_rate: float = Field(1e-2, gt=0, description="peak learning rate of Adam, which decays to 0")
-    checkpoint_every: int = Field(500, ge=1, description="steps between checkpoints")
+    checkpoint_seconds: float = Field(120, ge=0, description="seconds between checkpoints")
     report_every: int = Field(50, ge=1, description="steps over which the reported loss is averaged")
 
 

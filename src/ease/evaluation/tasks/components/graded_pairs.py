@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ from ease.evaluation.tasks import Encode, Score, error_prefix
 from ease.io.text_tables import find_columns, read_rows
 
 logger = logging.getLogger(__name__)
+
+PUBLISHED = 250
+"""Grades of each track of SemEval 2017; the files of sentences of some tracks have further pairs."""
 
 
 class GradedPair(NamedTuple):
@@ -90,6 +94,9 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
         right.pop()
     if not left:
         raise EaseError(f"{sentences}: contains no sentence pair.")
+    if len(left) > len(right) == PUBLISHED:
+        _note_ungraded(sentences, len(left))
+        left = left[:PUBLISHED]
     if len(left) != len(right):
         raise EaseError(
             f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "
@@ -104,6 +111,12 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
         gold = parse_gold("".join(grade[:1]), 0, 5, f"{grades}, line {grade_number}")
         pairs.append(GradedPair(row[0], row[1], gold))
     return pairs
+
+
+@cache
+def _note_ungraded(sentences: Path, count: int) -> None:
+    """Log once that a file has more pairs than grades."""
+    logger.info("%s: the first %d of %d pairs are graded, and scored", sentences, PUBLISHED, count)
 
 
 def graded_only(pairs: Sequence[GradedPair]) -> list[GradedPair]:
