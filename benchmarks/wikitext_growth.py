@@ -90,7 +90,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "a shown template with many arguments": lambda times: f"{{{{lang{'|a' * times}}}}}",
     "shown templates with many arguments": lambda times: f"{{{{lang{'|[[a' * 400}}}}}" * max(1, times // 400),
     "a shown template with many templates": lambda times: f"{{{{nowrap|{'{{a}}' * times}}}}}",
-    "spaces in an argument": lambda times: f"{{{{lang|fr|a{' ' * times}b}}}}",
+    "spaces in an argument": lambda times: f"{{{{lang|fr|{' ' * times}}}}}",
     "spaces in a name": lambda times: f"{{{{lang{' ' * times}|fr|a{' ' * times}=b}}}}",
     "zeros of a number": lambda times: f"{{{{formatnum:0.{'0' * times}1}}}}",
     "digits of a number": lambda times: f"{{{{convert|{'1' * times}|km}}}} {{{{formatnum:{'1,' * times}}}}}",

@@ -40,7 +40,9 @@ _WIKI_TABLE = re.compile(rf"\n[ \t{ITEM}{GAP}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
     name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_TAGS["extensions"].split("|")]
 }
-_BRACKETS = re.compile(r"\n(?:([*#:;]++|-----*+)|=)|\{\{(!)\}\}|\{\{+|\[\[+|\}\}+|\]\]+")
+_LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
+_OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
+_BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
 _QUOTES = re.compile("''+")
 _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
@@ -147,19 +149,19 @@ def cut_templates(text: str) -> str:
     Returns:
         The text after a line break. `ITEM` and `HEADING` replace the marks at the beginning of its lines.
     """
-    text = "\n" + text
+    text = _LINE_MARKS.sub("\n" + ITEM, "\n" + text).replace("\n=", "\n" + HEADING)
     opened: list[tuple[int, int]] = []  # start of a run of brackets, and number of its unmatched brackets
     cuts: list[_Cut] = []
-    for run in _BRACKETS.finditer(text):
+    end = 0
+    while run := (_BRACKETS if opened else _OPENING_BRACES).search(
+        text, end
+    ):  # links matter inside braces only
         position, end = run.span()
         first = text[position]
-        if run[2]:
+        if run[1]:
             cuts.append((position, end, "|"))
-        elif first == "\n":
-            cuts.append((position + 1, end, ITEM if run[1] else HEADING))
         elif first in "{[":
-            if opened or first == "{":  # only links inside braces matter
-                opened.append((position, end - position))
+            opened.append((position, end - position))
         else:
             while opened and end - position >= 2 and text[opened[-1][0]] == _OPENING[first]:
                 start, count = opened.pop()
