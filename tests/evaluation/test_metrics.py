@@ -32,17 +32,8 @@ def test_pairwise_cosine_by_hand() -> None:
 def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
     left, right = random_rows(200, 16, 1), random_rows(200, 16, 2)
     np.testing.assert_allclose(
-        pairwise_cosine(left, right), 1 - paired_cosine_distances(left, right), atol=6e-7
+        pairwise_cosine(left, right), 1 - paired_cosine_distances(left, right), atol=1e-12
     )
-
-
-def test_cosines_of_equal_texts_tie_whatever_the_rounding_of_their_embeddings() -> None:
-    rows = random_rows(8, 16, 1)[np.random.default_rng(2).integers(0, 8, (2, 400))]
-    gold = np.random.default_rng(3).integers(0, 6, 400)
-    expected = spearman(pairwise_cosine(*rows), gold)
-    for seed in range(4):
-        rounded = rows * (1 + 1e-8 * random_rows(400, 16, seed))
-        assert spearman(pairwise_cosine(*rounded), gold) == pytest.approx(expected, abs=1e-4)
 
 
 def test_rows_of_extreme_length_keep_their_direction() -> None:

@@ -88,7 +88,7 @@ def unit_or_zero_rows(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
-    """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,), rounded to `DECIMALS`."""
+    """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,)."""
     first, second = normalize_rows(left, "left embeddings"), normalize_rows(right, "right embeddings")
     if first.shape != second.shape:
         raise EaseError(
@@ -96,7 +96,7 @@ def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
             "both belong together, so give as many rows and the same dimension on both sides."
         )
     cosines: Floats = np.einsum("nd,nd->n", first, second)
-    return cosines.clip(-1.0, 1.0).round(DECIMALS)
+    return cosines.clip(-1.0, 1.0)
 
 
 def spearman(similarities: ArrayLike, gold: ArrayLike) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import spearmanr
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, average_main_scores, sample_graded, sickr, stsb
-from ease.evaluation.tasks.components.graded_pairs import read_graded_pairs
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, read_graded_pairs, score_graded_sets
 
 
 def cosine(encode: Encode, left: str, right: str) -> float:
@@ -184,3 +185,21 @@ def test_errors_name_the_task_of_zero_vectors(tmp_path: Path) -> None:
     options = write_graded(tmp_path / "graded.parquet", [1.0, 2.0])
     with pytest.raises(EaseError, match="sample_graded en: 2 of 2 rows of the left embeddings are zero"):
         sample_graded.evaluate(lambda sentences: np.zeros((len(sentences), 3)), options)
+
+
+def test_cosines_of_equal_texts_tie_whatever_the_rounding_of_their_embeddings() -> None:
+    vectors, gold = (
+        np.random.default_rng(1).standard_normal((8, 16)),
+        np.random.default_rng(2).integers(0, 6, 400),
+    )
+    sides = np.random.default_rng(3).integers(0, 8, (2, 400)).astype(str)
+    pairs = [GradedPair(*row) for row in zip(*sides, gold.astype(float), strict=True)]
+
+    def score(noise: float, seed: int = 0) -> float:
+        def encode(texts: Sequence[str]) -> np.ndarray:
+            rows = vectors[[int(text) for text in texts]]
+            return rows * (1 + noise * np.random.default_rng(seed).standard_normal(rows.shape))
+
+        return score_graded_sets(encode, {"all": pairs}, "sts")[0].value
+
+    assert [score(1e-8, seed) for seed in range(4)] == pytest.approx([score(0)] * 4, abs=0.01)

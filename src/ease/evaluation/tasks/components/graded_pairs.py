@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ease.errors import EaseError
 from ease.evaluation.items import correlation_items
-from ease.evaluation.metrics import pairwise_cosine, spearman
+from ease.evaluation.metrics import DECIMALS, pairwise_cosine, spearman
 from ease.evaluation.tasks import Encode, Score, error_prefix
 from ease.io.text_tables import find_columns, read_rows
 
@@ -145,12 +145,15 @@ def compare_pairs(
 def pair_cosines(
     encode: Encode, pairs: Sequence[GradedPair], place: str, block: int | None = None
 ) -> NDArray[np.float64]:
-    """Return the cosine of each pair, (pairs,), computed a block at a time. Errors begin with `place`."""
+    """Return the cosine of each pair, (pairs,), to be ranked: computed a block at a time, rounded to `DECIMALS`.
+
+    Errors begin with `place`.
+    """
     cosines, size = [], block or len(pairs)
     for part in (pairs[start : start + size] for start in range(0, len(pairs), size)):
         left, right = np.split(encode([pair.left for pair in part] + [pair.right for pair in part]), 2)
         with error_prefix(place):
-            cosines.append(pairwise_cosine(left, right))
+            cosines.append(pairwise_cosine(left, right).round(DECIMALS))
     return np.concatenate(cosines)
 
 
