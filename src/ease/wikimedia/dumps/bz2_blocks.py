@@ -251,18 +251,17 @@ def _after(end: _Marker) -> int:
     return -(-(end.bit + _END_BITS) // 8)
 
 
-def _find_markers(content: bytes) -> list[_Marker]:
-    """Return the markers in some bytes, with offsets in bits; ignores a marker truncated at either end."""
+def _find_markers(content: bytes) -> Iterator[_Marker]:
+    """Yield the markers in some bytes, with offsets in bits; ignores a marker truncated at either end."""
     if IS_COMPILED:
-        return [_Marker(*found) for found in find_markers(content)]
-    markers = []
+        yield from (_Marker(*found) for found in find_markers(content))
+        return
     for match in _MIDDLES.finditer(content, 1):
         marker, bit = _MARKERS[match[0]]
         window = content[match.start() - 1 : match.start() - 1 + _WINDOW]
         found = int.from_bytes(window, "big") >> (8 * _WINDOW - _MARKER_BITS - bit) & (1 << _MARKER_BITS) - 1
         if len(window) == _WINDOW and found == marker:
-            markers.append(_Marker(8 * (match.start() - 1) + bit, marker == _END_MARKER))
-    return markers
+            yield _Marker(8 * (match.start() - 1) + bit, marker == _END_MARKER)
 
 
 def _as_stream(content: bytes, start: int, end: int) -> bytes:

@@ -140,8 +140,8 @@ class DecompressedStream:
         head = file.read(8)
         if not head:
             raise EaseError(f"{self.path} is empty (0 bytes): download it again.")
-        magics = (*MAGIC.items(), *_UNREAD.items())
-        found = next((name for name, magic in magics if head.startswith(magic)), "plain")
+        known: list[tuple[str, bytes]] = [*MAGIC.items(), *_UNREAD.items()]
+        found = next((name for name, magic in known if head.startswith(magic)), "plain")
         if found in _UNREAD:
             raise EaseError(
                 f"{self.path} is {found}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or "
