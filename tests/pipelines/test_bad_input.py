@@ -37,7 +37,7 @@ BAD = {
     "folder without dumps": Bad(
         "acquire",
         {"acquire__wikipedia": "conf"},
-        r"folder conf has no dump: none of its files is named \*-pages-articles\*\.xml, \.xml\.bz2 or \.xml\.gz",
+        r"folder conf has no dump: none of its files is named \*\.xml, \.xml\.bz2, \.xml\.gz or \.xml\.zst",
     ),
     "language without a dump": Bad(
         "acquire",
@@ -91,7 +91,7 @@ BAD = {
     "unknown encoder": Bad(
         "entity_embeddings",
         {"multilingual__setting__encoder__name": "no/such-encoder"},
-        "Encoder 'no/such-encoder' does not load: give a folder that holds one, a name on the Hugging Face hub"
+        "Encoder 'no/such-encoder' does not load: give a folder that holds one, or a name on the Hugging Face hub"
         ".*or `random:`",
     ),
     "unknown pooling": Bad(

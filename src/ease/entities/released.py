@@ -117,6 +117,8 @@ def _write_tables(files: Sequence[Path], language: str, folder: Path) -> Counts:
             lists.write(_batch(ENTITY_TYPES, members, page.repeat([len(own) for own in negatives])))
     for file, schema in ((REDIRECTS_FILE, REDIRECTS), (PAGES_FILE, PAGES)):
         pq.write_table(schema.empty_table(), folder / file)
+    if not pages:
+        raise EaseError(f"{', '.join(map(str, files))}: all {blank} records have a blank `text`.")
     return {"pairs": pages, "blank": blank}
 
 

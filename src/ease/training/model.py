@@ -79,6 +79,10 @@ class TrainingModel(nn.Module):
             prepare_padding(encoder)
         if onednn and has_onednn():
             use_onednn(encoder)
+        for parameter in self.parameters():
+            # transformers loads some weights as slices of one tensor, which safetensors refuses to save.
+            if parameter.untyped_storage().nbytes() > parameter.nbytes:
+                parameter.data = parameter.data.clone()
 
     def layout(self, max_tokens: int, languages: bool = False) -> Layout:
         """Return the columns to prepare for the method, and for batches that depend on languages.

@@ -150,7 +150,12 @@ def test_errors_name_invalid_paired_files(
         ("agnews", "agnews.txt", b"1\ta\n\tb\n", r"line 2: the label is missing"),
         ("agnews", "agnews.txt", b"", r"agnews.txt: contains no text"),
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"text": "b"}\n', r"2: no field 'cluster'"),
-        ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"te\n', r"line 2: not a JSON object"),
+        (
+            "tweet",
+            "tweet.txt",
+            b'{"text": "a", "cluster": 1}\n{"te\n',
+            r"line 2, column 5: not a JSON object",
+        ),
         ("tweet", "tweet.txt", b"[1, 2]\n", r"line 1: not a JSON object"),
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": null}\n', r"line 1: the label is missing"),
     ],

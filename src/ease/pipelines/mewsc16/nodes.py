@@ -90,29 +90,35 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     """
     if options.clean is not None:
         return {"source": str(options.clean), "wikinews": []}
-    source: str | list[Path] = options.wikinews
+    source = options.wikinews
+    places: str | list[Path] = source
     if source == SAMPLE:
         sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
-        source = str(sample.wikinews)
-    elif is_mirror(options.wikinews):
-        source = _fetch_wikinews(options, acquire)
-    dumps = find_dumps(source, options.languages, "wikinews")
+        places = str(sample.wikinews)
+    elif is_mirror(source):
+        source, places = _fetch_wikinews(options, acquire)
+    dumps = find_dumps(places, options.languages, "wikinews")
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
-    return {"source": options.wikinews, "wikinews": [dump.as_json() for dump in dumps]}
+    return {"source": source, "wikinews": [dump.as_json() for dump in dumps]}
 
 
-def _fetch_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> list[Path]:
-    """Download Wikinews from the mirror, or from the archive if the mirror has none any more."""
-    mirror = acquire.mirror(options.dump_date)
+def _fetch_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> tuple[str, list[Path]]:
+    """Download Wikinews from the mirror, or from the archive if the mirror has none any more.
+
+    Returns:
+        The address of the server that had the dumps, and the downloaded files.
+    """
+    source, mirror = options.wikinews, acquire.mirror(options.dump_date)
     try:
-        fetched = fetch_dumps(options.wikinews, options.languages, mirror, "wikinews")
+        fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
     except Unavailable as reason:
-        if options.archive in (None, options.wikinews):
+        if options.archive is None or options.archive == source:
             raise
         logger.warning("%s The archive is asked instead: %s (`mewsc16.archive`)", reason, options.archive)
-        fetched = fetch_dumps(options.archive, options.languages, mirror, "wikinews")
-    return [path for paths in fetched.pages.values() for path in paths]
+        source = options.archive
+        fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
+    return source, [path for paths in fetched.pages.values() for path in paths]
 
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -34,7 +33,7 @@ CONTENT_NAME = re.compile(
 """Names of a content export: enwiki-2026-11-01-p10p1147431.xml.bz2; of a large page alone: -p5r1r900.xml.bz2."""
 CHECKSUM_LIST = "SHA256SUMS"
 """Lists the files of a content export."""
-_CHECKSUM = re.compile(r"^\\?([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n\r]+)", re.MULTILINE)
+_CHECKSUM = re.compile(r"^\\?([0-9a-fA-F]{32,64}) [ *](?:.*/)?([^/\n\r]+)", re.MULTILINE)
 _DUMP = re.compile(rf".*\.xml[^.]*{_PACKED}")
 _OTHER = re.compile(r".*-(stub-|pages-(meta|logging)|abstract|siteinfo).*|.*-rss\.xml")
 """Other XML files that Wikimedia publishes beside the dumps."""
@@ -42,6 +41,8 @@ _NO_DATA = re.compile(r"\..*|.*\.(part|md5|sha\d*|txt|html?)|.*index.*|_SUCCESS|
 """Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps."""
 _MIN_GAP = 0.1
 """Pages between two files that count as missing, relative to the shorter range; fewer were deleted."""
+_MAX_FIRST_PAGE = 1000
+"""Largest number of a wiki's first page."""
 Project = Literal["wiki", "wikinews"]
 WikidataForm = Literal["json", "truthy"]
 
@@ -137,7 +138,11 @@ def find_dumps(
         )
     for fault in unread:
         logger.info("Not read: %s", fault)
-    dumps = [dump for language in languages for dump in _choose_forms(_choose_edition(found[language]))]
+    # Who names files or a glob may want a part of a dump.
+    whole = isinstance(source, (str, Path)) and kind_of(located(source)) == "directory"
+    dumps = [
+        dump for language in languages for dump in _choose_forms(_choose_edition(found[language], whole))
+    ]
     for dump in dumps:
         _check_wiki(dump)
     return dumps
@@ -270,13 +275,17 @@ def nearest_table_first(dates: Iterable[str], date: str) -> list[str]:
 
 def parse_checksums(text: str) -> dict[str, str]:
     """Return checksums by file name from the output of sha256sum, sha1sum or md5sum."""
-    return {name: value for value, name in _CHECKSUM.findall(text)}
+    return {name: value.lower() for value, name in _CHECKSUM.findall(text)}
 
 
-def _choose_edition(dumps: Sequence[DumpFile]) -> list[DumpFile]:
+def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
     """Return a language's files of the newest date that is complete, in one layout, and log what is not used.
 
     Missing and overlapping page ranges are logged, unless another date or layout is complete.
+
+    Args:
+        dumps: The files of all dates and layouts.
+        whole: Whether files that a list of checksums beside them names must be there, and others are not used.
 
     Raises:
         EaseError: Some files have a date and others have none, or each date lacks files that its list names.
@@ -287,7 +296,10 @@ def _choose_edition(dumps: Sequence[DumpFile]) -> list[DumpFile]:
         # Of one date, articles dumps are preferred: they have half the bytes.
         editions[dump.dump_date or "", not CONTENT_NAME.fullmatch(dump.path.name)].append(dump)
     newest_first = sorted(editions, reverse=True)
-    unlisted = {edition: _missing_files(editions[edition]) for edition in newest_first}
+    unlisted = dict.fromkeys(newest_first, "")
+    if whole:
+        for edition in newest_first:
+            editions[edition], unlisted[edition] = _listed_files(editions[edition])
     ranges = {edition: _range_faults(editions[edition]) for edition in newest_first}
     chosen = min(newest_first, key=lambda edition: (bool(unlisted[edition]), bool(ranges[edition])))
     if unlisted[chosen]:
@@ -307,21 +319,30 @@ def _choose_edition(dumps: Sequence[DumpFile]) -> list[DumpFile]:
     return editions[chosen]
 
 
-def _missing_files(dumps: Sequence[DumpFile]) -> str:
-    """Return which files are missing by the lists of checksums beside the files; empty if none is."""
+def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
+    """Return the files that the list of checksums beside them names, all without a list; and which others it names."""
+    kept, missing = list(dumps), []
     there = {dump.path.name for dump in dumps}
     for folder in dict.fromkeys(dump.path.parent for dump in dumps if CONTENT_NAME.fullmatch(dump.path.name)):
         if kind_of(listing := folder / CHECKSUM_LIST) != "file":
             continue
-        own = dumps[0].path.name.rpartition("-p")[0]
-        listed = parse_checksums(listing.read_text(encoding="utf-8", errors="replace"))
-        missing = [name for name in listed if name.startswith(f"{own}-p") and name not in there]
-        if missing:
-            return (
-                f"{listing} lists {', '.join(missing[:5])}, which {'is' if len(missing) == 1 else 'are'} not there: "
-                f"download again, or remove {CHECKSUM_LIST} to use the files that are there."
-            )
-    return ""
+        wiki = dumps[0].path.name.rpartition("-p")[0]
+        names = parse_checksums(listing.read_text(encoding="utf-8", errors="replace"))
+        listed = {name for name in names if name.startswith(f"{wiki}-p")}
+        missing += [f"{listing} lists {name}" for name in sorted(listed - there)]
+        if listed:  # others are of an earlier export of the same date
+            unpacked = {name.removesuffix(".bz2") for name in listed}
+            kept = [
+                dump
+                for dump in kept
+                if dump.path.parent != folder or re.sub(r"\.(bz2|gz|zst)$", "", dump.path.name) in unpacked
+            ]
+    if not missing:
+        return kept or list(dumps), ""
+    return kept, (
+        f"{', '.join(missing[:5])}, which {'is' if len(missing) == 1 else 'are'} not there: download again, or "
+        f"remove {CHECKSUM_LIST} to use the files that are there."
+    )
 
 
 def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
@@ -333,15 +354,16 @@ def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
             first = int(match["first"])
             ranges.setdefault((first, int(match["last"] or first)), dump.path)
     faults = []
-    ordered = sorted(ranges.items())
-    for ((start, end), path), ((following, last), other) in pairwise(ordered):
-        gap = following - end - 1
+    end, length, path = 0, _MAX_FIRST_PAGE / _MIN_GAP, Path("the beginning")
+    for (first, last), other in sorted(ranges.items()):
+        gap = first - end - 1
         if gap < 0:
-            faults.append(
-                f"{path.name} and {other.name} overlap: pages {following} to {min(end, last)} are in both."
-            )
-        elif gap > _MIN_GAP * min(end - start + 1, last - following + 1):
-            faults.append(f"Pages {end + 1} to {following - 1} are missing between {path} and {other.name}.")
+            both = f"pages {first} to {min(end, last)} are in both"
+            faults.append(f"{path.name} and {other.name} overlap: {both}.")
+        elif gap > _MIN_GAP * min(length, last - first + 1 if end else length):
+            faults.append(f"Pages {end + 1} to {first - 1} are missing between {path.name} and {other.name}.")
+        if last > end:
+            end, length, path = last, last - first + 1, other
     return faults
 
 

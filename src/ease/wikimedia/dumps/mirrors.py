@@ -17,7 +17,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from ease.errors import EaseError
+from ease.io.atomic import write_text_atomically
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
+from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import (
     CHECKSUM_LIST,
     CONTENT_NAME,
@@ -32,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 LATEST = "latest"
 LayoutName = Literal["auto", "content", "articles"]
-_MAX_LISTED_DATES = 12
+_MAX_LISTED_DATES = 6
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
 
@@ -118,6 +120,8 @@ def fetch_dumps(
     with Client(options.download) as client:
         listed = list_dumps(mirror, languages, options, client, project)
         wanted = [file for files in listed.pages.values() for file in files]
+        for files in listed.pages.values():
+            _write_checksums(files)
         outcome = download_all([*wanted, *listed.tables.values()], client, f"dumps of {listed.date}")
     outcome.require_all()
     message = "Dumps of %s, %s: %d files downloaded from %s, %d existed"
@@ -126,10 +130,7 @@ def fetch_dumps(
     )
     return FetchedDumps(
         listed.date,
-        {
-            language: tuple(file.path for file in files if file.path.name != CHECKSUM_LIST)
-            for language, files in listed.pages.items()
-        },
+        {language: tuple(file.path for file in files) for language, files in listed.pages.items()},
         {language: file.path for language, file in listed.tables.items()},
     )
 
@@ -151,14 +152,20 @@ def list_dumps(
     for kind in [_Archive] if archived else [known[name] for name in names]:
         layout = kind(mirror, options, client)
         try:
-            date, files = _choose(layout, list(wikis), options.date, "dump_date")
+            date, files = _choose(layout, list(wikis), options.date)
             break
         except Unavailable as fault:
             faults.append(fault)
             logger.info("%s", fault)
     else:
-        known_faults = [fault for fault in faults if fault.any_listed] or faults[-1:]
-        raise Unavailable(" ".join(map(str, known_faults)))
+        listed = [fault for fault in faults if fault.any_listed]
+        reasons = " ".join(map(str, listed or faults))
+        if not listed:
+            reasons = f"{mirror} has no dumps in a known layout: {reasons} Check the address."
+        raise Unavailable(
+            f"{reasons} Set another `dump_date` or mirror, or remove the language from `languages`. Old dumps are at "
+            "https://archive.org/download."
+        )
     pages = {wikis[wiki]: found for wiki, found in files.items()}
     tables: dict[str, RemoteFile] = {}
     if options.page_props:
@@ -176,13 +183,31 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
     """
     layout = _ArchivedWikidata if _is_archive(mirror) else _WikidataDumps
     with Client(options.download) as client:
-        wiki = "wikidatawiki"
-        _, found = _choose(layout(mirror, options, client), [wiki], options.date, "wikidata_date")
-        outcome = download_all(found[wiki], client, "Wikidata")
+        wiki, dumps = "wikidatawiki", layout(mirror, options, client)
+        try:
+            file = _choose(dumps, [wiki], options.date)[1][wiki][0]
+        except Unavailable as fault:
+            undated = dumps.undated() if options.date == LATEST else None
+            if undated is None:
+                raise Unavailable(f"{fault} Set another `wikidata_date`, form or mirror.") from None
+            file = undated
+        outcome = download_all([file], client, "Wikidata")
     outcome.require_all()
-    path = found[wiki][0].path
+    path = file.path
     logger.info("%s %s", path, "downloaded" if outcome.fetched else "existed")
     return path
+
+
+def _write_checksums(files: Sequence[RemoteFile]) -> None:
+    """Write a content export's list beside its files, where it shows later whether they are complete."""
+    lines = [
+        f"{file.checksums['sha256']}  {file.path.name}\n" for file in files if "sha256" in file.checksums
+    ]
+    if lines:
+        path = files[0].path.with_name(CHECKSUM_LIST)
+        with report_write_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text_atomically(path, "".join(lines))
 
 
 def _is_archive(mirror: str) -> bool:
@@ -190,9 +215,7 @@ def _is_archive(mirror: str) -> bool:
     return urlsplit(mirror).path.rstrip("/") == "/download"
 
 
-def _choose(
-    layout: _Layout, wikis: Sequence[str], wanted: str, parameter: str
-) -> tuple[str, dict[str, list[RemoteFile]]]:
+def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, dict[str, list[RemoteFile]]]:
     """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
 
     Raises:
@@ -207,8 +230,7 @@ def _choose(
     listed = {wiki: layout.dates(wiki) for wiki in wikis}
     if lacking := [wiki for wiki, dates in listed.items() if not dates]:
         raise Unavailable(
-            f"{layout.place} lists no dumps of {', '.join(lacking)}: closed and unknown wikis have none. Remove the "
-            "language from `languages`, or choose another mirror.",
+            f"{layout.place} lists no dumps of {', '.join(lacking)}, as of closed and unknown wikis.",
             any_listed=len(lacking) < len(wikis),
         )
     common = sorted(set.intersection(*map(set, listed.values())), reverse=True)
@@ -223,11 +245,16 @@ def _choose(
             continue
         if wanted == LATEST:
             return date, found
-        raise Unavailable(f"{reason}The nearest complete date there is {date}: set `{parameter}`.")
-    shown = "; ".join(f"{wiki} has {', '.join(dates[-_MAX_LISTED_DATES:])}" for wiki, dates in listed.items())
+        raise Unavailable(f"{reason}The nearest complete date there is {date}.")
+    near = {
+        wiki: dates[-_MAX_LISTED_DATES:]
+        if wanted == LATEST
+        else sorted(sorted(dates, key=lambda date: _days_between(date, wanted))[:_MAX_LISTED_DATES])
+        for wiki, dates in listed.items()
+    }
+    shown = "; ".join(f"{wiki} has {', '.join(dates)}" for wiki, dates in near.items())
     raise Unavailable(
-        f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {reason}Listed: {shown}. Set "
-        f"another `{parameter}`, mirror or languages."
+        f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {reason}Listed: {shown}."
     )
 
 
@@ -240,8 +267,8 @@ def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
         except Unavailable as fault:
             reasons.append(str(fault))
     raise Unavailable(
-        f"{layout.place} has no complete page_props table of {wiki}. {' '.join(reasons[:1])} Set `wikidata_titles` to "
-        "json, or choose another mirror."
+        f"{' '.join([f'{layout.place} has no complete page_props table of {wiki}.', *reasons[:1]])} Set "
+        "`wikidata_titles` to json, or choose another mirror."
     )
 
 
@@ -275,6 +302,10 @@ class _Layout:
         """Return the page_props table of a dump; raises Unavailable if it is missing or not complete."""
         raise Unavailable(f"{self.place} has no page_props table of {wiki}.")
 
+    def undated(self) -> RemoteFile | None:
+        """Return a dump without a date, which is used if no dated one is complete; None if there is none."""
+        return None
+
     def _listed_dates(self, folder: str, pattern: str) -> list[str]:
         try:
             listing = self._client.text(folder)
@@ -290,8 +321,8 @@ class _Layout:
         return RemoteFile(url, folder / url.rpartition("/")[2], sums, size)
 
     def _size(self, url: str) -> int | None:
-        """Return a file's size; None if the server does not have it, which its download reports."""
-        with suppress(NotFound):
+        """Return a file's size; None if the server does not state it or does not have the file."""
+        with suppress(EaseError):
             return self._client.size(url)
         return None
 
@@ -300,9 +331,7 @@ class _Layout:
             found = json.loads(self._client.text(url))
         except json.JSONDecodeError as error:
             raise EaseError(f"{url} is not JSON ({error}): choose another date or mirror.") from error
-        if not isinstance(found, dict):
-            raise EaseError(f"{url} is not a JSON object: choose another date or mirror.")
-        return found
+        return dict(_object(found))
 
     def _checksums(self, url: str) -> dict[str, str]:
         """Return checksums by name; empty if the server does not have the list."""
@@ -328,7 +357,7 @@ class _ContentExports(_Layout):
         folder = f"{self.place}/{wiki}/{date[:4]}-{date[4:6]}-{date[6:]}/xml/bzip2"
         listed = self._checksums(f"{folder}/{CHECKSUM_LIST}")
         if not listed:
-            raise Unavailable(f"{folder} has no complete export (no {CHECKSUM_LIST}).")
+            raise Unavailable(f"{folder} has no complete export (no readable {CHECKSUM_LIST}).")
         names = [
             name
             for name in listed
@@ -337,11 +366,7 @@ class _ContentExports(_Layout):
         if not names:
             raise Unavailable(f"{folder}/{CHECKSUM_LIST} names no export of {wiki}.")
         files = [self._file(f"{folder}/{name}", wiki, date, {"sha256": listed[name]}) for name in names]
-        # The list is kept beside the files, where it shows later whether they are complete.
-        return [
-            self._file(f"{folder}/{CHECKSUM_LIST}", wiki, date, {}),
-            *(replace(file, size=self._size(file.url)) for file in files),
-        ]
+        return [replace(file, size=self._size(file.url)) for file in files]
 
 
 class _ArticlesDumps(_Layout):
@@ -417,6 +442,13 @@ class _WikidataDumps(_Layout):
         raise Unavailable(
             f"{folder} has no finished {name}: its sha1sums.txt and md5sums.txt do not list it."
         )
+
+    def undated(self) -> RemoteFile | None:
+        """Return the newest JSON dump from the folder without dates and checksums; None if it is not there."""
+        url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.{self._options.packing}"
+        if self._options.wikidata_form != "json" or not (size := self._size(url)):
+            return None
+        return self._file(url, "wikidatawiki", LATEST, {}, size)
 
 
 class _Archive(_Layout):
