@@ -331,6 +331,27 @@ def test_a_body_larger_than_listed_or_allowed_is_not_stored(
     assert list(file.path.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "9" * 5000},
+        {"Retry-After": "Fri, 31 Dec 99999 23:59:59 GMT"},
+        {"Content-Range": "bytes 0-2/" + "9" * 5000},
+        {"Location": "http://[::bad"},
+    ],
+)
+def test_headers_out_of_range_are_no_traceback(
+    server: FileServer, client: Client, file: RemoteFile, headers: dict[str, str]
+) -> None:
+    status = 302 if "Location" in headers else 429 if "Retry-After" in headers else None
+    server.always = Answer(status=status, headers=headers)
+    if status:
+        with pytest.raises(EaseError, match=r"file\.bz2 cannot be fetched"):
+            download(file, client)
+    else:
+        assert download(file, client)
+
+
 def test_a_redirect_from_https_to_http_is_refused(
     server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,12 @@ def test_several_parts_of_a_content_export_are_one_dump(tmp_path: Path) -> None:
         ),
         (["2026-11-01 p1p50", "2026-11-01 p101p150"], ["2026-11-01"] * 2, "Pages 51 to 100 are missing between"),
         (["2026-11-01 p1p50", "2026-11-01 p41p90"], ["2026-11-01"] * 2, "overlap: pages 41 to 50 are in both"),
+        (
+            ["2026-11-01 p1p900", "2026-11-01 p10p20", "2026-11-01 p500p600"],
+            ["2026-11-01"] * 3,
+            "overlap: pages 500 to 600 are in both",
+        ),
+        (["2026-10-01 p1p9000", "2026-11-01 p5000p9000"], ["2026-10-01"], "Pages 1 to 4999 are missing"),
     ],
 )  # fmt: skip
 def test_the_newest_complete_date_or_layout_is_used(
@@ -258,6 +264,7 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
         ("missing", ["en"], "missing does not exist: set the source"),
         ("missing*", ["en"], r"No file matches the glob .*missing\*"),
         ("empty", ["en"], r"empty has no dump: none of its files is named \*\.xml"),
+        ("packed", ["en"], r"enwiki-1-pages-articles\.xml\.7z is in a compression that is not read"),
         ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
         ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
         ("full", ["en", "en"], "names en more than once"),
@@ -265,7 +272,9 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
-    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "packed"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "packed/enwiki-1-pages-articles.xml.7z").write_bytes(b"7z")
     place(tmp_path / "full", "enwiki-1-pages-articles.xml.gz", "dewiki-1-pages-articles.xml")
     with pytest.raises(EaseError, match=message):
         find_dumps(tmp_path / source, languages)

@@ -406,6 +406,42 @@ def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:
         fetch_wikidata(archive, options(tmp_path, wikidata_form="truthy"))
 
 
+def test_answers_of_another_shape_are_no_traceback(server: FileServer, tmp_path: Path) -> None:
+    path = "/advancedsearch.php?q=identifier:enwiki-2*&fl%5B%5D=identifier&rows=500&output=json"
+    for content in (b'{"response": {"docs": 5}}', b"[]", b"[" * 200_000, b"9" * 5000, b'{"response": 5}'):
+        server.files[path] = content
+        server.files["/metadata/enwiki-20190101"] = b'{"files": 5}'
+        with pytest.raises(EaseError, match="lists no dumps of enwiki|is not JSON"):
+            fetch_dumps(f"{server.address}/download", ["en"], options(tmp_path, date="20190101"))
+
+
+def test_an_address_without_either_layout_and_the_undated_wikidata(
+    server: FileServer, tmp_path: Path
+) -> None:
+    server.files["/index.html"] = b"another site"
+    with pytest.raises(
+        EaseError, match=r"has no dumps in a known layout: .*mediawiki_content_current lists no"
+    ):
+        fetch_dumps(server.address, ["en"], options(tmp_path))
+    server.files["/other/wikibase/wikidatawiki/latest-all.json.gz"] = b"items"
+    path = fetch_wikidata(server.address, options(tmp_path, packing="gz"))
+    assert (path.name, path.read_bytes()) == ("latest-all.json.gz", b"items")
+
+
+def test_an_export_made_again_replaces_the_list_of_its_files(server: FileServer, tmp_path: Path) -> None:
+    add_export(server, "enwiki", "2026-10-01", {"p1p5": dump("en"), "p6p9": dump("en", "Two")})
+    fetch_dumps(server.address, ["en"], options(tmp_path))
+    for path in [path for path in server.files if "xml/bzip2" in path]:
+        del server.files[path]
+    add_export(server, "enwiki", "2026-10-01", {"p1p9": dump("en", "Three")})
+    fetched = fetch_dumps(server.address, ["en"], options(tmp_path))
+    for source in (tmp_path, files_of(fetched)):
+        assert names(found.path for found in find_dumps(source, ["en"])) == ["enwiki-2026-10-01-p1p9.xml.bz2"]
+    part = tmp_path / "enwiki/20261001/enwiki-2026-10-01-p1p5.xml.bz2"
+    for named in (part, str(part.parent / "*p1p5*")):
+        assert names(found.path for found in find_dumps(named, ["en"])) == [part.name]
+
+
 def test_only_web_addresses_are_mirrors() -> None:
     found = [
         source

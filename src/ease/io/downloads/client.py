@@ -145,7 +145,7 @@ class Client:
             )
         except (requests.ConnectionError, requests.Timeout) as error:
             raise TransientError(describe(error), answered=False) from error
-        except requests.RequestException as error:
+        except (requests.RequestException, ValueError) as error:  # ValueError: of an address in a redirect
             raise EaseError(f"{url} cannot be fetched: {describe(error)}. Check the address.") from error
         addresses = [url, *(passed.url for passed in response.history), response.url]
         if any(
@@ -159,7 +159,8 @@ class Client:
             )
         if response.status_code in _TRANSIENT:
             pause = None
-            with suppress(KeyError, InvalidHeader):  # a number of seconds, or a date
+            # A number of seconds, or a date; either may be out of range.
+            with suppress(KeyError, InvalidHeader, ValueError, OverflowError):
                 pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
             response.close()
             raise TransientError(f"{response.status_code} {response.reason}", pause)
@@ -231,8 +232,13 @@ def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
 
 def content_length(response: requests.Response) -> int | None:
     """Return the length that a response states."""
-    length = response.headers.get("Content-Length", "")
-    return int(length) if length.isdigit() else None
+    return whole_number(response.headers.get("Content-Length"))
+
+
+def whole_number(value: object) -> int | None:
+    """Return a size that a server states as a number or in digits; None for what is no size."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def describe(error: BaseException) -> str:

@@ -26,6 +26,7 @@ from ease.io.downloads.client import (
     content_length,
     describe,
     raise_for_answer,
+    whole_number,
 )
 from ease.io.files import check_free_space, read_json, report_write_errors
 from ease.io.locks import try_lock
@@ -206,7 +207,7 @@ class _Transfer:
         if not resumes:
             self._handle.truncate(0)
             raise TransientError("the server cannot resume there")
-        return int(total) if total and total.isdigit() else None
+        return whole_number(total)
 
     def _append(self, response: requests.Response, total: int | None) -> None:
         """Append the body up to one byte more than the file should have, which shows that the body is wrong.

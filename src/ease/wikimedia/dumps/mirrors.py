@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
+from ease.io.downloads.client import whole_number
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import (
     CHECKSUM_LIST,
@@ -327,9 +328,10 @@ class _Layout:
         return None
 
     def _json(self, url: str) -> dict[str, Any]:
+        text = self._client.text(url)
         try:
-            found = json.loads(self._client.text(url))
-        except json.JSONDecodeError as error:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise EaseError(f"{url} is not JSON ({error}): choose another date or mirror.") from error
         return dict(_object(found))
 
@@ -418,7 +420,7 @@ class _ArticlesDumps(_Layout):
                 sums = {algorithm: listed[name]} if name in listed else {}
         if not sums:
             raise EaseError(f"{folder}/{name} has no published checksum: choose another date or mirror.")
-        return self._file(f"{folder}/{name}", wiki, date, sums, _whole_number(facts.get("size")))
+        return self._file(f"{folder}/{name}", wiki, date, sums, whole_number(facts.get("size")))
 
 
 class _WikidataDumps(_Layout):
@@ -485,7 +487,7 @@ class _Archive(_Layout):
         server = self._mirror.removesuffix("/download")
         query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
         answer = _object(self._json(f"{server}/advancedsearch.php?{query}").get("response"))
-        for item in answer.get("docs") or ():
+        for item in _list(answer.get("docs")):
             name = str(_object(item).get("identifier"))
             if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name):
                 yield name.removeprefix(prefix)
@@ -495,14 +497,14 @@ class _Archive(_Layout):
         server = self._mirror.removesuffix("/download")
         for prefix in self._prefixes(wiki):
             try:
-                listed = self._json(f"{server}/metadata/{prefix}{date}").get("files") or ()
+                listed = _list(self._json(f"{server}/metadata/{prefix}{date}").get("files"))
             except NotFound:
                 continue
             for file in sorted(map(_object, listed), key=lambda file: str(file.get("name"))):
                 name, sums = str(file.get("name")), _sums(file)
                 if re.fullmatch(pattern, name) and sums:
                     url = f"{self._mirror}/{prefix}{date}/{name}"
-                    yield self._file(url, wiki, date, sums, _whole_number(file.get("size")))
+                    yield self._file(url, wiki, date, sums, whole_number(file.get("size")))
 
 
 class _ArchivedWikidata(_Archive):
@@ -533,14 +535,13 @@ def _object(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _list(value: object) -> list[Any]:
+    """Return a value of JSON that should be a list; an empty one if it is missing or of another shape."""
+    return value if isinstance(value, list) else []
+
+
 def _sums(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return a file's checksums by algorithm."""
     return {
         algorithm: str(facts[algorithm]) for algorithm in ("sha256", "sha1", "md5") if facts.get(algorithm)
     }
-
-
-def _whole_number(value: object) -> int | None:
-    """Return a size that a server states as a number or as a text of digits."""
-    text = str(value)
-    return int(text) if text.isdecimal() and len(text) < 19 else None
