@@ -170,6 +170,7 @@ NUMBERS = [
     ),
     ("en", "{{as of|2010|since=y|lc=y}}, {{as of|2010|4|df=US}}", "since 2010, As of April 2010"),
     ("en", "{{lang-fr|mot|label=none}}, {{langx|fr|mot|label=none}}", "mot, mot"),
+    ("en", "{{lang-fr|* mot|label=none}}", "* mot"),
     (
         "en",
         "{{convert|1234|m|comma=off}}, {{convert|1200|,|1300|m|comma=off}}",

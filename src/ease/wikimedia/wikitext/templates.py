@@ -63,11 +63,12 @@ def show_templates(text: str, language: str) -> str:
     def replace(template: re.Match[str]) -> str:
         if len(template[0]) > _LONGEST:
             return GAP
-        if not template[1]:
-            return _show_by_name(template, language, partial(pattern.sub, replace)) or GAP
-        name = " ".join(template[1].replace("_", " ").lower().split())
-        # Templates inside have no templates inside.
-        words = shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
+        if template[1]:
+            name = " ".join(template[1].replace("_", " ").lower().split())
+            # Templates inside have no templates inside.
+            words = shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
+        else:
+            words = _show_by_name(template, language, partial(pattern.sub, replace)) or GAP
         return BREAK + words if words.startswith(_MARKS) else words  # the marks do not begin a list
 
     for _ in range(_PASSES):
