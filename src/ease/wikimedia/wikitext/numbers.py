@@ -32,10 +32,9 @@ _NUMBER = re.compile(
     r"|(?P<digits>[.,]?\d(?:[\d.,]|[ '’](?=\d{3}))*+))"
 )
 """`-1,234.5`, `1 234,5`, `.5`, `1/2`, `5+1/2`"""
-_JOINT = re.compile(
-    rf" ?({'|'.join(sorted(map(re.escape, DATA['ranges']), key=len, reverse=True))}) ?(?=[+−–-]?[.,]?\d)",
-    re.IGNORECASE,
-)
+_JOINTS = sorted(map(re.escape, DATA["ranges"].keys() - set(",+")), key=len, reverse=True)
+_JOINT = re.compile(rf" ?({'|'.join(_JOINTS)}) ?(?=[+−–-]?[.,]?\d)", re.IGNORECASE)
+_EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?1?\d")
 _POWER_OF_TEN = re.compile(r" ?[eE]([+−-]?\d{1,3})(?!\w)")
 
 
@@ -58,9 +57,18 @@ def find_locale(language: str) -> Locale | None:
 
 
 def format_number(word: str, language: str) -> str:
-    """Write a number with the separators of a language; another word stays."""
+    """Write a number with the separators of a language, `1e6` with its zeros; another word stays."""
+    if _EXPONENT.fullmatch(word):
+        word = f"{Decimal(word):f}"
     number, rest = read_number(word, language)
     return word if number is None or rest else number.text
+
+
+def unformat_number(word: str, language: str) -> str:
+    """Write a number without separators of groups and with a decimal point, as `{{formatnum:1,234.5|R}}` does."""
+    if locale := find_locale(language):
+        word = word.replace(get_group_symbol(locale), "").replace(get_decimal_symbol(locale), ".")
+    return re.sub(r"\s", "", word)
 
 
 def write_minus(word: str) -> str:
@@ -137,7 +145,9 @@ def with_unit(number: Number, unit: str, language: str) -> str:
         plain = str(format_decimal(number.value, locale=locale))
     except (NumberFormatError, ValueError, ArithmeticError):
         return f"{number.text} {unit}"
-    return shown.replace(plain, number.text, 1) if plain in shown else f"{number.text} {unit}"
+    if identifier in shown or plain not in shown:  # CLDR lacks the name
+        return f"{number.text} {unit}"
+    return shown.replace(plain, number.text, 1)
 
 
 def unit_name(unit: str, language: str) -> str | None:
@@ -145,4 +155,5 @@ def unit_name(unit: str, language: str) -> str | None:
     identifier, locale = DATA["units"].get(unit.lower()), find_locale(language)
     if identifier is None or locale is None:
         return None
-    return str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
+    name = str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
+    return None if name == identifier else name

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from babel.numbers import get_currency_symbol
 
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES
+from ease.wikimedia.wikitext.html_entities import decode_entities
 from ease.wikimedia.wikitext.markup import GAP
 from ease.wikimedia.wikitext.numbers import (
     AMERICAN,
@@ -29,6 +30,7 @@ from ease.wikimedia.wikitext.numbers import (
 _POWER = re.compile(r"e([369])(.+)")
 _POWERS = {"3": "thousand", "6": "million", "9": "billion"}
 """What `e6` and the like before a unit mean in English"""
+_EXPONENT = re.compile(r"(?<=[\d)])[eE](?=[+−-]?\d)")
 _LANGUAGE_NAMES = 4096
 """Names that are kept; a dump may have any number of codes."""
 
@@ -79,13 +81,15 @@ def _quantity(arguments: Arguments, language: str) -> str:
 def _read_range(number: Number, arguments: Arguments, language: str) -> tuple[Number, list[str]]:
     """Append the further ends and the power of a number, and return the positional arguments after them."""
     further = arguments.positional[1:]
-    while len(further) > 1 and (joint := DATA["ranges"].get(further[0].lower())):
+    while len(further) > 1 and (joint := DATA["ranges"].get(decode_entities(further[0]).lower())):
         number, further = _join(number, joint, further[1], language), further[2:]
     for name, value in arguments.named.items():
         if joint := DATA["ranges"].get(name):
             number = _join(number, joint, value, language)
     if power := arguments.named.get("e"):
         number = raise_to(number, power)
+    if arguments.named.get("comma") == "off" and language == "en":
+        number = number._replace(text=re.sub(r"(?<=\d),(?=\d)", "", number.text))
     return number, further
 
 
@@ -97,10 +101,13 @@ def _join(number: Number, joint: str, word: str, language: str) -> Number:
 
 def _powers(arguments: Arguments, language: str) -> str:
     """Write `5|km|2|s|-1`, a number with the powers of its units, as 5 km2 s−1."""
-    number, *units = arguments.positional or [""]
+    ends = 1
+    while arguments.at(ends).lower() in DATA["ranges"]:
+        ends += 2
+    numbers, units = arguments.positional[:ends] or [""], arguments.positional[ends:]
     pairs = zip_longest(units[::2], units[1::2], fillvalue="")
     unit = " ".join(unit + write_minus(power) for unit, power in pairs if unit)
-    return _quantity(Arguments([number, *filter(None, [unit])], arguments.named), language)
+    return _quantity(Arguments([*numbers, *filter(None, [unit])], arguments.named), language)
 
 
 def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
@@ -113,10 +120,14 @@ def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
 
 
 def _measure(arguments: Arguments, language: str) -> str:
-    """Write `5|k|m`, a number with a unit and its prefix, as 5 km."""
-    number, prefix, unit = (arguments.at(place) for place in range(3))
-    unit = unit or arguments.named.get("u") or arguments.named.get("ul") or ""
-    return f"{write_minus(number)} {'' if prefix == '-' else prefix}{unit}".strip()
+    """Write `5|k|m`, a number with a unit and its prefix, as 5 km, and `5,2|0,1|u=kg` as 5,2±0,1 kg."""
+    words, named = arguments
+    words = [word if "." in word else format_number(word, language) for word in words]
+    prefix, unit = arguments.at(1), arguments.at(2)
+    if unit or read_number(prefix, language)[0] is None:
+        unit = unit or named.get("u") or named.get("ul") or ""
+        words, named = words[:1], {**named, "u": ("" if prefix == "-" else prefix) + unit}
+    return _value(Arguments(words, named), language)
 
 
 def _nihongo(arguments: Arguments, language: str) -> str:
@@ -128,9 +139,15 @@ def _nihongo(arguments: Arguments, language: str) -> str:
 
 def _as_of(arguments: Arguments, language: str) -> str:
     """Write `As of 2014`, with the parts of a date in the order year, month, day."""
-    day = " ".join(filter(None, [arguments.at(2), _month(arguments.at(1), language), arguments.at(0)]))
-    words = arguments.named.get("alt") or f"{'as' if 'lc' in arguments.named else 'As'} of {day}"
-    return words + arguments.named.get("post", "") if day else ""
+    named = arguments.named
+    year, month, date = arguments.at(0), _month(arguments.at(1), language), arguments.at(2)
+    if named.get("df", "").upper() == "US" and date:
+        day = f"{month} {date}, {year}"
+    else:
+        day = " ".join(filter(None, [date, month, year]))
+    before = "" if named.get("bare") else "since " if named.get("since") else "as of "
+    words = named.get("alt") or (before if "lc" in named else before.capitalize()) + day
+    return words + named.get("post", "") if day else ""
 
 
 def _month(number: str, language: str) -> str:
@@ -168,7 +185,9 @@ def _value(arguments: Arguments, language: str) -> str:
     named = arguments.named
 
     def show(word: str) -> str:
-        return format_number(word, language) if named.get("fmt") == "commas" else write_minus(word)
+        word, *powers = _EXPONENT.split(word)
+        word = format_number(word, language) if named.get("fmt") == "commas" else write_minus(word)
+        return "×10^".join([word, *map(write_minus, powers)])
 
     words, *more = map(show, arguments.positional or [""])
     power, is_uncertain = named.get("e"), bool(more and more[0])
@@ -184,10 +203,11 @@ def _value(arguments: Arguments, language: str) -> str:
         words = f"({words})"
     if power:
         words += f"{'×' if words else ''}10^{write_minus(power)}"
-    unit = named.get("u") or named.get("ul") or ""
-    per = named.get("up") or named.get("upl")
+    unit, per = (named.get(name) or named.get(f"{name}l") or "" for name in ("u", "up"))
+    unit, per = (DATA["symbols of units"].get(code, code) for code in (unit, per))
+    space = "" if unit.startswith(("%", "‰", "′", "″")) or unit == "°" else " "
     unit += f"/{per}" if per else ""
-    return f"{named.get('p', '')}{words} {unit}".strip() + named.get("s", "")
+    return f"{named.get('p', '')}{words}{space}{unit}".strip() + named.get("s", "")
 
 
 def _joined(arguments: Arguments, language: str) -> str:
@@ -214,13 +234,16 @@ def _formatted(arguments: Arguments, language: str) -> str:
 
 def _named_language(arguments: Arguments, language: str) -> str:
     """Write `de|Berlin` as German: Berlin."""
-    return name_language(arguments.at(0), arguments.at(1), language)
+    return name_language(arguments.at(0), arguments.at(1), arguments, language)
 
 
-def name_language(code: str, words: str, language: str) -> str:
-    """Return words of a language after its name, both in the language of a wiki; the words alone without a name."""
-    name = language_name(code.lower(), language)
-    return f"{name}: {words}" if name and words else words
+def name_language(code: str, words: str, arguments: Arguments, language: str) -> str:
+    """Return words of a language after its name, both in the language of a wiki; the words alone without a name.
+
+    The argument `label` replaces the name, or removes it.
+    """
+    name = arguments.named.get("label") or language_name(code.lower(), language)
+    return f"{name}: {words}" if name and name != "none" and words else words
 
 
 def _interlanguage(arguments: Arguments, language: str) -> str:
@@ -234,7 +257,7 @@ def _currency(arguments: Arguments, language: str) -> str:
     """Write `13 billion|USD` as US$13 billion."""
     locale, code = find_locale(language), arguments.at(1).upper()
     symbol = get_currency_symbol(code, locale=locale) if locale and code else code
-    amount = format_number(arguments.at(0), language)
+    amount = write_minus(format_number(arguments.at(0), language))
     sign = "−" if amount.startswith("−") else ""
     return f"{sign}{symbol}{amount.removeprefix(sign)}" if amount else ""
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from itertools import count
 
 from ease.wikimedia.wikitext.markup import BREAK, GAP
-from ease.wikimedia.wikitext.numbers import DATA, format_number, write_minus
+from ease.wikimedia.wikitext.numbers import DATA, format_number, unformat_number, write_minus
 from ease.wikimedia.wikitext.template_families import FAMILIES, Arguments, name_language
 
 _PASSES = 2
-"""Templates three deep are shown; deeper ones are removed."""
+"""Templates four deep are shown; deeper ones are removed."""
 _LONGEST = 2000
 """Characters of a template's arguments; a longer template is removed."""
 _INNER = r"\{\{(?:[^{}\[]++|\[\[[^{}\[\]]*+\]\]|\[(?!\[)|-\{[^{}]*+\}-)*+\}\}"
@@ -23,9 +24,20 @@ _LINK = rf"\[\[(?:[^\[\]{{]++|\[\[[^\[\]{{}}]*+\]\]|{_INNER}|\{{(?!\{{)|\[(?!\[)
 _INNER_TEMPLATE = re.compile(_INNER)
 _CONTENT = rf"(?:[^{{}}\[]++|{_INNER}|{_LINK}|\[(?!\[)|\{{(?!\{{)|\}}(?!\}}))*+"
 """A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them."""
-_PART = re.compile(r"(?:[^|\[-]++|\[\[[^\[\]]*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
+_PART = re.compile(
+    r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+"
+)
 """An argument; the bar of a link or of a script variant in it does not end it."""
+_NAMED_BY_LANGUAGE = (
+    rf"lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"
+    rf"|(?:{'|'.join(DATA['formatnum']).replace(' ', '[ _]')}):([^{{}}|\[\]]*+)(\|[^{{}}]*+)?"
+)
+"""`{{lang-fr|mot}}`, and `{{formatnum:5000}}` by its names in the languages of `templates.yml`.
+
+With an option, such as `|NOSEP`, the number stays as it is written.
+"""
 _NAME = re.compile(r"[\w ±×/+*–-]+")
+_PLACE = re.compile(r"[1-9][0-9]?")
 _MARKS = (*"*#:;=", "----")
 
 
@@ -51,16 +63,17 @@ def show_templates(text: str, language: str) -> str:
     def replace(template: re.Match[str]) -> str:
         if len(template[0]) > _LONGEST:
             return GAP
-        name = " ".join(template[1].replace("_", " ").lower().split())
-        # Templates inside have no templates inside.
-        words = shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
+        if template[1]:
+            name = " ".join(template[1].replace("_", " ").lower().split())
+            # Templates inside have no templates inside.
+            words = shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
+        else:
+            words = _show_by_name(template, language, partial(pattern.sub, replace)) or GAP
         return BREAK + words if words.startswith(_MARKS) else words  # the marks do not begin a list
 
-    by_name = partial(_show_by_name, language=language, show=partial(pattern.sub, replace))
     for _ in range(_PASSES):
-        text, count = pattern.subn(replace, text)
-        text, prefixed = _NAMED_BY_LANGUAGE.subn(by_name, text)
-        if not count + prefixed:
+        text, replaced = pattern.subn(replace, text)
+        if not replaced:
             break
     return text
 
@@ -84,24 +97,27 @@ def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, Show]]:
     for name in sorted(shown, key=len, reverse=True):
         by_letter.setdefault(name[0], []).append(re.escape(name[1:]).replace(r"\ ", "[ _]"))
     names = "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in by_letter.items())
-    start, end = r"\{\{(?<!\{\{\{)[\s_]*+", r"\}\}(?!\})"
-    return re.compile(rf"{start}({names})[\s_]*+(?:\|({_CONTENT}))?{end}", re.IGNORECASE), shown
+    start, end = r"\{\{(?<!\{\{\{)[\s_]*+", r"\}\}(?!\}(?!\}))"
+    known = rf"({names})[\s_]*+(?:\|({_CONTENT}))?"
+    return re.compile(rf"{start}(?:{known}|{_NAMED_BY_LANGUAGE}){end}", re.IGNORECASE), shown
 
 
 def _arguments(source: str) -> Arguments:
     """Split a template's content at its bars, but not at those of links; templates inside are removed."""
-    positional: list[str] = []
+    positional: dict[int, str] = {}
     named: dict[str, str] = {}
+    unnumbered = count(1)
     for part in _parts(_INNER_TEMPLATE.sub(GAP, source)):
         name, sign, value = part.partition("=")
         name = name.strip()
         if not sign or not _NAME.fullmatch(name):
-            positional.append(part.strip())
-        elif name.isdigit():
-            positional.append(value.strip())
+            positional[next(unnumbered)] = part.strip()
+        elif _PLACE.fullmatch(name):
+            positional[int(name)] = value.strip()
         else:
             named[name.lower()] = value.strip()
-    return Arguments(positional, named)
+    places = range(1, max(positional, default=0) + 1)
+    return Arguments([positional.get(place, "") for place in places], named)
 
 
 def _parts(source: str) -> Iterator[str]:
@@ -126,20 +142,12 @@ def _prefixed(arguments: Arguments, written: str) -> str:
     return f"{written}{arguments.at(0)}".strip()
 
 
-_NAMED_BY_LANGUAGE = re.compile(
-    rf"\{{\{{(?<!\{{\{{\{{)\s*+(?:lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"
-    r"|(?:format(?:num|nombre|on[uú]mero)|zahlenformat):([^{}|\[\]]*+)(\|[^{}]*+)?)\}\}(?!\})",
-    re.IGNORECASE,
-)
-"""`{{lang-fr|mot}}`, and `{{formatnum:5000}}` by its names in the languages of `templates.yml`.
-
-With an option, such as `|NOSEP`, the number stays as it is written.
-"""
-
-
 def _show_by_name(template: re.Match[str], language: str, show: Callable[[str], str]) -> str:
     """Show a template whose name contains a language or a number, after those inside it."""
-    if template[3] is not None:
-        number = template[3].strip()
-        return (write_minus(number) if template[4] else format_number(number, language)) or GAP
-    return name_language(template[1], _arguments(show(template[2])).at(0), language) or GAP
+    if template[5] is not None:
+        number, option = template[5].strip(), (template[6] or "").strip("| ")
+        if option.upper() == "R":
+            number = unformat_number(number, language)
+        return write_minus(number) if option else format_number(number, language)
+    arguments = _arguments(show(template[4]))
+    return name_language(template[3], arguments.at(0), arguments, language)
