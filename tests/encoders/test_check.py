@@ -98,7 +98,10 @@ def of_special_tokens_only(tokenizer: str) -> str:
 
 
 def with_broken(name: str, content: str) -> Callable[[Path], None]:
-    return lambda model: bool((model / name).write_text(content)) and None
+    def damage(model: Path) -> None:
+        (model / name).write_text(content)
+
+    return damage
 
 
 def with_length(
@@ -155,8 +158,8 @@ def test_loadable_encoders_raise_nothing(model: Path) -> None:
         (with_names(lambda name: "" if "attention" in name else name), "lack `encoder.layer.0.attention"),
         (without_tokenizer, "it has no tokenizer"),
         (with_tokenizer(of_special_tokens_only), "it has no tokenizer"),
-        (with_tokenizer(lambda text: "{}"), "The cause: "),
-        (with_tokenizer(lambda text: ""), "The cause: "),
+        (with_tokenizer(lambda text: "{}"), "model is broken ("),
+        (with_tokenizer(lambda text: ""), "model is broken ("),
         (with_tokenizer(with_a_token_too_many), ", but the embeddings end at "),
         (with_broken("sentence_bert_config.json", "[]"), "sentence_bert_config.json is broken"),
         (with_broken("sentence_bert_config.json", "{"), "sentence_bert_config.json is broken"),

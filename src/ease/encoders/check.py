@@ -243,7 +243,12 @@ def _check_folder(folder: Path) -> None:
                 raise ValueError(f"{file} is not a complete file of weights ({error})") from error
     _check_lengths(transformer)
     _check_names(transformer)
-    tokenizer = load_pretrained(AutoTokenizer, transformer)
+    try:
+        tokenizer = load_pretrained(AutoTokenizer, transformer)
+    except Exception as error:  # often of the JSON library, which names no file
+        raise ValueError(
+            f"the tokenizer in {transformer} is broken ({error}): get its files again"
+        ) from error
     check_tokenizer(tokenizer, config)
     _check_lengths(transformer, tokenizer.num_special_tokens_to_add())
 
