@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
@@ -59,16 +60,56 @@ def with_a_layer_too_few(model: Path) -> None:
     (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 0}), encoding="utf-8")
 
 
+def with_names(change: Callable[[str], str]) -> Callable[[Path], None]:
+    """Rename weights, or drop those without a name."""
+
+    def damage(model: Path) -> None:
+        weights = load_file(model / "model.safetensors")
+        renamed = {change(name): weight for name, weight in weights.items() if change(name)}
+        save_file(renamed, model / "model.safetensors", {"format": "pt"})
+
+    return damage
+
+
 def without_tokenizer(model: Path) -> None:
     for file in ("tokenizer.json", "tokenizer_config.json"):
         (model / file).unlink()
 
 
-def with_length(value: object) -> Callable[[Path], None]:
+def with_tokenizer(change: Callable[[str], str]) -> Callable[[Path], None]:
     def damage(model: Path) -> None:
-        file = model / "sentence_bert_config.json"
-        saved = json.loads(file.read_text("utf-8"))
-        file.write_text(json.dumps({**saved, "max_seq_length": value}), encoding="utf-8")
+        file = model / "tokenizer.json"
+        file.write_text(change(file.read_text("utf-8")), encoding="utf-8")
+
+    return damage
+
+
+def with_a_token_too_many(tokenizer: str) -> str:
+    made = Tokenizer.from_str(tokenizer)
+    made.add_tokens(["beyond"])
+    return made.to_str()
+
+
+def of_special_tokens_only(tokenizer: str) -> str:
+    saved = json.loads(tokenizer)
+    names = [token["content"] for token in saved["added_tokens"]]
+    vocabulary = {name: number for number, name in enumerate(names)}
+    return json.dumps({**saved, "model": {**saved["model"], "vocab": vocabulary, "merges": []}})
+
+
+def with_broken(name: str, content: str) -> Callable[[Path], None]:
+    def damage(model: Path) -> None:
+        (model / name).write_text(content)
+
+    return damage
+
+
+def with_length(
+    value: object, file: str = "sentence_bert_config.json", key: str = "max_seq_length"
+) -> Callable[[Path], None]:
+    def damage(model: Path) -> None:
+        saved = json.loads((model / file).read_text("utf-8"))
+        (model / file).write_text(json.dumps({**saved, key: value}), encoding="utf-8")
 
     return damage
 
@@ -104,10 +145,27 @@ def test_loadable_encoders_raise_nothing(model: Path) -> None:
         (truncated, "model.safetensors is not a complete file"),
         (without_weights, "has no weights: none of model.safetensors"),
         (without_a_shard, "model-2.safetensors is missing"),
-        (with_a_layer_too_many, "have 1 layers, but its config.json says `num_hidden_layers` 2"),
-        (with_a_layer_too_few, "have 1 layers, but its config.json says `num_hidden_layers` 0"),
+        (
+            with_a_layer_too_many,
+            "lack `encoder.layer.1.attention.output.LayerNorm.bias`, which its config.json",
+        ),
+        (
+            with_a_layer_too_few,
+            "have `encoder.layer.0.attention.output.LayerNorm.bias`, which is not in the model",
+        ),
+        (with_names("foreign.{}".format), "lack `embeddings.LayerNorm.bias`"),
+        (with_names(lambda name: "" if "embeddings" in name else name), "lack `embeddings.LayerNorm.bias`"),
+        (with_names(lambda name: "" if "attention" in name else name), "lack `encoder.layer.0.attention"),
         (without_tokenizer, "it has no tokenizer"),
+        (with_tokenizer(of_special_tokens_only), "it has no tokenizer"),
+        (with_tokenizer(lambda text: "{}"), "model is broken ("),
+        (with_tokenizer(lambda text: ""), "model is broken ("),
+        (with_tokenizer(with_a_token_too_many), ", but the embeddings end at "),
+        (with_broken("sentence_bert_config.json", "[]"), "sentence_bert_config.json is broken"),
+        (with_broken("sentence_bert_config.json", "{"), "sentence_bert_config.json is broken"),
         (with_length(-1), "its `max_seq_length` is -1: write a whole number from 1, or null"),
+        (with_length(2), "its `max_seq_length` is 2: write a whole number from 3, or null"),
+        (with_length(1, "tokenizer_config.json", "model_max_length"), "write a whole number from 3, or null"),
         (with_length("64"), "its `max_seq_length` is '64'"),
         (with_length(2.5), "its `max_seq_length` is 2.5"),
         (with_code, "contains custom code"),

@@ -182,7 +182,7 @@ def test_a_checkpoint_with_other_layers_than_its_configuration_is_refused(
     (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
     lines = refused(empty, "train_monolingual", monolingual__setting__encoder__name=tmp_path)
     assert_lines(
-        lines, "have 2 layers, but its config.json says `num_hidden_layers` 3: get both files from one place"
+        lines, "lack `encoder.layer.2.attention.output.LayerNorm.bias`, which its config.json describes"
     )
 
 

@@ -1,4 +1,4 @@
-"""Check whether an encoder can be loaded, without reading its weights and without importing torch."""
+"""Check whether an encoder can be loaded, without reading its weights."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ WEIGHTS = tuple(
 )
 
 
-_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
+_LAYER = re.compile(r"encoder\.layer\.\d+\.")
 """Names of the weights of BERT's and RoBERTa's layers"""
+_UNUSED = re.compile(r"(^|\.)(pooler|decoder)\.")
+"""Names of weights without which texts are embedded all the same"""
 
 
 def check_encoder(name: str, *, transformer: bool = False) -> None:
@@ -102,52 +104,71 @@ def commit_of(name: str, revision: str | None = None) -> str | None:
     return None if folder is None else folder.name
 
 
-def load_pretrained(kind: Any, folder: Path) -> Any:
-    """Load a configuration or tokenizer of transformers from a folder; code in the folder is never run.
+def load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
+    """Load a configuration, tokenizer or model of transformers from a folder; code in the folder is never run.
 
     Args:
         kind: A class with `from_pretrained`, which would otherwise ask on a terminal whether to run the code.
         folder: The folder.
+        options: Further arguments of `from_pretrained`.
     """
-    return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
 
 
-def check_tokenizer(tokenizer: Any) -> None:
-    """Refuse a tokenizer without tokens of its own: transformers makes one if its files are missing.
+def check_tokenizer(tokenizer: Any, config: Any) -> None:
+    """Refuse a tokenizer of special tokens only, as transformers makes if its files are missing, or of another model.
+
+    Args:
+        tokenizer: The tokenizer.
+        config: The configuration of its transformer.
 
     Raises:
-        ValueError: If all of its tokens are special ones, so that every word would be unknown.
+        ValueError: If all of its tokens are special ones, so that every word would be unknown, or one has no embedding.
     """
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise ValueError("it has no tokenizer, so every word would be unknown: add the tokenizer's files")
+    rows = getattr(config.get_text_config(), "vocab_size", None)
+    highest = max(tokenizer.get_vocab().values())
+    if rows is not None and highest >= rows:
+        raise ValueError(
+            f"its tokenizer has a token {highest}, but the embeddings end at {rows - 1}: get both from one place"
+        )
 
 
-def check_length(length: object) -> None:
-    """Refuse a maximum number of tokens that is no number from 1; libraries write 1e30 for no maximum.
+def check_length(length: object, special: int = 0) -> None:
+    """Refuse a maximum number of tokens that leaves no place for a word; libraries write 1e30 for no maximum.
+
+    Args:
+        length: The maximum.
+        special: Number of special tokens that the tokenizer adds to a text.
 
     Raises:
         ValueError: With the value.
     """
-    if length is None or (type(length) is int and length >= 1) or (type(length) is float and length > 1e20):
+    if (
+        length is None
+        or (type(length) is int and length > special)
+        or (type(length) is float and length > 1e20)
+    ):
         return
-    raise ValueError(f"its `max_seq_length` is {length!r}: write a whole number from 1, or null")
+    raise ValueError(f"its `max_seq_length` is {length!r}: write a whole number from {special + 1}, or null")
 
 
 def check_saved(name: str, revision: str | None = None) -> None:
-    """Check that an encoder on this machine has all layers of its configuration; missing ones would get random weights.
+    """Check that an encoder on this machine has all weights of its configuration; missing ones would be random.
 
     Args:
         name: A folder or a hub name.
         revision: A commit on the hub; None: `main`.
 
     Raises:
-        ValueError: If the layers differ.
+        ValueError: If weights are missing or left over, or a maximum length is wrong.
     """
     folder = Path(name) if Path(name).exists() else cached_folder(name, revision)
     transformer = None if folder is None else _transformer_folder(folder)
-    weights = None if transformer is None else _weights(transformer)
-    if transformer is not None and weights is not None:
-        _check_weights_and_lengths(transformer, _shards(weights))
+    if transformer is not None and _weights(transformer) is not None:
+        _check_lengths(transformer)
+        _check_names(transformer)
 
 
 def _begins_with_transformer(name: str) -> bool:
@@ -205,7 +226,7 @@ def _check_folder(folder: Path) -> None:
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
     try:
-        load_pretrained(AutoConfig, transformer)
+        config = load_pretrained(AutoConfig, transformer)
     except KeyError as error:
         raise ValueError(f"{transformer / CONFIG}: {error} is missing or unknown") from error
     weights = _weights(transformer)
@@ -220,29 +241,49 @@ def _check_folder(folder: Path) -> None:
                     pass
             except SafetensorError as error:
                 raise ValueError(f"{file} is not a complete file of weights ({error})") from error
-    _check_weights_and_lengths(transformer, _shards(weights))
-    if not (transformer / "tokenizer.json").is_file():
-        check_tokenizer(load_pretrained(AutoTokenizer, transformer))
-
-
-def _check_weights_and_lengths(transformer: Path, files: list[Path]) -> None:
-    """Compare the number of layers in safetensors files with the configuration, and check the maximum lengths."""
-    for file in (transformer / "tokenizer_config.json", *transformer.glob("sentence_*_config.json")):
-        saved = read_json(file) or {}
-        for limit in ("max_seq_length", "model_max_length"):
-            check_length(saved.get(limit))
-    config = json.loads((transformer / CONFIG).read_text(encoding="utf-8"))
-    configured = config.get("num_hidden_layers")
-    if configured is None or any(file.suffix != ".safetensors" for file in files):
-        return
-    stored: set[int] = set()
-    for file in files:
-        with safe_open(file, framework="np") as tensors:
-            stored.update(int(found[1]) for name in tensors.keys() if (found := _LAYER.search(name)))
-    if stored and len(stored) != configured:
+    _check_lengths(transformer)
+    _check_names(transformer)
+    try:
+        tokenizer = load_pretrained(AutoTokenizer, transformer)
+    except Exception as error:  # often of the JSON library, which names no file
         raise ValueError(
-            f"the weights in {transformer} have {len(stored)} layers, but its {CONFIG} says `num_hidden_layers` "
-            f"{configured}: get both files from one place"
+            f"the tokenizer in {transformer} is broken ({error}): get its files again"
+        ) from error
+    check_tokenizer(tokenizer, config)
+    _check_lengths(transformer, tokenizer.num_special_tokens_to_add())
+
+
+def _check_lengths(transformer: Path, special: int = 0) -> None:
+    """Check the maximum lengths in a transformer's folder."""
+    for file in (*transformer.glob("tokenizer_config.json"), *transformer.glob("sentence_*_config.json")):
+        saved = read_json(file)
+        if not isinstance(saved, dict):
+            raise ValueError(f"{file} is broken: it must hold a JSON object; get it again, or remove it")
+        for limit in ("max_seq_length", "model_max_length"):
+            check_length(saved.get(limit), special)
+
+
+def _check_names(transformer: Path) -> None:
+    """Compare the names and sizes of the stored weights with the configuration; the weights are not read."""
+    from transformers import AutoModel
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        _, names = load_pretrained(AutoModel, transformer, device_map="meta", output_loading_info=True)
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
+    missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
+    further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
+    if missing or further:
+        raise ValueError(
+            f"the weights in {transformer} {'lack' if missing else 'have'} `{(missing or further)[0]}`, "
+            f"{'which' if missing else 'which is not in the model that'} its {CONFIG} describes: "
+            "get both files from one place"
         )
 
 

@@ -117,9 +117,9 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             )
         encoder = _converted(loaded, dtype)
         check_saved(name, commit)
-        check_length(encoder.max_seq_length)
         if isinstance(encoder[0], Transformer):
-            check_tokenizer(encoder.tokenizer)
+            check_tokenizer(encoder.tokenizer, encoder[0].model.config)
+            check_length(encoder.max_seq_length, encoder.tokenizer.num_special_tokens_to_add())
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
     return encoder

@@ -43,14 +43,15 @@ def test_tracks_agree_with_scipy(test_data: Path, encode: Encode) -> None:
     )
 
 
+@pytest.mark.parametrize("blank", ["", "\n", "\r\n\n"])
 def test_pairs_beyond_the_250_grades_of_a_published_track_are_skipped_and_said_once(
-    tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture, blank: str
 ) -> None:
     rows = [f"word {number % 7}\tword {number % 5}\n" for number in range(500)]
     grades = "".join(f"{number % 6}\n" for number in range(250))
     for track, count in (("track6.tr-en", 500), ("track2.ar-en", 250)):
         (tmp_path / f"STS.input.{track}.txt").write_text("".join(rows[:count]), encoding="utf-8")
-        (tmp_path / f"STS.gs.{track}.txt").write_text(grades, encoding="utf-8")
+        (tmp_path / f"STS.gs.{track}.txt").write_text(grades + blank, encoding="utf-8")
     options = sts17.Options(path=tmp_path, subsets=("en-tr", "en-ar"))
     with caplog.at_level("INFO"):
         first, second, _ = (sts17.evaluate(encode, options), sts17.evaluate(encode, options))[0]

@@ -90,7 +90,8 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     left, right = list(read_rows(sentences, "\t")), list(read_rows(grades, "\t"))
     while left and not left[-1][1]:
         left.pop()
-    while len(right) > len(left) and not right[-1][1]:
+    # Up to the number of pairs, a blank line is a pair without a grade.
+    while right and not right[-1][1] and len(right) not in (len(left), min(len(left), PUBLISHED)):
         right.pop()
     if not left:
         raise EaseError(f"{sentences}: contains no sentence pair.")
