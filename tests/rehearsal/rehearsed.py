@@ -37,7 +37,6 @@ SMALL: dict[str, Any] = {
     "low_resource.setting.languages": "en ca eo",
     "low_resource.setting.test_tasks": "tatoeba:cat-eng tatoeba:epo-eng",
     "entity_embeddings.source": "random",
-    "mewsc16.wikinews": "data/01_raw/wikinews",  # made dumps: the rehearsal downloads nothing
     "mewsc16.min_class_size": 2,
     "publish.to": "data/02_intermediate/published",
     "audit.min_pairs": 2,
