@@ -105,7 +105,9 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int,
     columns = {
         "sentence": np.resize(np.array(sentences, dtype=object), count),
         "entity": drawn[:count],
-        "hard_negative": drawn[count:],
+        "hard_negative": np.where(
+            drawn[:count] == drawn[count:], (drawn[count:] + 1) % entities, drawn[count:]
+        ),
         "further_entities": list(further),
     }
     pq.write_table(pa.table(columns), folder / "pairs.parquet")

@@ -69,7 +69,7 @@ def test_a_resumed_training_has_the_same_anchor(files: Path, tmp_path: Path) -> 
     broken = job(files, tmp_path / "broken", pairs)
     with pytest.raises(Stop):
         run_job(broken, stop)
-    assert (broken.folder / "checkpoints" / "step-00000004").is_dir()
+    assert (broken.folder / "checkpoints" / "step-00000005").is_dir()
     result = run_job(broken)
     assert losses(result) == losses(whole)
     assert same(weights(result), weights(whole))

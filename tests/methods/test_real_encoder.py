@@ -80,7 +80,9 @@ def linked_pairs(dumps: Sequence[DumpFile], folder: Path) -> dict[str, Any]:
         "further_entities": pa.array(further, pa.list_(pa.int64())),
         "sentence": [text for text, _ in links],
         "entity": pa.array(found, pa.int64()),
-        "hard_negative": pa.array([e if n % 2 else None for n, e in enumerate(reversed(found))], pa.int64()),
+        "hard_negative": pa.array(
+            [e if n % 2 and e != found[n] else None for n, e in enumerate(reversed(found))], pa.int64()
+        ),
     }
     pq.write_table(pa.table(columns), folder / "pairs.parquet")
     rows = pa.array(range(len(entities)), pa.int64())

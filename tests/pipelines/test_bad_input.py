@@ -91,8 +91,7 @@ BAD = {
     "unknown encoder": Bad(
         "entity_embeddings",
         {"multilingual__setting__encoder__name": "no/such-encoder"},
-        "Encoder 'no/such-encoder' does not load: give a folder that holds one, or a name on the Hugging Face hub"
-        ".*or `random:`",
+        "Encoder 'no/such-encoder' does not load: give a folder that holds one, or a name on the Hugging Face hub",
     ),
     "unknown pooling": Bad(
         "entity_embeddings",

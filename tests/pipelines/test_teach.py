@@ -140,7 +140,7 @@ def test_wrong_languages_are_refused_before_the_first_step(
 @pytest.mark.slow
 def test_dumps_without_page_props_are_refused_before_the_first_step(taught: Project, tmp_path: Path) -> None:
     (sample,) = (taught.folder / "data/01_raw/sample").glob("*/wikipedia")
-    for dump in sample.glob("e[no]wiki-*pages-articles*"):
+    for dump in sample.glob("e[no]wiki-*.xml.bz2"):
         shutil.copy(dump, tmp_path)
     done = teach(taught, check=False, acquire__wikipedia=str(tmp_path))
     assert done.returncode == 1

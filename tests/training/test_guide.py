@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -89,6 +90,8 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
     table = pq.read_table(make_job().pairs)
     order = np.random.default_rng(1).permutation(len(table))
     mixed = table.set_column(table.column_names.index("entity"), "entity", table["entity"].take(order))
+    negatives = pc.if_else(pc.equal(mixed["hard_negative"], mixed["entity"]), None, mixed["hard_negative"])
+    mixed = mixed.set_column(mixed.column_names.index("hard_negative"), "hard_negative", negatives)
     pq.write_table(mixed, tmp_path / "mixed.parquet")  # entities unlike their sentences
     options = {
         "method_options": {"positives": 1, "self_supervised": False},

@@ -105,7 +105,10 @@ def test_missing_files_are_listed_and_blank_sentences_noted(tmp_path: Path, enco
     ("content", "said"),
     [
         (b"", "dev.json: contains no text"),
-        (b'{"label": 103, "sentence": "a"}\n{"label": 103\n', "dev.json, line 2: not a JSON object"),
+        (
+            b'{"label": 103, "sentence": "a"}\n{"label": 103\n',
+            r"dev.json, line 2, column \d+: not a JSON object",
+        ),
         (b'["a"]\n', "dev.json, line 1: not a JSON object"),
         (b'{"label": 103, "content": "a"}\n', "line 1: no field 'sentence' among 'label', 'content'"),
         (b'{"id": 0, "sentence": "a"}\n', "line 1: neither 'label_desc' nor 'label' has a topic"),
