@@ -96,7 +96,7 @@ def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer,
         assert entry["main_score"] == pytest.approx(theirs_by_subset[subset]["main_score"], abs=5e-3)
         assert sorted(entry["languages"]) == sorted(theirs_by_subset[subset]["languages"])
     assert read.dataset_revision == done.dataset_revision
-    assert read.get_score() == pytest.approx(done.get_score(), abs=1e-6)
+    assert read.get_score() == pytest.approx(done.get_score(), abs=5e-3)
 
 
 def test_mteb_reads_the_folders_as_its_cache(exported: Path) -> None:
