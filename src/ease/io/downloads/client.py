@@ -236,7 +236,7 @@ def content_length(response: requests.Response) -> int | None:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a size that a server states as a number or in digits; None for what is no size."""
+    """Return a size that a server states as a number or in digits; None for anything else."""
     text = str(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 

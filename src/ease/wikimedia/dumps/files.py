@@ -44,7 +44,7 @@ _UNREAD_NAME = re.compile(r".*\.(xml|json|nt|sql)[^.]*\.(7z|xz|lzma|zip|lz4|rar|
 _MIN_GAP = 0.1
 """Pages between two files that count as missing, relative to the shorter range; fewer were deleted."""
 _MAX_FIRST_PAGE = 1000
-"""Largest number of a wiki's first page."""
+"""Largest page id that the first file of a dump may begin with; a larger one means that a file is missing."""
 Project = Literal["wiki", "wikinews"]
 WikidataForm = Literal["json", "truthy"]
 
@@ -140,7 +140,7 @@ def find_dumps(
         )
     for fault in unread:
         logger.info("Not read: %s", fault)
-    # Who names files or a glob may want a part of a dump.
+    # Single files and globs may name a part of a dump on purpose.
     whole = isinstance(source, (str, Path)) and kind_of(located(source)) == "directory"
     dumps = [
         dump for language in languages for dump in _choose_forms(_choose_edition(found[language], whole))
