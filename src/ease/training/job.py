@@ -31,6 +31,7 @@ from ease.training.card import training_card
 from ease.training.compilation import compile_layers
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
+from ease.training.graphs import graphed_rows
 from ease.training.guide import check_guided
 from ease.training.inputs import count_rows, entity_columns
 from ease.training.interruption import LAUNCHER_VARIABLE
@@ -189,6 +190,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         built.table.stay_on_host()
     # EASE with `entity_weight` 0 has no table.
     rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
+    packing = graphed_rows(job.training, len(set(built.views)), encoder)
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
@@ -197,7 +199,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
         job.training.teacher,
-        packing=choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        packing=packing or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
         onednn=job.training.onednn and not job.training.compiled,
     )
     if job.training.compiled:

@@ -127,6 +127,12 @@ class TrainingOptions(StrictModel):
         "are drawn faster, on a GPU as rows of 64 tokens with several texts; dropout masks differ from those with "
         "padding; auto: on a CPU, if the encoder and the method allow it",
     )
+    graphs: bool | Literal["auto"] = Field(
+        "auto",
+        description="on a GPU: pack texts in rows of 64 tokens, as `packed` does, and replay the transformer's passes "
+        "as CUDA graphs, which keeps the GPU busy; not with several `processes`, `mini_batch_size` or "
+        "`length_chunks`, nor for methods that encode several columns of texts; auto: where it is possible",
+    )
     compiled: bool = Field(
         False,
         description="compile the encoder's layers with torch.compile, for speed on a GPU; the first steps take longer, "

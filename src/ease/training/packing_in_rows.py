@@ -7,6 +7,7 @@ row, torch's kernels compute their gradients in one block, and thus in a fixed o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from ease.encoders.padding import prepare_padding
 
 WIDTH = 64
 """Tokens of a row; if a text is longer, the next multiple"""
+SHAPES = 16
+"""Numbers of rows between a power of two and the next; at most 1/16 of the rows are padding alone"""
 
 
 class PackedInRows(NamedTuple):
@@ -49,6 +52,9 @@ def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> P
     lengths, tokens = np.repeat(lengths, views), np.repeat(tokens, views, axis=0)
     width = -(-int(lengths.max()) // WIDTH) * WIDTH
     starts, size = _fill_rows(lengths, width)
+    # The batches of a training have few shapes, for each of which a GPU would choose its algorithms anew.
+    unit = max(1, (1 << (size // width).bit_length() - 1) // SHAPES) * width
+    size = -(-size // unit) * unit
     texts, positions = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
     places = starts[texts] + positions
     columns = []
@@ -90,8 +96,13 @@ def prepare(encoder: SentenceTransformer) -> None:
         transformer.model_forward_params.add("position_ids")
 
 
-def embed(encoder: SentenceTransformer, packed: PackedInRows, first_position: int) -> Tensor:
-    """Embed texts in rows: -> (n * views, dimension)."""
+def embed(
+    encoder: SentenceTransformer,
+    packed: PackedInRows,
+    first_position: int,
+    transform: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> Tensor:
+    """Embed texts in rows: -> (n * views, dimension); `transform` computes in place of the encoder's transformer."""
     owners = packed.owners
     inputs = {
         "input_ids": packed.tokens,
@@ -99,7 +110,7 @@ def embed(encoder: SentenceTransformer, packed: PackedInRows, first_position: in
         # Padding attends to padding: a token without any would have no attention weights.
         "attention_mask": owners[:, None, :, None] == owners[:, None, None, :],
     }
-    encoded = encoder[0](inputs)
+    encoded = (transform or encoder[0])(inputs)
     # The pooling of sentence-transformers supports texts one after the other.
     features: dict[str, Any] = {
         "token_embeddings": _in_order(encoded["token_embeddings"], packed),
