@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import BertModel
 
 from ease.methods.components.entity_table import EntityTable
 from ease.training.job import run_job
+from ease.training.row_adam import RowAdam
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
@@ -31,10 +33,17 @@ CAN_COMPILE = shutil.which("cc") and Path(sysconfig.get_path("include"), "Python
 COMPILING = pytest.mark.skipif(not CAN_COMPILE, reason="torch needs a C compiler and Python's headers")
 CHANGES = [
     pytest.param({"entity_memory": "host"}, id="host"),
-    pytest.param({"packed": True, "length_chunks": None}, id="packed"),
+    pytest.param({"packed": True, "length_chunks": None, "graphs": False}, id="packed"),
     pytest.param({"compiled": True}, id="compiled", marks=COMPILING),
     pytest.param(
-        {"packed": True, "length_chunks": None, "compiled": True}, id="packed-compiled", marks=COMPILING
+        {"packed": True, "length_chunks": None, "graphs": False, "compiled": True},
+        id="packed-compiled",
+        marks=COMPILING,
+    ),
+    pytest.param({"graphs": True, "length_chunks": None}, id="graphs"),
+    pytest.param({"graphs": True, "length_chunks": None, "sub_batch_size": 8}, id="graphs-accumulated"),
+    pytest.param(
+        {"graphs": True, "length_chunks": None, "compiled": True}, id="graphs-compiled", marks=COMPILING
     ),
 ]
 
@@ -120,6 +129,60 @@ def test_memory_packing_and_compilation_change_the_losses_by_rounding(
     )
     assert list(losses(changed).values()) == pytest.approx(list(losses(plain).values()), rel=noise)
     assert weights(changed).keys() == weights(plain).keys()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "auto"])
+@pytest.mark.parametrize("method", ["ease", "ease_plus", "simcse"])
+def test_graphs_compute_the_same_bits(make_job: MakeJob, method: str, precision: str) -> None:
+    """With dropout, whose random numbers go on from replay to replay."""
+    given = {**GPU, "precision": precision, "length_chunks": None, "packed": True}
+    rows, replayed = (
+        run_job(make_job(name, method=method, training={**given, "graphs": name == "replayed"}))
+        for name in ("rows", "replayed")
+    )
+    assert losses(replayed) == losses(rows)
+    assert same(weights(replayed), weights(rows))
+
+
+def test_an_encoder_that_waits_for_the_gpu_is_trained_without_graphs(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {**GPU, "length_chunks": None, "packed": True}
+    rows = run_job(make_job("rows", training={**given, "graphs": False}))
+    forward = BertModel.forward
+
+    def wait(model: BertModel, *arguments: Any, **options: Any) -> Any:
+        float(next(model.parameters()).sum())
+        return forward(model, *arguments, **options)
+
+    monkeypatch.setattr(BertModel, "forward", wait)
+    refused = run_job(make_job("refused", training={**given, "graphs": True}))
+    assert "goes on without CUDA graphs" in caplog.text
+    assert same(weights(refused), weights(rows))
+
+
+@pytest.mark.parametrize("moments", [torch.float32, torch.bfloat16])
+def test_the_kernel_of_the_table_computes_what_a_cpu_computes(moments: torch.dtype) -> None:
+    here, there = torch.ones(3000, 100), torch.ones(3000, 100, device="cuda")
+    on_cpu, on_gpu = (
+        RowAdam([table], lr=0.01, moments=kind) for table, kind in ((here, torch.float32), (there, moments))
+    )
+    drawn = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        rows = torch.randperm(3000, generator=drawn)[:1000]
+        gradient = torch.randn(1000, 100, generator=drawn)
+        for table, optimizer in ((here, on_cpu), (there, on_gpu)):
+            table.grad = torch.sparse_coo_tensor(rows[None], gradient, table.shape, is_coalesced=True).to(
+                table.device
+            )
+            optimizer.step()
+    tolerance = 1e-6 if moments == torch.float32 else 0.02
+    torch.testing.assert_close(there.cpu(), here, rtol=0, atol=tolerance)
+    second, expected = (
+        optimizer.state[table]["second"].float().mean()
+        for optimizer, table in ((on_gpu, there), (on_cpu, here))
+    )
+    assert float(second) == pytest.approx(float(expected), rel=0.01)
 
 
 def test_a_lookup_in_a_table_on_the_host_does_not_wait_for_the_device() -> None:

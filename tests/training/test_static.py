@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.training.batches import make_batch
-from ease.training.job import _build_model, run_job
+from ease.training.job import build_model, run_job
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.static import bag_features
 from ease.training.students import LearningOptions, StaticOptions
@@ -33,7 +33,7 @@ def static(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_loop_embeds_texts_as_the_encoder_does(
     files: Path, static: Path, tmp_path: Path, make_job: MakeJob
 ) -> None:
-    model = _build_model(make_job(encoder=static.name, method="ease_plus"))
+    model = build_model(make_job(encoder=static.name, method="ease_plus"))
     layout = model.layout(32)
     prepare_pairs(
         files / "pairs.parquet", files / "vocabulary.parquet", model.encoder, layout, tmp_path / "pairs"

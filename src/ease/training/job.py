@@ -137,7 +137,7 @@ def _run(
     """Prepare, train and finish in one of the processes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
-        model = _build_model(job)
+        model = build_model(job)
     teacher = embed_by_teacher(job, model, fingerprint, accelerator)
     rows = prepare(job, model, fingerprint, accelerator)
     guide = embed_by_guide(job, model, rows, fingerprint, accelerator)
@@ -172,7 +172,7 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
     return evaluate
 
 
-def _build_model(job: TrainingJob) -> TrainingModel:
+def build_model(job: TrainingJob) -> TrainingModel:
     """Load the encoder, and make the head and the method."""
     encoder = load_for_training(job)
     if job.training.language_ranks:

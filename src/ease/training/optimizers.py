@@ -1,4 +1,4 @@
-"""The optimizers: AdamW for the encoder, row-sparse Adam for the entity table."""
+"""The optimizers: AdamW for the encoder, lazy Adam for the entity table."""
 
 from __future__ import annotations
 
@@ -38,8 +38,12 @@ class Optimizers:
         self._table = model.method.table
         if self._table is not None:
             peak = options.entity_learning_rate or options.learning_rate
-            adam = SparseAdam if options.entity_moments == "fp32" else RowAdam
-            self.by_name["entities"] = adam([self._table.weight], lr=peak)
+            weight, half = self._table.weight, options.entity_moments == "bf16"
+            if half or weight.device.type == "cuda":
+                moments = torch.bfloat16 if half else torch.float32
+                self.by_name["entities"] = RowAdam([weight], lr=peak, moments=moments)
+            else:
+                self.by_name["entities"] = SparseAdam([weight], lr=peak)
             self._peaks["entities"] = peak
 
     def set_rates(self, share: float) -> float:

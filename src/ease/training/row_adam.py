@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 
 class RowAdam(Optimizer):
-    """Lazy Adam as in `torch.optim.SparseAdam`, whose moments may be stored in bf16.
+    """Lazy Adam as in `torch.optim.SparseAdam`, whose moments may be stored in bf16; one kernel on a GPU.
 
     The table and the gradient stay in single precision, in which the step is computed. A table of n rows and d columns
     takes 4·n·d bytes, and its moments 4·n·d in bf16 and 8·n·d in single precision.
@@ -63,14 +63,20 @@ class RowAdam(Optimizer):
         state["step"] += 1
         rows, gradient = table.grad._indices()[0], table.grad._values()  # type: ignore[union-attr]
         small, large = group["betas"]
+        rate = group["lr"] * (1 - large ** state["step"]) ** 0.5 / (1 - small ** state["step"])
+        if table.device.type == "cuda":
+            from ease.training.row_adam_kernel import step_rows
+
+            moments = state["first"], state["second"]
+            step_rows(table, moments, rows, gradient, rate, group["eps"], (small, large), state["step"])
+            return
         first = state["first"][rows].float().lerp_(gradient, 1 - small)
         second = state["second"][rows].float().lerp_(gradient.square(), 1 - large)
         # Seeded by the step: a resumed training rounds alike, and dropout's random numbers stay what they were.
         drawn = torch.Generator(table.device).manual_seed(state["step"])
         state["first"].index_copy_(0, rows, self._stored(first, drawn))
         state["second"].index_copy_(0, rows, self._stored(second, drawn))
-        scale = (1 - large ** state["step"]) ** 0.5 / (1 - small ** state["step"])
-        change = first.div_(second.sqrt_().add_(group["eps"])).mul_(-group["lr"] * scale)
+        change = first.div_(second.sqrt_().add_(group["eps"])).mul_(-rate)
         table.index_copy_(0, rows, table[rows] + change)
 
     def _stored(self, values: Tensor, drawn: torch.Generator) -> Tensor:
