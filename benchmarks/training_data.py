@@ -82,16 +82,17 @@ def linked_sentences(dumps: Path) -> list[str]:
 def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int, seed: int = 0) -> Work:
     """Write the pairs, the entity vocabulary, the entity embeddings and the encoder.
 
-    Every entity occurs: sentences are repeated if there are fewer than half as many as entities. All entities are
-    equally frequent, which maximises the number of distinct entities in a batch.
+    All entities occur, and are equally frequent, which maximises the number of distinct entities in a batch.
 
     Args:
         folder: Output folder.
         sentences: Sentences of the pairs.
         encoder: small (that of the sample), base, a folder or a Hugging Face name.
-        entities: Number of entities.
+        entities: Number of entities; at most two for each sentence.
         seed: Seed of the entities of pairs and of the embeddings.
     """
+    count = len(sentences)
+    entities = min(entities, 2 * count)
     options = {"small": EncoderOptions(), "base": EncoderOptions(random=BASE)}.get(
         encoder, EncoderOptions(name=encoder, pooling="mean")
     )
@@ -99,11 +100,10 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int,
     save_encoder(loaded, folder / "encoder")
     save_encoder(without_dropout(loaded), folder / "still")
     random = np.random.default_rng(seed)
-    count = max(len(sentences), (entities + 1) // 2)
     drawn = random.permutation(np.resize(np.arange(entities), 2 * count))
     further = random.integers(entities, size=(count, FURTHER_ENTITIES))
     columns = {
-        "sentence": np.resize(np.array(sentences, dtype=object), count),
+        "sentence": sentences,
         "entity": drawn[:count],
         "hard_negative": np.where(
             drawn[:count] == drawn[count:], (drawn[count:] + 1) % entities, drawn[count:]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import torch
 from datasets import Dataset
-from safetensors.torch import load_file
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
@@ -69,9 +69,13 @@ def train_peer(
     steps: int,
     device: str,
     half: bool,
+    entities: int,
     mark: Callable[[int], None],
 ) -> None:
-    """Train with sentence-transformers and call `mark` with the number of each finished step."""
+    """Train with sentence-transformers and call `mark` with the number of each finished step.
+
+    `entities` is the size of the table, over which the entities of the pairs are spread.
+    """
     encoder = load_encoder(str(folder / "encoder")).to(device)
     encoder.max_seq_length = MAX_TOKENS
     pairs = pq.read_table(folder / "pairs.parquet")
@@ -79,9 +83,11 @@ def train_peer(
     loss: nn.Module = MultipleNegativesRankingLoss(encoder, scale=SCALE)
     optimizers: dict[str, Any] = {}
     if method == "ease":
-        ids = (pairs[name].to_pylist() for name in ("entity", "hard_negative"))
-        columns["label"] = list(zip(*ids, strict=True))
-        loss = EntityLoss(encoder, load_file(folder / "table.safetensors")["embeddings"]).to(device)
+        ids = [pairs[name].to_numpy() for name in ("entity", "hard_negative")]
+        spread = entities // (max(map(np.max, ids)) + 1)
+        columns["label"] = (np.stack(ids, axis=1) * spread).tolist()
+        table = torch.randn(entities, encoder.get_embedding_dimension() or 0, device=device)
+        loss = EntityLoss(encoder, table).to(device)
         optimizers["optimizers"] = (sparse_and_dense(loss), None)
     with tempfile.TemporaryDirectory() as work:
         arguments = SentenceTransformerTrainingArguments(
