@@ -40,12 +40,17 @@ CHANGES = [
         id="packed-compiled",
         marks=COMPILING,
     ),
+]
+
+GRAPHS = [
     pytest.param({"graphs": True, "length_chunks": None}, id="graphs"),
-    pytest.param({"graphs": True, "length_chunks": None, "sub_batch_size": 8}, id="graphs-accumulated"),
     pytest.param(
         {"graphs": True, "length_chunks": None, "compiled": True}, id="graphs-compiled", marks=COMPILING
     ),
 ]
+ACCUMULATED = pytest.param(
+    {"graphs": True, "length_chunks": None, "sub_batch_size": 8}, id="graphs-accumulated"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +121,7 @@ def test_a_training_in_mini_batches_equals_the_direct_one(
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [*CHANGES, *GRAPHS])
 def test_memory_packing_and_compilation_change_the_losses_by_rounding(
     make_job: MakeJob, change: dict[str, Any], precision: str, noise: float
 ) -> None:
@@ -202,7 +207,7 @@ def test_a_lookup_in_a_table_on_the_host_does_not_wait_for_the_device() -> None:
     assert torch.equal(rows.cpu(), table.weight[wanted])
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [*CHANGES, *GRAPHS, ACCUMULATED])
 def test_they_resume_exactly(make_job: MakeJob, change: dict[str, Any]) -> None:
     training = {**GPU, **change}
     whole, broken = run_job(make_job("whole", training=training)), make_job("broken", training=training)
