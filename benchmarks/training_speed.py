@@ -53,7 +53,7 @@ from ease.training.prepared_pairs import Layout
 
 TABLES = ("speed", "costs", "curves", "profile")
 PEER = "sentence-transformers"
-WINDOW = 5
+WINDOW = 10
 """Steps that are timed together"""
 PROFILED = 20
 """Steps of a profile"""

@@ -122,7 +122,7 @@ def test_tables_report_real_trainings(
     work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("logging.disable", lambda level: None)
-    sizes = ["--batch-sizes", "8", "--warmup", "5", "--seconds", "0.1", "--rounds", "1"]
+    sizes = ["--batch-sizes", "8", "--warmup", "10", "--seconds", "0.1", "--rounds", "1"]
     curve = ["--curve-steps", "2", "--curve-batch-size", "8"]
     encoder = ["--encoder", str(tmp_path / "tiny"), "--entities", "50", "--device", "cpu"]
     training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes, *curve])

@@ -27,15 +27,14 @@ from tests.training.tiny_training import MakeJob, losses, same, weights
 
 
 class Recording(TorchDispatchMode):
-    """Keeps each operation with its arguments and results; gradients are not added before a replay."""
+    """Keeps each operation with its arguments and results."""
 
     def __init__(self) -> None:
         super().__init__()
         self.operations: list[tuple[Any, Any, Any, Any]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        adds = func is torch.ops.aten._foreach_add_.List
-        result = None if adds else func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         self.operations.append((func, args, kwargs or {}, result))
         return result
 

@@ -104,8 +104,10 @@ def test_rows_hold_whole_texts_with_little_padding() -> None:
         assert (np.diff(columns) == 1).all()
         assert positions[row, columns].tolist() == list(range(lengths[text // 2]))
         assert packed.tokens.numpy()[row, columns].tolist() == tokens[text // 2, : len(row)].tolist()
-    assert packed.owners.flatten()[packed.places].tolist() == packed.texts[0].tolist()
-    assert packed.ends.diff().tolist() == np.repeat(lengths, 2).tolist()
+    mask = packed.mask.bool()
+    assert packed.mask.sum(dim=1).tolist() == np.repeat(lengths, 2).tolist()
+    assert packed.owners.flatten()[packed.places][mask].tolist() == mask.nonzero()[:, 0].tolist()
+    assert packed.positions.flatten()[packed.places][mask].tolist() == mask.nonzero()[:, 1].tolist()
     longer = pack(np.ones((2, 65), np.int32), np.array([60, 65], np.int32), 1)
     assert longer.tokens.shape == (1, 2 * WIDTH)
 

@@ -7,8 +7,8 @@ pair of graphs is captured for each of them, when it first occurs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -87,9 +87,10 @@ class _Captured(NamedTuple):
     outputs: list[Tensor]
     gradients: list[Tensor]
     """Of the outputs"""
+    computed: dict[nn.Parameter, Tensor]
+    """The gradients of the parameters that the outputs depend on"""
     forward: Callable[[], None]
     backward: Callable[[], None]
-    """Adds to the parameters' gradients"""
 
 
 class TransformerGraphs:
@@ -109,7 +110,6 @@ class TransformerGraphs:
         self._transformer = transformer
         self._record = record
         self._captured: dict[tuple[torch.Size, ...], _Captured] = {}
-        self._sums: dict[nn.Parameter, Tensor] = {}
         self._refused = False
         # An autograd function has gradients if one of its arguments has.
         self._trained = torch.zeros((), requires_grad=True)
@@ -121,7 +121,7 @@ class TransformerGraphs:
         if captured is None:
             computed: Features = self._transformer(features)
             return computed
-        outputs = _Replay.apply(self, captured, self._trained, *values)
+        outputs = _Replay.apply(captured, self._trained, *values)
         return {"token_embeddings": outputs[0], "all_layer_embeddings": list(outputs[1:])}
 
     def _graphs_for(self, names: list[str], values: list[Tensor]) -> _Captured | None:
@@ -157,56 +157,52 @@ class TransformerGraphs:
                 computed = self._transformer(dict(zip(names, inputs, strict=True)))
             outputs[:] = [computed["token_embeddings"], *computed.get("all_layer_embeddings", [])]
 
-        def backward() -> list[Tensor | None]:
-            with torch.autocast(device.type, enabled=False):
-                return list(torch.autograd.grad(outputs, weights, gradients, allow_unused=True))
+        computed: dict[nn.Parameter, Tensor] = {}
 
-        def add_gradients() -> None:
-            found = [gradient for gradient in backward() if gradient is not None]
-            torch._foreach_add_(list(self._sums.values()), found)
+        def backward() -> None:
+            with torch.autocast(device.type, enabled=False):
+                found = torch.autograd.grad(outputs, weights, gradients, allow_unused=True)
+            for weight, gradient in zip(weights, found, strict=True):
+                if gradient is not None:  # in the weight's order, as optimizers want it
+                    same = gradient.stride() == weight.stride()
+                    computed[weight] = gradient if same else torch.empty_like(weight).copy_(gradient)
 
         on_gpu = device.type == "cuda"
         self._record = self._record or _recorder()
         with torch.random.fork_rng([device] if on_gpu else []):
             with _on_another_stream() if on_gpu else nullcontext():
-                for _ in range(WARM_UP):
-                    forward()
-                    gradients[:] = [torch.zeros_like(output) for output in outputs]
-                    used = [
-                        weight for weight, found in zip(weights, backward(), strict=True) if found is not None
-                    ]
-            if not self._sums:
-                self._sums = {weight: torch.zeros_like(weight) for weight in used}
-            recorded = self._record(forward), self._record(add_gradients)
-        return _Captured(inputs, [output.detach() for output in outputs], gradients, *recorded)
-
-    def own_gradients(self) -> None:
-        """Make the parameters' gradients those to which the graphs add."""
-        others = {weight: total for weight, total in self._sums.items() if weight.grad is not total}
-        if others:
-            torch._foreach_zero_(list(others.values()))
-        for weight, total in others.items():
-            if weight.grad is not None:
-                total.copy_(weight.grad)
-            weight.grad = total
+                for number in range(WARM_UP):
+                    with _no_waiting() if on_gpu and number == WARM_UP - 1 else nullcontext():
+                        forward()
+                        gradients[:] = [torch.zeros_like(output) for output in outputs]
+                        backward()
+            # The nodes of their gradients belong to the other stream.
+            outputs.clear()
+            computed.clear()
+            recorded = self._record(forward), self._record(backward)
+        return _Captured(inputs, [output.detach() for output in outputs], gradients, computed, *recorded)
 
 
 class _Replay(torch.autograd.Function):
     """Both passes of a batch by the graphs of its shape."""
 
     @staticmethod
-    def forward(ctx: Any, graphs: TransformerGraphs, captured: _Captured, _: Tensor, *values: Tensor) -> Any:
-        ctx.graphs, ctx.captured = graphs, captured
+    def forward(ctx: Any, captured: _Captured, _: Tensor, *values: Tensor) -> Any:
+        ctx.captured = captured
         torch._foreach_copy_(captured.inputs, list(values))
         captured.forward()
         return tuple(output.detach() for output in captured.outputs)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        torch._foreach_copy_(ctx.captured.gradients, list(gradients))
-        ctx.graphs.own_gradients()
-        ctx.captured.backward()
-        return (None,) * (3 + len(ctx.captured.inputs))
+        captured: _Captured = ctx.captured
+        # An earlier sub-batch's gradients may be those that the replay overwrites.
+        earlier = {weight: weight.grad.clone() for weight in captured.computed if weight.grad is not None}
+        torch._foreach_copy_(captured.gradients, list(gradients))
+        captured.backward()
+        for weight, gradient in captured.computed.items():
+            weight.grad = earlier[weight].add_(gradient) if weight in earlier else gradient
+        return (None,) * (2 + len(captured.inputs))
 
 
 def _on_another_stream() -> Any:
@@ -214,6 +210,17 @@ def _on_another_stream() -> Any:
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     return torch.cuda.stream(stream)
+
+
+@contextmanager
+def _no_waiting() -> Iterator[None]:
+    """Refuse what makes the host wait for the device: it would break a capture, after which the device is unusable."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
 
 
 def _recorder() -> Record:

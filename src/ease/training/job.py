@@ -190,7 +190,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
         built.table.stay_on_host()
     # EASE with `entity_weight` 0 has no table.
     rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
-    packing = graphed_rows(job.training, len(set(built.views)), encoder)
+    graphed = graphed_rows(job.training, len(set(built.views)), encoder)
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
@@ -199,11 +199,11 @@ def build_model(job: TrainingJob) -> TrainingModel:
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
         job.training.teacher,
-        packing=packing or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        packing=graphed or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
         onednn=job.training.onednn and not job.training.compiled,
     )
     if job.training.compiled:
-        compile_layers(encoder, deterministic=job.training.deterministic)
+        compile_layers(encoder, deterministic=job.training.deterministic, any_size=graphed is None)
     return model
 
 

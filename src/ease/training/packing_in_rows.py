@@ -25,7 +25,7 @@ SHAPES = 16
 
 
 class PackedInRows(NamedTuple):
-    """Texts in order of length in rows of w tokens, with t tokens in all; each text is repeated for each view."""
+    """n texts in order of length, each repeated for each view, in rows of w tokens; the longest has t tokens."""
 
     tokens: Tensor
     """(rows, w)"""
@@ -34,11 +34,9 @@ class PackedInRows(NamedTuple):
     owners: Tensor
     """(rows, w), the text of each token; -1 for padding"""
     places: Tensor
-    """(t,), where the tokens of the texts, one text after the other, are in the rows"""
-    texts: Tensor
-    """(1, t), the text of each of these tokens"""
-    ends: Tensor
-    """(n * views + 1,), boundaries of the texts among them"""
+    """(n * views, t), where the tokens of each text are in the rows; 0 for padding"""
+    mask: Tensor
+    """(n * views, t), 1 for tokens and 0 for padding"""
 
 
 def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> PackedInRows:
@@ -55,16 +53,17 @@ def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> P
     # The batches of a training have few shapes, for each of which a GPU would choose its algorithms anew.
     unit = max(1, (1 << (size // width).bit_length() - 1) // SHAPES) * width
     size = -(-size // unit) * unit
-    texts, positions = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
-    places = starts[texts] + positions
+    mask = np.arange(lengths.max()) < lengths[:, None]  # (n * views, t)
+    places = np.where(mask, starts[:, None] + np.arange(mask.shape[1]), 0)
+    texts, positions = np.nonzero(mask)
     columns = []
     for values, padding in ((tokens[texts, positions], 0), (positions, 0), (texts, -1)):
         column = np.full(size, padding)
-        column[places] = values
+        column[places[mask]] = values
         columns.append(torch.from_numpy(column).view(-1, width))
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    listed = (places, texts[None], ends)
-    return PackedInRows(*columns, *map(torch.from_numpy, listed))
+    tokens_in_rows, positions_in_rows, owners = columns
+    by_text = torch.from_numpy(places), torch.from_numpy(mask.astype(np.int64))
+    return PackedInRows(tokens_in_rows, positions_in_rows, owners, *by_text)
 
 
 def _fill_rows(lengths: NDArray[np.int32], width: int) -> tuple[NDArray[np.int64], int]:
@@ -111,20 +110,35 @@ def embed(
         "attention_mask": owners[:, None, :, None] == owners[:, None, None, :],
     }
     encoded = (transform or encoder[0])(inputs)
-    # The pooling of sentence-transformers supports texts one after the other.
     features: dict[str, Any] = {
-        "token_embeddings": _in_order(encoded["token_embeddings"], packed),
-        "seq_idx": packed.texts,
-        "cu_seq_lens_q": packed.ends,
+        "token_embeddings": _by_text(encoded["token_embeddings"], packed),
+        "attention_mask": packed.mask,
     }
     if layers := encoded.get("all_layer_embeddings"):
-        features["all_layer_embeddings"] = [_in_order(layer, packed) for layer in layers]
+        features["all_layer_embeddings"] = [_by_text(layer, packed) for layer in layers]
     for module in list(encoder)[1:]:
         features = module(features)
     embeddings: Tensor = features["sentence_embedding"]
     return embeddings
 
 
-def _in_order(rows: Tensor, packed: PackedInRows) -> Tensor:
-    """Return the tokens of one text after the other: (rows, w, size) -> (1, t, size)."""
-    return rows.flatten(0, 1)[packed.places].unsqueeze(0)
+def _by_text(rows: Tensor, packed: PackedInRows) -> Tensor:
+    """Return the tokens of each text: (rows, w, size) -> (n * views, t, size)."""
+    moved: Tensor = _Move.apply(rows, packed)
+    return moved
+
+
+class _Move(torch.autograd.Function):
+    """Gathers the tokens of texts, and in the backward pass their gradients, which torch would sort and add instead."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, packed: PackedInRows) -> Tensor:
+        ctx.packed = packed
+        return rows.flatten(0, 1)[packed.places]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        packed: PackedInRows = ctx.packed
+        places = packed.owners * gradient.shape[1] + packed.positions
+        padding = packed.owners.unsqueeze(2) < 0
+        return gradient.flatten(0, 1)[places.clamp(min=0)].masked_fill(padding, 0), None
