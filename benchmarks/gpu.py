@@ -1,12 +1,13 @@
-"""Run the tests and benchmarks of a GPU, each part by itself: `make gpu PYTHON=python3`.
+"""Run the tests and benchmarks of a GPU, each part by itself, in 9 minutes: `make gpu PYTHON=python3`.
 
     python3 -m benchmarks.gpu --folder gpu_results
     python3 -m benchmarks.gpu --folder gpu_results --sentences PAIRS.parquet --parts training search
     python3 -m benchmarks.gpu --folder tiny_results --tiny    # the same commands at a small size, without a GPU
 
-A part is a command. Its output is written to the folder while it runs, and its result when it ends. A part with a
-result for the same code, arguments and machine is skipped, so a run that was cut off resumes by the same command. A
-part that fails or exceeds its time does not stop the others.
+A part is a command of at most a minute; the most wanted come first, and those for which no time is left are not begun.
+Its output is written to the folder while it runs, and its result when it ends. A part with a result for the same code,
+arguments and machine is skipped, so the same command goes on where a run ended. A part that fails or exceeds its time
+does not stop the others.
 
 Needs torch 2.11, transformers 5.17, sentence-transformers 6.0, accelerate, pyarrow and the packages of
 `scripts/gpu_wheels.sh`; no network. Without `--sentences`, sentences are generated.
@@ -18,6 +19,7 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
@@ -35,82 +37,76 @@ LINES = 40
 
 
 class Part(NamedTuple):
-    """A module, its arguments on a GPU and at a tiny size, and its time limit."""
+    """A module, and its arguments on a GPU and at a tiny size; `INPUTS` stands for the folder of shared inputs."""
 
     module: str
     full: str
     tiny: str
-    minutes: float = 8
     reads_sentences: bool = False
 
 
-TRAINING = "--encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --threads 8"
-TINY_TRAINING = (
-    "--entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-batch-size 4 --device cpu"
+SECONDS = 60.0
+"""Time limit of a part"""
+INPUTS = "INPUTS"
+TRAINING = (
+    f"--inputs {INPUTS} --encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --threads 8 --rounds 1 "
+    "--seconds 3"
 )
-VARIANT = f"{TRAINING} --methods ease --steps 60 --rounds 1 --tables speed curves --curve-steps 20"
-TINY_VARIANT = f"{TINY_TRAINING} --methods ease --tables speed"
+TINY_TRAINING = (
+    f"--inputs {INPUTS} --entities 500 --batch-sizes 8 --warmup 10 --seconds 0.1 --rounds 1 "
+    "--curve-batch-size 4 --curve-steps 2 --device cpu"
+)
+TESTS = (
+    "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py "
+    "tests/encoders/test_gpu.py tests/evaluation/test_gpu.py"
+)
+TINY_TESTS = "-q -p no:cacheprovider tests/methods/components/test_losses.py"
+
+
+def _training(full: str, tiny: str) -> Part:
+    """Return a part that measures trainings."""
+    return Part("benchmarks.training_speed", f"{TRAINING} {full}", f"{TINY_TRAINING} {tiny}", True)
+
 
 PARTS: dict[str, Part] = {
-    "tests": Part(
-        "pytest",
-        "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py "
-        "tests/encoders/test_gpu.py tests/evaluation/test_gpu.py",
-        "-q -p no:cacheprovider tests/methods/components/test_losses.py",
-    ),
-    "training": Part(
-        "benchmarks.training_speed",
-        f"{TRAINING} --steps 300 --rounds 1 --tables speed",
-        f"{TINY_TRAINING} --tables speed",
-        reads_sentences=True,
-    ),
-    # With a small table, whose size does not matter to the losses
-    "curves": Part(
-        "benchmarks.training_speed",
-        "--encoder base --entities 20000 --threads 8 --tables curves --curve-steps 50",
-        f"{TINY_TRAINING} --tables curves --curve-steps 2",
-        reads_sentences=True,
-    ),
-    "large_batches": Part(
-        "benchmarks.large_batches",
-        "--encoder base --batch-sizes 256 1024 4096 --steps 5 --mini-batch-size 256",
-        "--batch-sizes 16 --steps 1 --mini-batch-size 8",
+    "smoke": Part("pytest", f"{TESTS} -k bits", TINY_TESTS),
+    "ease": _training(
+        "--methods ease --ways ours compiled --tables speed", "--methods ease --ways ours --tables speed"
     ),
     "encoding": Part(
         "benchmarks.encoding_speed",
-        "--encoder base --made --sentences 100000 --batch-size 256 --rounds 3",
+        "--encoder base --made --sentences 50000 --batch-size 256",
         "--made --sentences 50 --batch-size 8",
+    ),
+    "profile": _training(
+        "--methods ease --ways ours compiled --tables profile", "--methods ease --ways ours --tables speed"
+    ),
+    "simcse": _training(
+        "--methods simcse --ways ours compiled --tables speed", "--methods simcse --ways ours --tables speed"
+    ),
+    "losses": _training("--ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
+    "resume": Part("pytest", f"{TESTS} -k resume", TINY_TESTS),
+    "large batches": _training(
+        "--methods ease --ways compiled --batch-sizes 1024 --tables speed",
+        "--methods ease --ways ours --tables speed",
+    ),
+    "variants": _training(
+        "--methods ease --ways packed padded host undetermined --tables speed --seconds 2 --no-peer",
+        "--methods ease --ways packed host --tables speed --no-peer",
+    ),
+    # Tables of 3 and 31 GB, with moments of twice as many bytes
+    "entity table": Part(
+        "benchmarks.entity_table",
+        "--entities 1000000 10000000 --batch-size 256",
+        "--entities 100 200 --batch-size 8",
     ),
     "search": Part(
         "benchmarks.search_memory",
         "--sizes 15000x40000 150000x400000 --threads 8",
         "--sizes 40x60 --dimension 16",
     ),
-    "variants": Part(
-        "benchmarks.training_speed",
-        f"{VARIANT} --variants host undetermined",
-        f"{TINY_VARIANT} --variants host undetermined",
-        reads_sentences=True,
-    ),
-    # A table of 31 GB with moments of as many bytes
-    "entity_table": Part(
-        "benchmarks.entity_table",
-        "--entities 1000000 10000000 --batch-size 256",
-        "--entities 100 200 --batch-size 8",
-    ),
-    "ease_plus": Part(
-        "benchmarks.training_speed",
-        f"{TRAINING} --steps 60 --rounds 1 --tables costs",
-        f"{TINY_TRAINING} --tables costs",
-        reads_sentences=True,
-    ),
-    # By itself, since a machine may have no compiler
-    "compiled": Part(
-        "benchmarks.training_speed",
-        f"{VARIANT} --variants compiled packed-compiled",
-        f"{TINY_VARIANT} --variants compiled",
-        reads_sentences=True,
-    ),
+    "costs": _training("--tables costs --seconds 2", "--tables costs"),
+    "tests": Part("pytest", f'{TESTS} -k "not bits and not resume"', TINY_TESTS),
 }
 """The parts in the order in which they run."""
 
@@ -132,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=Path("gpu_results"), help="folder of the results")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--sentences", type=Path, help="Parquet with a column `sentence`")
+    parser.add_argument("--minutes", type=float, default=9, help="time after which no further part is begun")
     parser.add_argument("--tiny", action="store_true", help="run at a small size on the CPU")
     given = parser.parse_args(arguments)
     machine = describe_machine()
@@ -142,9 +139,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     given.folder.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + 60 * given.minutes
     for name in given.parts:
-        command = command_of(PARTS[name], given.tiny, given.sentences)
-        result = run_part(name, command, given.folder, machine)
+        left = end - time.monotonic()
+        if left <= 0:
+            print(f"{name}: no time is left")
+            continue
+        command = command_of(PARTS[name], given.tiny, given.sentences, given.folder / "inputs")
+        result = run_part(name, command, given.folder, machine, min(SECONDS, left))
         print(f"{name}: {describe_status(result)}", flush=True)
         write_report(given.folder, machine)
     return int(any(result.status != 0 for result in results_in(given.folder)))
@@ -181,18 +183,21 @@ def environment(*, one_device: bool = True) -> dict[str, str]:
     return {**os.environ, **offline, **visible, "PYTHONPATH": search}
 
 
-def command_of(part: Part, tiny: bool, sentences: Path | None) -> list[str]:
+def command_of(part: Part, tiny: bool, sentences: Path | None, inputs: Path) -> list[str]:
     """Return the words of a part's command without the interpreter."""
     read = [str(sentences.resolve())] if sentences and part.reads_sentences else []
-    return ["-m", part.module, *read, *(part.tiny if tiny else part.full).split()]
+    words = shlex.split(part.tiny if tiny else part.full)
+    return ["-m", part.module, *read, *(str(inputs.resolve()) if word == INPUTS else word for word in words)]
 
 
-def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str]) -> Result:
+def run_part(
+    name: str, command: list[str], folder: Path, machine: dict[str, str], seconds: float = SECONDS
+) -> Result:
     """Return the result of a part: the one in the folder if code, command and machine are the same, else of a new run.
 
     Standard error is written beside the output, since warnings would break tables.
     """
-    file, log, errors = (folder / f"{name}.{ending}" for ending in ("json", "log", "err"))
+    file, log, errors = (folder / f"{name.replace(' ', '_')}.{ending}" for ending in ("json", "log", "err"))
     key = hashlib.sha256(json.dumps([code_hash(), command, machine]).encode()).hexdigest()[:16]
     if file.is_file() and (kept := Result(**json.loads(file.read_text()))).key == key and kept.status == 0:
         return kept
@@ -208,7 +213,7 @@ def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str
             start_new_session=True,
         )
         try:
-            status: int | None = process.wait(60 * PARTS[name].minutes)
+            status: int | None = process.wait(seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # with its own processes, which have the GPU's memory
             process.wait()
@@ -239,7 +244,7 @@ def describe_status(result: Result) -> str:
 
 def results_in(folder: Path) -> list[Result]:
     """Return the results of the parts that ended, in their order."""
-    files = [folder / f"{name}.json" for name in PARTS]
+    files = [folder / f"{name.replace(' ', '_')}.json" for name in PARTS]
     return [Result(**json.loads(file.read_text())) for file in files if file.is_file()]
 
 
@@ -258,7 +263,7 @@ def write_report(folder: Path, machine: dict[str, Any]) -> None:
     for result in results:
         shown = result.output.strip().splitlines()
         failed = result.status != 0
-        tables = ["```", *shown[-LINES:], "```"] if failed or result.part == "tests" else shown
+        tables = ["```", *shown[-LINES:], "```"] if failed or "pytest" in result.command else shown
         lines += [
             f"## {result.part}",
             "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ FURTHER_ENTITIES = 3
 """Entities of a sentence beside its pair's own, which EASE+ reads: as many as it takes at most."""
 CHARACTERS = (10, 1000)
 """Minimum and maximum length of a sentence, as in the default configuration of pairs."""
+WORK = "work.json"
+"""File of the sizes, written last"""
 BASE = RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522)
 """The size of BERT-base; the vocabulary is smaller if the sentences have fewer distinct words."""
 
@@ -115,7 +118,17 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int,
     pq.write_table(pa.table({"row": rows, "entity": rows}), folder / "vocabulary.parquet")
     table = random.standard_normal((entities, embedding_dimension(loaded)), dtype=np.float32)
     save_file({"embeddings": table}, folder / "table.safetensors")
-    return _described(folder, entities, loaded, sentences)
+    work = _described(folder, entities, loaded, sentences)
+    (folder / WORK).write_text(json.dumps({**work._asdict(), "folder": str(folder)}), encoding="utf-8")
+    return work
+
+
+def read_work(folder: Path) -> Work | None:
+    """Return what `prepare` wrote to a folder; None if it wrote nothing."""
+    file = folder / WORK
+    if not file.exists():
+        return None
+    return Work(**{**json.loads(file.read_text(encoding="utf-8")), "folder": folder})
 
 
 def without_dropout(encoder: SentenceTransformer) -> SentenceTransformer:

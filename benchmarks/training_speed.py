@@ -41,7 +41,7 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.command_line import command_line_parser
 from benchmarks.entity_table import step_seconds
 from benchmarks.training_curve import differences, our_curve, our_job, plain_curve
-from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences
+from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences, read_work
 from benchmarks.training_peer import train_peer
 from ease.methods.components.entity_table import EntityTable
 from ease.training.accelerator import accelerated
@@ -99,6 +99,8 @@ class Setup(NamedTuple):
     warmup: int
     seconds: float
     ways: Sequence[str]
+    peer: bool
+    """Whether sentence-transformers trains, too; otherwise ratios are to the first way"""
     rows: dict[tuple[Layout, bool], NDArray[np.void]]
     """Prepared pairs, which are made once, without and with entities"""
 
@@ -190,7 +192,11 @@ def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str
     limit = 1_000_000
     work, device, half, entities = setup.work.folder, setup.device, setup.half, setup.entities
     trainers = {
-        PEER: partial(train_peer, work, method, batch_size, limit, device, half, entities),
+        **(
+            {PEER: partial(train_peer, work, method, batch_size, limit, device, half, entities)}
+            if setup.peer
+            else {}
+        ),
         **{name: partial(train_ours, setup, method, batch_size, WAYS[name]) for name in setup.ways},
     }
     speeds: dict[str, list[Way]] = {name: [] for name in trainers}
@@ -259,7 +265,8 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
                 if method == "simcse":
                     simcse[batch_size, way] = rate
                 ratio = statistics.median(
-                    ours.rate / theirs.rate for ours, theirs in zip(found, speeds[PEER], strict=True)
+                    ours.rate / theirs.rate
+                    for ours, theirs in zip(found, next(iter(speeds.values())), strict=True)
                 )
                 utilised = rate * setup.work.flops_of_a_pair / peak
                 share = ""
@@ -372,6 +379,7 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = command_line_parser(__doc__)
     parser.add_argument("pairs", type=Path, nargs="?", help="Parquet with a column `sentence`")
+    parser.add_argument("--inputs", type=Path, help="folder of pairs and encoder, which are made once")
     parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
     parser.add_argument("--methods", nargs="*", default=["simcse", "ease"], choices=["simcse", "ease"])
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128])
@@ -390,6 +398,7 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="ways of the EASE trainer")
+    parser.add_argument("--no-peer", action="store_true", help="do not train with sentence-transformers")
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
     parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
@@ -412,8 +421,10 @@ def main(given: Sequence[str] | None = None) -> None:
     print(
         f"{machine}; {'bf16' if half else 'fp32'}; {', '.join(versions)}; Python {platform.python_version()}"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        work = prepare(Path(folder), sentences, arguments.encoder, arguments.entities)
+    with tempfile.TemporaryDirectory() as made:
+        folder = arguments.inputs or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        work = read_work(folder) or prepare(folder, sentences, arguments.encoder, arguments.entities)
         print(
             f"Sentences: {len(sentences):,} ({source}), {work.mean_tokens:.1f} tokens on average. "
             f"Encoder: {arguments.encoder}, {work.parameters:,} parameters without embeddings. "
@@ -422,7 +433,9 @@ def main(given: Sequence[str] | None = None) -> None:
         size = max(arguments.entities, work.entities)
         ways = arguments.ways or (WAYS_OF_A_CPU if device == "cpu" else WAYS_OF_A_GPU)
         warmup, seconds = arguments.warmup, arguments.seconds
-        setup = Setup(work, size, device, half, arguments.threads, warmup, seconds, ways, {})
+        setup = Setup(
+            work, size, device, half, arguments.threads, warmup, seconds, ways, not arguments.no_peer, {}
+        )
         if "speed" in arguments.tables:
             speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
         if "costs" in arguments.tables:

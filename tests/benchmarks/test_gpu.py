@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from benchmarks import gpu
 from benchmarks.gpu import PARTS, Part, main
 from tests.project import ROOT
 
@@ -122,7 +123,8 @@ def test_a_part_over_its_time_is_stopped_with_its_processes(
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("import subprocess\nsubprocess.run(['sleep', '60.25'])\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setitem(PARTS, "search", Part("sleeper", "", "", minutes=0.05))
+    monkeypatch.setattr(gpu, "SECONDS", 3)
+    monkeypatch.setitem(PARTS, "search", Part("sleeper", "", ""))
     assert main(["--folder", str(tmp_path), "--tiny", "--parts", "search"]) == 1
     assert re.search(r"search: stopped after \d+ s, its limit", capsys.readouterr().out)
     # A killed process stays listed for a moment, and as a zombie where nobody collects it.
@@ -135,6 +137,12 @@ def test_a_part_over_its_time_is_stopped_with_its_processes(
 def _sleeping(seconds: str) -> list[psutil.Process]:
     """The processes that still run `sleep seconds`; a zombie has no command line any more."""
     return [one for one in psutil.process_iter(["cmdline"]) if seconds in (one.info["cmdline"] or ())]
+
+
+@pytest.mark.slow
+def test_no_part_is_begun_when_the_time_is_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--folder", str(tmp_path), "--tiny", "--minutes", "0", "--parts", "search"]) == 0
+    assert "search: no time is left" in capsys.readouterr().out
 
 
 @pytest.mark.long

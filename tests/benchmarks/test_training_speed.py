@@ -158,7 +158,7 @@ def test_threads_and_precision_follow_the_arguments() -> None:
     arguments = training_speed.arguments_of(["--precision", "bf16", "--threads", "2"])
     setup = training_speed.Setup(
         *(Work(Path(), 1, 1, 1, 1, 1.0, 1.0), 1, "cpu", arguments.precision == "bf16", arguments.threads),
-        *(1, 1.0, [], {}),
+        *(1, 1.0, [], True, {}),
     )
     options = TrainingOptions(**setup.options)
     assert (options.device, options.precision, options.threads) == ("cpu", "bf16", 2)
