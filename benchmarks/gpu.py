@@ -78,7 +78,7 @@ PARTS: dict[str, Part] = {
     ),
     "encoding": Part(
         "benchmarks.encoding_speed",
-        "--encoder base --made --sentences 100000 --batch-size 256 --rounds 3",
+        "--encoder base --made --sentences 50000 --batch-size 256 --rounds 9 --seconds 40",
         "--made --sentences 50 --batch-size 8",
     ),
     "search": Part(

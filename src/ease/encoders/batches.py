@@ -87,7 +87,8 @@ def encode_batches(
     Raises:
         Exception: The first error of a batch; batches that have not begun are dropped.
     """
-    products = OneDnnProducts if has_onednn() and not is_compiled(encoder) else nullcontext
+    single = encoder.dtype == torch.float32
+    products = OneDnnProducts if single and has_onednn() and not is_compiled(encoder) else nullcontext
 
     def encode_one(batch: list[str]) -> np.ndarray:
         with products():
