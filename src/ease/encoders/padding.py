@@ -50,7 +50,7 @@ def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
     try:
         yield
     finally:
-        if before != PADDED:
+        if isinstance(transformer, Transformer) and before != PADDED:
             transformer.model.set_attn_implementation(before)
 
 
