@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,6 +35,9 @@ AHEAD = 2
 SAMPLE = 4
 """Texts whose features are compared with the encoder's own"""
 NAMES = ("input_ids", "attention_mask", "token_type_ids")
+
+_TOKENIZING = Lock()
+"""Held while a tokenizer's padding must not change"""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -78,8 +82,8 @@ class TokenBatches:
         ):
             return False
         texts = [*texts[:: -(-len(texts) // SAMPLE)], texts[-1]]
-        # Sets the truncation of the tokenizer, which `_ids` uses.
-        wanted = encoder.preprocess(texts, prompt=self._prompt, **self._role)
+        with _TOKENIZING:  # sets the tokenizer's truncation, which `_ids` uses, and its padding
+            wanted = encoder.preprocess(texts, prompt=self._prompt, **self._role)
         tensors = {name: value for name, value in wanted.items() if isinstance(value, Tensor)}
         if not {"input_ids", "attention_mask"} <= tensors.keys() <= set(NAMES):
             return False
@@ -135,8 +139,11 @@ class TokenBatches:
     def _ids(self, texts: Sequence[str]) -> tuple[list[list[int]], NDArray[np.int64]]:
         """Return the ids of each text, with special tokens and truncated, and their numbers."""
         tokenizer = self.encoder.tokenizer.backend_tokenizer
-        tokenizer.no_padding()  # `preprocess` sets the padding at each call.
-        ids = [one.ids for one in tokenizer.encode_batch_fast([self._prompt + text for text in texts])]
+        prompted = [self._prompt + text for text in texts]
+        with _TOKENIZING:
+            tokenizer.no_padding()
+            found = tokenizer.encode_batch_fast(prompted)
+        ids = [one.ids for one in found]
         return ids, np.fromiter(map(len, ids), np.int64, len(ids))
 
     def _fill(self, batch: NDArray[np.int64], ids: Sequence[list[int]], lengths: NDArray[np.int64]) -> None:
