@@ -2,17 +2,19 @@
 
     python -m benchmarks.encoding_speed
     python -m benchmarks.encoding_speed --encoder bert-base-uncased --sentences 100000
-    python -m benchmarks.encoding_speed --encoder base --made --sentences 200000 --rounds 3   # a GPU without any data
+    python -m benchmarks.encoding_speed --encoder base --made --sentences 50000 --batch-size 256 --rounds 9 --seconds 40
 
-Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds,
-with the same batch size; on a GPU also with matrix products in TF32. Then the same encoder scores the available tasks
-twice: one by one without a cache, and together with a cache that starts empty. With `--made`, generated sentences are
-encoded and no task is scored.
+Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds: in
+single precision, with weights in bf16, and on a GPU with matrix products in TF32; ours also with its own batches. The
+ratios are to `SentenceTransformer.encode` in the same precision and in single precision, the cosines to its embeddings
+in single precision. Then the same encoder scores the available tasks twice: one by one without a cache, and together
+with a cache that starts empty. With `--made`, generated sentences are encoded and no task is scored.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import tempfile
 import time
@@ -29,12 +31,14 @@ from benchmarks.inputs import evaluation_tasks
 from benchmarks.large_batches import made_sentences
 from benchmarks.training_data import BASE
 from ease.encoders.encoder import build_encoder
-from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncoderOptions, EncodingOptions
+from ease.encoders.encoding import encode_with, in_precision
+from ease.encoders.options import EncoderOptions, EncodingOptions, EncodingPrecision
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.io.device import best_device
 
 PEER = "SentenceTransformer.encode"
+
+Encode = Callable[[list[str]], np.ndarray]
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:
@@ -49,10 +53,16 @@ def sentences_of(tasks: TaskOptions) -> list[str]:
     return list(found)
 
 
-def in_turn(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each function by name; rounds alternate between the functions."""
+def in_turn(ways: dict[str, Callable[[], object]], rounds: int, budget: float = math.inf) -> dict[str, float]:
+    """Return the median seconds of each function by name; rounds alternate between the functions.
+
+    After the first round, no round begins that is likely to end after `budget` seconds.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
+    began = time.perf_counter()
+    for done in range(rounds):
+        if done and (time.perf_counter() - began) * (done + 1) / done > budget:
+            break
         for name, way in ways.items():
             started = time.perf_counter()
             way()
@@ -73,22 +83,22 @@ def together(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) 
         score_tasks(encode_with(encoder, options), list(tasks), tasks)
 
 
-def in_tf32(way: Callable[[], object]) -> Callable[[], object]:
-    """Return a function that multiplies matrices of single precision in TF32 on a GPU."""
+def by_peer(encoder: SentenceTransformer, precision: EncodingPrecision, batch_size: int) -> Encode:
+    """Return the encoder's own way in a precision; that of products is set as users set it."""
+    computing = in_precision(encoder, precision)
 
-    def run() -> None:
+    def encode(sentences: list[str]) -> np.ndarray:
         before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("high")
-        try:
-            way()
-        finally:
-            torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else before)
+        found: np.ndarray = computing.encode(sentences, batch_size=batch_size, show_progress_bar=False)
+        torch.set_float32_matmul_precision(before)
+        return found
 
-    return run
+    return encode
 
 
 def main() -> None:
-    """Parse the arguments, measure and print a Markdown table."""
+    """Parse the arguments, measure and print Markdown tables."""
     parser = command_line_parser(__doc__)
     parser.add_argument(
         "--encoder", help="base, a folder or a Hugging Face name; default: a random two-layer BERT"
@@ -97,34 +107,66 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=20_000, help="maximum number of sentences")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="time limit of further rounds")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         measure(given, {} if given.made else evaluation_tasks(Path(work)))
 
 
 def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
-    """Measure each variant and print the table."""
-    sentences = (sentences_of(tasks) if tasks else made_sentences(given.sentences))[: given.sentences]
+    """Measure each variant and print the tables."""
+    found = sentences_of(tasks) if tasks else made_sentences(given.sentences)
+    sentences = list(dict.fromkeys(found))[: given.sentences]
     named = {None: EncoderOptions(), "base": EncoderOptions(random=BASE)}
     encoder = build_encoder(named.get(given.encoder) or EncoderOptions(name=given.encoder), sentences)
     encoder = encoder.to(best_device())
-    options = EncodingOptions(batch_size=given.batch_size)
-    ways: dict[str, Callable[[], object]] = {
-        PEER: lambda: encoder.encode(sentences, batch_size=given.batch_size, show_progress_bar=False),
-        "ours": lambda: encode_with(encoder, options)(sentences),
-    }
+    precisions: list[EncodingPrecision] = ["fp32", "bf16"]
     if encoder.device.type == "cuda":
-        ways |= {f"{name}, TF32": in_tf32(way) for name, way in ways.items()}
-    peers = dict.fromkeys(ways, PEER)
-    if tasks:
-        ways["tasks one by one, no cache"] = lambda: one_by_one(encoder, tasks, given.batch_size)
-        ways["tasks together, with the cache"] = lambda: together(encoder, tasks, given.batch_size)
-        peers |= dict.fromkeys(list(ways)[-2:], "tasks one by one, no cache")
-    seconds = in_turn(ways, given.rounds)
+        precisions.insert(1, "tf32")
+    encodes: dict[str, Encode] = {}
+    peers: dict[str, str] = {}
+    for precision in precisions:
+        own, ours = (
+            EncodingOptions(batch_size=size, precision=precision) for size in (None, given.batch_size)
+        )
+        peers[precision] = f"{PEER} | {precision} | {given.batch_size}"
+        encodes[peers[precision]] = by_peer(encoder, precision, given.batch_size)
+        encodes[f"ours | {precision} | {given.batch_size}"] = encode_with(encoder, ours)
+        if precision != "tf32":
+            encodes[f"ours | {precision} | by tokens"] = encode_with(encoder, own)
+    for encode in encodes.values():
+        encode(sentences[:: max(1, len(sentences) // 1000)])  # loads libraries and kernels
+    embeddings: dict[str, np.ndarray] = {}
+
+    def run(name: str) -> None:
+        embeddings[name] = encodes[name](sentences)
+
+    seconds = in_turn({name: partial(run, name) for name in encodes}, given.rounds, given.seconds)
     print(f"{len(sentences):,} sentences; tasks: {', '.join(tasks) or 'none'}; device: {encoder.device}\n")
-    print("| | seconds | ratio |\n| --- | ---: | ---: |")
+    print(
+        "| | precision | batch | seconds | sentences/s | ratio | ratio to fp32 | largest 1 - cosine |\n"
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    )
     for name, spent in seconds.items():
-        print(f"| {name} | {spent:.1f} | {seconds[peers[name]] / spent:.2f} |")
+        same, single = (seconds[peers[own]] / spent for own in (name.split(" | ")[1], "fp32"))
+        both = (
+            torch.from_numpy(embeddings[own]).to(encoder.device).double() for own in (name, peers["fp32"])
+        )
+        nearness = float(torch.cosine_similarity(*both).min())
+        print(
+            f"| {name} | {spent:.2f} | {len(sentences) / spent:,.0f} | {same:.2f} | {single:.2f} | "
+            f"{1 - nearness:.0e} |"
+        )
+    if tasks:
+        separate, joint = "tasks one by one, no cache", "tasks together, with the cache"
+        ways: dict[str, Callable[[], object]] = {
+            separate: partial(one_by_one, encoder, tasks, given.batch_size),
+            joint: partial(together, encoder, tasks, given.batch_size),
+        }
+        scored = in_turn(ways, given.rounds)
+        print("\n| | seconds | ratio |\n| --- | ---: | ---: |")
+        for name, spent in scored.items():
+            print(f"| {name} | {spent:.1f} | {scored[separate] / spent:.2f} |")
 
 
 if __name__ == "__main__":

@@ -127,15 +127,3 @@ def test_a_compiled_encoder_computes_its_own_products(
     monkeypatch.setattr(batches, "OneDnnProducts", None)
     wanted: Any = SentenceTransformer(str(get_model_path()), device="cpu").encode(["one", "two"])
     np.testing.assert_allclose(encode_with(encoder)(["one", "two"]), wanted, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_one_stream_returns_the_batches_in_order(dtype: torch.dtype) -> None:
-    """The path of a GPU, here with copies on the CPU."""
-
-    def encode(texts: Sequence[str]) -> Tensor:
-        return torch.tensor([[float(text), 1.0] for text in texts], dtype=dtype)
-
-    found = list(batches.encode_ahead(encode, [["1", "2"], ["3"]], torch.device("cpu")))
-    assert [part.tolist() for part in found] == [[[1, 1], [2, 1]], [[3, 1]]]
-    assert {part.dtype for part in found} == {np.dtype(np.float32)}

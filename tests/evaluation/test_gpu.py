@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from ease.evaluation import search
 from ease.evaluation.search import mutual_neighbours
 
 pytestmark = [
@@ -14,7 +15,9 @@ pytestmark = [
 ]
 
 
-def test_a_gpu_finds_the_neighbours_that_numpy_finds() -> None:
+@pytest.mark.parametrize("group", [8, 128])
+def test_a_gpu_finds_the_neighbours_that_numpy_finds(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "GROUP", group)
     random = np.random.default_rng(0)
     queries, targets = (random.normal(size=(rows, 32)).astype(np.float32) * 7 for rows in (300, 500))
     found = mutual_neighbours(queries, targets, 3, block=(128, 200))

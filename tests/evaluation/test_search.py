@@ -42,7 +42,11 @@ def test_neighbours_equal_brute_force(block: tuple[int, int], dtype: type) -> No
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_both_directions_are_found_in_one_pass(block: tuple[int, int]) -> None:
+@pytest.mark.parametrize("group", [4, 128])
+def test_both_directions_are_found_in_one_pass(
+    block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "GROUP", group)
     queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)
     forward, backward = mutual_neighbours(queries, targets, 4, block)
     for found, one, other in ((forward, queries, targets), (backward, targets, queries)):

@@ -28,6 +28,7 @@ def evaluate(
     data: str | Path = ".",
     *,
     batch_size: int | None = None,
+    precision: str = "fp32",
     cache: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
@@ -39,7 +40,9 @@ def evaluate(
             name. docs/evaluation.md lists the tasks and their files.
         data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
             that name.
-        batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 256 on a GPU.
+        batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 16,384 on a
+            GPU.
+        precision: `fp32` computes as the weights are, `tf32` and `bf16` faster (docs/evaluation.md).
         cache: Folder that keeps embeddings between calls; None keeps none.
         options: For an encoder given by its name: values that replace those that it was saved with, such as prompts,
             pooling and dimension, as in `evaluate.baselines`.
@@ -65,7 +68,9 @@ def evaluate(
         own = dict(given.get(name, {}))
         chosen[name] = own | {"path": Path(data) / own.get("path", name)}
     try:
-        encoding = EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None)
+        encoding = EncodingOptions(
+            batch_size=batch_size, precision=precision, cache=Path(cache) if cache else None
+        )
     except ValidationError as error:
         raise EaseError(format_validation_error(error, EncodingOptions)) from error
     encode = encode_with(_loaded(model, options or {}), encoding)

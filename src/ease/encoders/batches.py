@@ -1,4 +1,4 @@
-"""Batches of sentences of similar length, encoded by several threads on a CPU and by one stream on a GPU."""
+"""Batches of sentences of similar length, which several threads encode on a CPU."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ TOKENS = 512
 CPU_SENTENCES = 32
 """Sentences of a batch on a CPU if their tokens cannot be counted"""
 GPU_SENTENCES = 256
-"""Sentences of a batch on a GPU"""
+"""Sentences of a batch on a GPU if an encoder tokenises them itself"""
 COUNTED = 8192
 """Sentences whose tokens are counted at a time"""
 THREADS = 16
@@ -41,12 +42,9 @@ Encode = Callable[[Sequence[str]], Tensor]
 
 
 def count_lengths(encoder: SentenceTransformer, sentences: list[str]) -> tuple[NDArray[np.int64], bool]:
-    """Return the length of each sentence, and whether it is counted in tokens; otherwise it is in characters.
-
-    Tokens are counted for a CPU, whose batches have a number of tokens. A GPU would wait for the count.
-    """
+    """Return the length of each sentence, and whether it is counted in tokens; otherwise it is in characters."""
     tokenizer = getattr(encoder, "tokenizer", None)
-    if encoder.device.type != "cpu" or not isinstance(tokenizer, PreTrainedTokenizerFast):
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
         return np.array([len(sentence) for sentence in sentences], dtype=np.int64), False
     longest = encoder.max_seq_length
     options = {"truncation": True, "max_length": longest} if longest else {"truncation": False}
@@ -68,12 +66,12 @@ def make_batches(
     Args:
         encoder: Its tokenizer counts the tokens.
         sentences: Distinct sentences.
-        size: Sentences of a batch; None: on a CPU as many as have `TOKENS` tokens.
+        size: Sentences of a batch; None: as many as have `TOKENS` tokens.
     """
     lengths, in_tokens = count_lengths(encoder, sentences)
     order = np.argsort(-lengths, kind="stable")
     if size is not None or not in_tokens:
-        size = size or (CPU_SENTENCES if encoder.device.type == "cpu" else GPU_SENTENCES)
+        size = size or CPU_SENTENCES
         return [order[start : start + size] for start in range(0, len(order), size)]
     batches, start = [], 0
     while start < len(order):
@@ -91,27 +89,30 @@ def encode_batches(
     Raises:
         Exception: The first error of a batch; batches that have not begun are dropped.
     """
-    if encoder.device.type != "cpu":
-        yield from encode_ahead(encode, batches, encoder.device)
-        return
-    products = (
-        OneDnnProducts if has_onednn() and not any(map(_is_compiled, encoder.modules())) else nullcontext
-    )
+    single = encoder.dtype == torch.float32
+    products = OneDnnProducts if single and has_onednn() and not is_compiled(encoder) else nullcontext
 
     def encode_one(batch: list[str]) -> np.ndarray:
         with products():
-            return encode(batch).float().numpy()
+            return encode(batch).numpy()
 
     in_threads = len(batches) > 1 and can_share(encoder)
     yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
 
 
-def in_smaller_batches(encode: Encode) -> Encode:
-    """Return a function that halves batches until they fit in memory; later batches are encoded in parts that fit."""
+def in_smaller_batches(
+    encode: Callable[[Any], Tensor], width: Callable[[Any], int] = lambda batch: 1
+) -> Callable[[Any], Tensor]:
+    """Return a function that halves batches until they fit in memory; later batches are encoded in parts that fit.
+
+    Args:
+        encode: Encodes a batch, which has a length and can be sliced.
+        width: Returns what a row of a batch takes of the memory, in any unit.
+    """
     fitting: list[int] = []
 
-    def encode_parts(batch: Sequence[str]) -> Tensor:
-        size = min([len(batch), *fitting])
+    def encode_parts(batch: Any) -> Tensor:
+        size = min([len(batch), *(max(1, most // width(batch)) for most in fitting)])
         if size < len(batch):
             parts = (batch[start : start + size] for start in range(0, len(batch), size))
             return torch.cat([encode_parts(part) for part in parts])
@@ -121,7 +122,7 @@ def in_smaller_batches(encode: Encode) -> Encode:
             if size == 1 or not is_full_memory(error):
                 raise
         logger.info("A batch of %d sentences does not fit in memory: encoding in halves.", size)
-        fitting.append(-(-size // 2))
+        fitting.append(-(-size // 2) * width(batch))
         return encode_parts(batch)
 
     return encode_parts
@@ -141,6 +142,7 @@ def can_share(encoder: SentenceTransformer) -> bool:
         and getattr(first.config, "model_type", None) in STATELESS
         and isinstance(encoder.tokenizer, PreTrainedTokenizerFast)
         and not torch.is_autocast_enabled("cpu")
+        and not is_compiled(encoder)
         and all(_is_known(module) for module in encoder.modules())
     )
 
@@ -148,11 +150,15 @@ def can_share(encoder: SentenceTransformer) -> bool:
 def _is_known(module: torch.nn.Module) -> bool:
     package = type(module).__module__.partition(".")[0]
     hooked = module._forward_hooks or module._forward_pre_hooks
-    return package in PACKAGES and not hooked and not _is_compiled(module)
+    return package in PACKAGES and not hooked
 
 
-def _is_compiled(module: torch.nn.Module) -> bool:
-    return module._compiled_call_impl is not None or type(module).__module__.startswith("torch._dynamo")
+def is_compiled(encoder: SentenceTransformer) -> bool:
+    """Return whether torch has compiled an encoder or one of its layers."""
+    return any(
+        module._compiled_call_impl is not None or type(module).__module__.startswith("torch._dynamo")
+        for module in encoder.modules()
+    )
 
 
 def _in_threads(
@@ -171,16 +177,3 @@ def _in_threads(
         pool.shutdown(cancel_futures=True)
         # New threads start with the number that any thread set last.
         torch.set_num_threads(threads)
-
-
-def encode_ahead(encode: Encode, batches: list[list[str]], device: torch.device) -> Iterator[np.ndarray]:
-    """Encode on a GPU; the tokens of the next batch are made while a batch is encoded and its embeddings are copied."""
-    pinned = device.type == "cuda"
-    copies = []
-    for batch in batches:
-        found = encode(batch)
-        copy = torch.empty(found.shape, dtype=torch.float32, pin_memory=pinned)
-        copies.append(copy.copy_(found.float(), non_blocking=pinned))
-    if pinned:
-        torch.cuda.synchronize(device)
-    yield from (copy.numpy() for copy in copies)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,30 +19,29 @@ import transformers
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Router, Transformer
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from ease.encoders.batches import encode_batches, in_smaller_batches, make_batches
+from ease.encoders.batches import GPU_SENTENCES, encode_batches, in_smaller_batches, make_batches
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.full_memory import advise_on_full_memory
-from ease.encoders.options import EncodingOptions
+from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.encoders.placing import place
 from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.static import encode_static, is_static
+from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.evaluation.tasks.components.prompted import Role
 from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 
-CHUNK = 256
-"""Batches per write to the cache."""
+UNIT = 8192
+"""Sentences that a GPU encodes at a time, and at least as many per write to the cache."""
 
 UNRELATED = ("_name_or_path", "transformers_version")
 """Entries of a configuration that embeddings do not depend on."""
-
-STREAMED = 8192
-"""Sentences of a stream encoded at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,11 @@ class Encoding:
 
     encoder: SentenceTransformer
     """For tasks that train a copy of it"""
+    computing: SentenceTransformer
+    """The encoder with weights of the precision"""
     batch_size: int | None
     """Sentences encoded at once; None: as many as suit the device"""
+    precision: EncodingPrecision
     name: str
     cache: EmbeddingCache | None
     use: Use
@@ -92,19 +95,27 @@ class Encoding:
         for position, vector in self.cache.read(keys) if self.cache else ():
             embeddings[position], known[position] = vector, True
         missing = np.flatnonzero(~known)
-        batches = self._batches([sentences[row] for row in missing])
-        with tqdm(
-            total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
-        ) as bar:
-            for start in range(0, len(batches), CHUNK):
-                part = [missing[batch] for batch in batches[start : start + CHUNK]]
-                with closing(self._encode([[sentences[row] for row in rows] for rows in part])) as found:
-                    for rows, vectors in zip(part, found, strict=True):
-                        embeddings[rows] = vectors
-                        bar.update(len(rows))
-                if self.cache:
-                    written = np.concatenate(part)
-                    self.cache.write([keys[row] for row in written], embeddings[written])
+        batches = [missing[rows] for rows in self._batches([sentences[row] for row in missing])]
+        unwritten: list[NDArray[np.int64]] = []
+
+        def write(least: int) -> None:
+            if self.cache and sum(map(len, unwritten)) >= least:
+                rows = np.concatenate(unwritten)
+                self.cache.write([keys[row] for row in rows], embeddings[rows])
+                unwritten.clear()
+
+        with (
+            tqdm(
+                total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
+            ) as bar,
+            closing(self._encode([[sentences[row] for row in rows] for rows in batches])) as found,
+        ):
+            for rows, vectors in zip(batches, found, strict=True):
+                embeddings[rows] = vectors
+                bar.update(len(rows))
+                unwritten.append(rows)
+                write(UNIT)
+        write(1)
         return embeddings
 
     @property
@@ -112,30 +123,46 @@ class Encoding:
         return is_static(self.encoder) and not self.prompt and self.encoder.dtype == torch.float32
 
     def _batches(self, sentences: list[str]) -> list[NDArray[np.int64]]:
-        if self._is_static:  # splits its texts itself
-            rows = np.arange(len(sentences))
-            return [rows[at : at + STREAMED] for at in range(0, len(rows), STREAMED)]
-        return make_batches(self.encoder, sentences, self.batch_size)
+        if self._is_static or has_own_memory(self.encoder.device):  # which split their texts themselves
+            order = np.argsort([-len(sentence) for sentence in sentences], kind="stable")
+            return [order[at : at + UNIT] for at in range(0, len(order), UNIT)]
+        return make_batches(self.computing, sentences, self.batch_size)
 
     def _encode(self, batches: list[list[str]]) -> Generator[np.ndarray]:
         if self._is_static:
             yield from (encode_static(self.encoder, texts) for texts in batches)
             return
         role: dict[str, Any] = {"task": ROLES[self.use.role][0]} if self.use.role else {}
+        model = self.computing
 
+        @in_smaller_batches
         def encode(texts: Sequence[str]) -> Tensor:
-            return self.encoder.encode(
+            found = model.encode(
                 list(texts),
                 prompt=self.prompt,
                 batch_size=len(texts),
                 show_progress_bar=False,
-                normalize_embeddings=_normalizes(self.encoder),
                 convert_to_tensor=True,
                 **role,
             )
+            return _single(model, found)
 
-        with advise_on_full_memory("A single sentence needs more: use a larger device or a smaller encoder."):
-            yield from encode_batches(self.encoder, in_smaller_batches(encode), batches)
+        def encode_unit(texts: list[str]) -> Tensor:
+            size = self.batch_size or GPU_SENTENCES
+            return torch.cat([encode(texts[at : at + size]) for at in range(0, len(texts), size)])
+
+        with (
+            advise_on_full_memory("A single sentence needs more: use a larger device or a smaller encoder."),
+            _products(self.precision, model.device),
+        ):
+            if not has_own_memory(model.device):
+                yield from encode_batches(model, encode, batches)
+            elif batches:
+                ids = TokenBatches(model, self.batch_size, self.prompt, role)
+                if ids.agrees(batches[0]):
+                    yield from copied(_single(model, found) for found in encode_by_ids(ids, batches))
+                else:
+                    yield from copied(map(encode_unit, batches))
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""
@@ -144,9 +171,46 @@ class Encoding:
         return ["\0".join([*before, sentence]) for sentence in sentences] if before else sentences
 
 
-def _normalizes(model: SentenceTransformer) -> bool:
-    """Return whether embeddings must be normalised again: if a normalising encoder's embeddings are truncated."""
-    return model.truncate_dim is not None and isinstance(model[-1], Normalize)
+def has_own_memory(device: torch.device) -> bool:
+    """Return whether a device is a GPU, which computes while the host goes on."""
+    return device.type != "cpu"
+
+
+@contextmanager
+def _products(precision: EncodingPrecision, device: torch.device) -> Iterator[None]:
+    """Set the precision of a GPU's matrix products in this block."""
+    before = torch.get_float32_matmul_precision()
+    if precision == "tf32" and device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> SentenceTransformer:
+    """Return an encoder with weights of a precision: itself, or a copy that shares the tokenizer.
+
+    A copy in bf16 computes faster than autocast, which casts the inputs of each layer, and the weights, too, where they
+    need no gradient; layer norms and residuals stay in single precision.
+    """
+    if precision != "bf16" or is_static(model):
+        return model
+    kept: dict[int, Any] = {id(model.tokenizer): model.tokenizer}
+    for tensor in model.state_dict(keep_vars=True).values():
+        if tensor.is_floating_point():
+            half = tensor.detach().to(torch.bfloat16)
+            kept[id(tensor)] = (
+                nn.Parameter(half, requires_grad=False) if isinstance(tensor, nn.Parameter) else half
+            )
+    return copy.deepcopy(model, kept)
+
+
+def _single(model: SentenceTransformer, found: Tensor) -> Tensor:
+    """Return embeddings in single precision; those of a normalising encoder have length 1, truncated or not."""
+    found = found.float()
+    rounded = model.truncate_dim is not None or model.dtype != torch.float32
+    return functional.normalize(found) if rounded and isinstance(model[-1], Normalize) else found
 
 
 def encode_with(
@@ -159,7 +223,7 @@ def encode_with(
 
     Args:
         encoder: An encoder, or its folder, which is loaded onto the GPU if there is one.
-        options: Batch size and cache; no cache by default.
+        options: Batch size, precision and cache; no cache by default.
         name: Title of the progress bar.
         source: Folder or hub name of an encoder in memory; recorded beside the cache.
     """
@@ -171,23 +235,24 @@ def encode_with(
         model = place(load_encoder(str(encoder)))
     cache = None
     if options.cache is not None:
-        key = fingerprint(model)
+        key = fingerprint(model, options.precision)
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
-    return Encoding(model, options.batch_size, name, cache, Use())
+    computing = in_precision(model, options.precision)
+    return Encoding(model, computing, options.batch_size, options.precision, name, cache, Use())
 
 
 def encode_stream(
     encoder: SentenceTransformer, sentences: Iterable[str], batch_size: int | None = None
 ) -> Iterator[np.ndarray]:
-    """Yield the embeddings of a stream of sentences, (up to `STREAMED`, dimension) at a time."""
+    """Yield the embeddings of a stream of sentences, (up to `UNIT`, dimension) at a time."""
     encode, rest = encode_with(encoder, EncodingOptions(batch_size=batch_size)), iter(sentences)
-    while batch := list(islice(rest, STREAMED)):
+    while batch := list(islice(rest, UNIT)):
         yield encode(batch)
 
 
-def fingerprint(model: SentenceTransformer) -> str:
+def fingerprint(model: SentenceTransformer, precision: EncodingPrecision = "fp32") -> str:
     """Hash everything that embeddings depend on: weights, tokenizer, modules, prompts, device, libraries, code."""
     digest = hashlib.sha256()
     about: dict[str, Any] = {
@@ -197,6 +262,7 @@ def fingerprint(model: SentenceTransformer) -> str:
         "prompts": [model.prompts, model.default_prompt_name],
         **({} if model.truncate_dim is None else {"truncated": model.truncate_dim}),
         "device": model.device.type,
+        **({} if precision == "fp32" else {"precision": precision}),
         **({"products": torch.get_float32_matmul_precision()} if model.device.type == "cuda" else {}),
         "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
         "code": EMBEDDINGS,

@@ -12,6 +12,8 @@ from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 
+EncodingPrecision = Literal["fp32", "tf32", "bf16"]
+
 RANDOM = "random:"
 """Name of an encoder that is built with random weights."""
 
@@ -103,7 +105,10 @@ class EncodingOptions(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 256 on a GPU",
+        description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
+    )
+    precision: EncodingPrecision = Field(
+        "fp32", description="fp32: as the weights are; tf32: fp32 on a CPU; bf16: faster (docs/evaluation.md)"
     )
     cache: Path | None = Field(None, description="folder of the cache of embeddings; null: no cache")
 

@@ -41,6 +41,19 @@ def prepare_padding(encoder: SentenceTransformer) -> None:
         transformer.model.set_attn_implementation(PADDED)
 
 
+@contextmanager
+def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
+    """Make an encoder use the masks of this module in this block."""
+    transformer = encoder[0]
+    before = transformer.config._attn_implementation if isinstance(transformer, Transformer) else PADDED
+    prepare_padding(encoder)
+    try:
+        yield
+    finally:
+        if isinstance(transformer, Transformer) and before != PADDED:
+            transformer.model.set_attn_implementation(before)
+
+
 def _mask(**options: Any) -> Tensor | None:
     """Return the mask of torch's attention; it is never omitted in a block of `padding_known`."""
     if _known.get() and options.get("attention_mask") is not None:

@@ -31,5 +31,5 @@ TRAINING = 2
 BITEXT = 1
 """Mined parallel sentences of two languages."""
 
-EMBEDDINGS = 3
+EMBEDDINGS = 4
 """Cached embeddings of evaluation sets."""

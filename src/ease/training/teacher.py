@@ -28,7 +28,7 @@ class FrozenEncoder(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 256 on a GPU",
+        description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
     )
     cache: Path | None = Field(
         None,

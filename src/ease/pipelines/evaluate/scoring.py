@@ -97,8 +97,9 @@ def score_each(
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return Scored([], [Unscored(None, None, str(error))], [], {}, {}, {})
-    scored = scored._replace(used=describe_encoder(model, encoder, revision))
-    cache = encoding.cache and encoding.cache / f"{fingerprint(model)}.scores"
+    used = {} if encoding.precision == "fp32" else {"precision": encoding.precision}
+    scored = scored._replace(used=describe_encoder(model, encoder, revision) | used)
+    cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
     shorter = _shorter(dimensions, embedding_dimension(model), encoder)
     with _caching(encoding, shorter) as kept:
         encode = encode_with(model, kept, source=encoder)

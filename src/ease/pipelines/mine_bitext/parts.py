@@ -106,7 +106,7 @@ class Mining:
         """A hash of the encoder and its prompt."""
         from ease.encoders.encoding import fingerprint
 
-        return f"{fingerprint(self.encode.encoder)} {self.encode.prompt}"
+        return f"{fingerprint(self.encode.encoder, self.encode.precision)} {self.encode.prompt}"
 
     def _digest(self, language: str) -> str:
         """Return a hash of the compared sentences of a language and of where they are from."""

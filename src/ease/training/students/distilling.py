@@ -81,7 +81,7 @@ def distill_student(
     _check(loaded, options)
     file = folder / "sentences.arrow"
     write_sentences(sentences, file)
-    key = _key(loaded, file, options)
+    key = _key(loaded, file, options, encoding or EncodingOptions())
     finished = read_json(folder / RESULT)
     if finished and finished["key"] == key and (folder / "model").is_dir():
         return Distilled(
@@ -164,10 +164,15 @@ def _check(teacher: SentenceTransformer, options: StaticOptions | ShallowOptions
     check_dimensions(options.matryoshka, dimension)
 
 
-def _key(teacher: SentenceTransformer, sentences: Path, options: StaticOptions | ShallowOptions) -> str:
+def _key(
+    teacher: SentenceTransformer,
+    sentences: Path,
+    options: StaticOptions | ShallowOptions,
+    encoding: EncodingOptions,
+) -> str:
     """Hash everything that a student depends on."""
     described = {
-        "teacher": fingerprint(teacher),
+        "teacher": fingerprint(teacher, encoding.precision),
         "sentences": hash_contents(sentences),
         "kind": type(options).__name__,
         "options": options.model_dump(

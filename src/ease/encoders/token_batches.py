@@ -1,0 +1,207 @@
+"""Encoding on a GPU without waiting for the host.
+
+A thread tokenises the next texts while the GPU encodes. Texts are sorted by their tokens into batches of a few shapes,
+since a GPU's libraries look for an algorithm for each new shape. Ids are copied to the GPU, and embeddings to the host,
+while later batches are encoded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from ease.encoders.batches import in_smaller_batches, is_compiled
+from ease.encoders.padding import padding_known, without_waiting
+
+TOKENS = 16_384
+"""Tokens of a batch, padding included, if no number of sentences is given"""
+MULTIPLE = 8
+"""The width of a batch is a multiple on tensor cores; in full precision, padding takes longer than new shapes"""
+AHEAD = 2
+"""Units that are tokenised ahead"""
+SAMPLE = 4
+"""Texts whose features are compared with the encoder's own"""
+NAMES = ("input_ids", "attention_mask", "token_type_ids")
+
+_TOKENIZING = Lock()
+"""Held while a tokenizer's padding must not change"""
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class TokenBatches:
+    """Encodes units of texts by their token ids."""
+
+    def __init__(
+        self,
+        encoder: SentenceTransformer,
+        size: int | None,
+        prompt: str,
+        role: Mapping[str, str],
+    ) -> None:
+        """Create an encoding that is used only if `agrees` is true.
+
+        Args:
+            encoder: Moved to its device.
+            size: Sentences of a batch; None: as many as have `TOKENS` tokens.
+            prompt: The text before each sentence.
+            role: Keyword arguments of the encoder's methods.
+        """
+        self.encoder, self._size, self._prompt = encoder.eval(), size, prompt
+        self._role = role
+        self._pinned = encoder.device.type == "cuda"
+        full = encoder.dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest"
+        self._multiple = 1 if full else MULTIPLE
+        self._names: list[str] = []
+        self._constants: dict[str, Any] = {}
+        self._encode_batch = in_smaller_batches(self._forward, lambda batch: int(batch.shape[1]))
+
+    def agrees(self, texts: Sequence[str]) -> bool:
+        """Return whether a few of the texts have the same features as by the encoder's own `preprocess`."""
+        encoder = self.encoder
+        if not (
+            type(encoder) is SentenceTransformer
+            and type(encoder[0]) is Transformer
+            and isinstance(encoder.tokenizer, PreTrainedTokenizerFast)
+            and encoder.tokenizer.padding_side == "right"
+            and not is_compiled(encoder)
+        ):
+            return False
+        texts = [*texts[:: -(-len(texts) // SAMPLE)], texts[-1]]
+        with _TOKENIZING:  # sets the tokenizer's truncation, which `_ids` uses, and its padding
+            wanted = encoder.preprocess(texts, prompt=self._prompt, **self._role)
+        tensors = {name: value for name, value in wanted.items() if isinstance(value, Tensor)}
+        if not {"input_ids", "attention_mask"} <= tensors.keys() <= set(NAMES):
+            return False
+        self._names = list(tensors)
+        self._constants = {name: value for name, value in wanted.items() if name not in tensors}
+        ids, lengths = self._ids(texts)
+        rows, width = tensors["input_ids"].shape
+        if lengths.max() > width:
+            return False
+        batch = np.empty((rows, 1 + width), dtype=np.int64)
+        self._fill(batch, ids, lengths)
+        found = self._features(torch.from_numpy(batch))
+        return all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
+
+    def make(self, texts: Sequence[str]) -> tuple[list[tuple[int, int]], Tensor]:
+        """Return the shape of each batch of a unit, and one tensor of all batches and each text's place in them.
+
+        A batch has a row for each text: its number of tokens and its padded ids.
+        """
+        ids, lengths = self._ids(texts)
+        order = np.argsort(-lengths, kind="stable")
+        shapes, start = [], 0
+        while start < len(order):
+            width = self._width(int(lengths[order[start]]))
+            rows = min(self._size or max(1, TOKENS // width), len(order) - start)
+            shapes.append((rows, 1 + width))
+            start += rows
+        total = sum(map(math.prod, shapes))
+        made = torch.empty(total + len(order), dtype=torch.int64, pin_memory=self._pinned)
+        values = made.numpy()
+        start = at = 0
+        for rows, columns in shapes:
+            chosen = order[start : start + rows]
+            batch = values[at : at + rows * columns].reshape(rows, columns)
+            self._fill(batch, [ids[row] for row in chosen], lengths[chosen])
+            start, at = start + rows, at + rows * columns
+        values[total:][order] = np.arange(len(order))
+        return shapes, made
+
+    @torch.inference_mode()
+    def encode(self, shapes: Sequence[tuple[int, int]], made: Tensor) -> Tensor:
+        """Return the embeddings of a unit's texts, (n, dimension), on the encoder's device."""
+        there = made.to(self.encoder.device, non_blocking=self._pinned)
+        sizes = [math.prod(shape) for shape in shapes]
+        *batches, places = there.split([*sizes, len(made) - sum(sizes)])
+        found = [self._encode_batch(part.view(shape)) for part, shape in zip(batches, shapes, strict=True)]
+        return torch.cat(found)[places]
+
+    def _width(self, longest: int) -> int:
+        wide = -(-longest // self._multiple) * self._multiple
+        return max(1, longest, int(min(wide, self.encoder.max_seq_length or longest)))
+
+    def _ids(self, texts: Sequence[str]) -> tuple[list[list[int]], NDArray[np.int64]]:
+        """Return the ids of each text, with special tokens and truncated, and their numbers."""
+        tokenizer = self.encoder.tokenizer.backend_tokenizer
+        prompted = [self._prompt + text for text in texts]
+        with _TOKENIZING:
+            tokenizer.no_padding()
+            found = tokenizer.encode_batch_fast(prompted)
+        ids = [one.ids for one in found]
+        return ids, np.fromiter(map(len, ids), np.int64, len(ids))
+
+    def _fill(self, batch: NDArray[np.int64], ids: Sequence[list[int]], lengths: NDArray[np.int64]) -> None:
+        batch[:, 0], batch[:, 1:] = lengths, self.encoder.tokenizer.pad_token_id
+        there = np.arange(batch.shape[1] - 1) < lengths[:, None]
+        batch[:, 1:][there] = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
+
+    def _features(self, batch: Tensor) -> dict[str, Any]:
+        ids, lengths = batch[:, 1:].contiguous(), batch[:, :1]
+        made: dict[str, Callable[[], Tensor]] = {
+            "input_ids": lambda: ids,
+            "attention_mask": lambda: (torch.arange(ids.shape[1], device=ids.device) < lengths).long(),
+            "token_type_ids": lambda: torch.zeros_like(ids),
+        }
+        return {**self._constants, **{name: made[name]() for name in self._names}}
+
+    def _forward(self, batch: Tensor) -> Tensor:
+        with padding_known():
+            found: Tensor = self.encoder(self._features(batch), **self._role)["sentence_embedding"]
+        return found[:, : self.encoder.truncate_dim]
+
+
+def encode_by_ids(ids: TokenBatches, units: Sequence[Sequence[str]]) -> Iterator[Tensor]:
+    """Yield the embeddings of each unit's texts on the encoder's device."""
+    with without_waiting(ids.encoder):
+        for shapes, made in _made_ahead(ids.make, units):
+            yield ids.encode(shapes, made)
+
+
+def _made_ahead(make: Callable[[T], U], given: Iterable[T]) -> Iterator[U]:
+    """Yield the results of a function, in order, computed ahead by a thread."""
+    pool, waiting = ThreadPoolExecutor(1), deque[Future[U]]()
+    try:
+        for one in given:
+            waiting.append(pool.submit(make, one))
+            if len(waiting) > AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def copied(found: Iterable[Tensor]) -> Iterator[np.ndarray]:
+    """Yield tensors of single precision as arrays; each is copied from the device while the next one is computed."""
+    waiting = deque[tuple[Tensor, torch.cuda.Event | None]]()
+    for tensor in found:
+        pinned = tensor.device.type == "cuda"
+        copy = torch.empty(tensor.shape, dtype=torch.float32, pin_memory=pinned)
+        copy.copy_(tensor, non_blocking=pinned)
+        waiting.append((copy, torch.cuda.current_stream(tensor.device).record_event() if pinned else None))
+        if len(waiting) > 1:
+            yield _arrived(*waiting.popleft())
+    for copy, event in waiting:
+        yield _arrived(copy, event)
+
+
+def _arrived(copy: Tensor, event: torch.cuda.Event | None) -> np.ndarray:
+    if event is not None:
+        event.synchronize()
+    return copy.numpy()
