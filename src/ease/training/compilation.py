@@ -14,15 +14,14 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from ease.errors import EaseError
 
 
-def compile_layers(encoder: SentenceTransformer, *, deterministic: bool, any_size: bool = True) -> None:
-    """Compile the layers of an encoder in place; the saved encoder does not change.
+def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None:
+    """Compile the layers of an encoder in place, for batches of any size; the saved encoder does not change.
 
     Layers of the same kind share one compilation, which the first step makes. A complete model would have to be
     compiled again for every kind of batch.
 
     Args:
         encoder: An encoder with a transformer.
-        any_size: Whether one compilation serves batches of all sizes; otherwise each has its own, which is faster.
         deterministic: Whether to choose the kernels without timing them, so that they are the same in every run.
 
     Raises:
@@ -38,7 +37,7 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool, any_siz
     # Older versions of torch have no such option.
     options = {"deterministic": deterministic} if hasattr(config, "deterministic") else None
     for layer in layers:
-        layer.compile(dynamic=any_size, options=options)
+        layer.compile(dynamic=True, options=options)
 
 
 @contextmanager

@@ -203,7 +203,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
         onednn=job.training.onednn and not job.training.compiled,
     )
     if job.training.compiled:
-        compile_layers(encoder, deterministic=job.training.deterministic, any_size=graphed is None)
+        compile_layers(encoder, deterministic=job.training.deterministic)
     return model
 
 
