@@ -160,6 +160,11 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
         return True
 
     @classmethod
+    def reads_table(cls, options: Opts) -> bool:
+        """Return whether the method has an entity table, which starts with the entity embeddings."""
+        return cls.reads_entities
+
+    @classmethod
     def reads_subjects(cls, options: Opts) -> bool:
         """Return whether the method reads the subject of each sentence's page."""
         return False

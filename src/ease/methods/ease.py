@@ -84,6 +84,11 @@ class Ease(TrainingMethod[EaseOptions]):
         return cls(options, embedding_dimension(encoder), embeddings)
 
     @classmethod
+    def reads_table(cls, options: EaseOptions) -> bool:
+        """Return whether there is an entity loss."""
+        return options.entity_weight > 0
+
+    @classmethod
     def reads_hard_negatives(cls, options: EaseOptions) -> bool:
         """Return whether hard negatives are among the candidates (equation 2)."""
         return options.hard_negatives

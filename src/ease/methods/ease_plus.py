@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
 from ease.entities.further import MAX_FURTHER
+from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import (
     SENTENCE,
@@ -29,7 +30,9 @@ from ease.methods.components.entity_table import EntityTable
 class EasePlusOptions(StrictModel):
     """Parameters of EASE+."""
 
-    entity_weight: float = Field(1.0, gt=0, description="λ, the weight of the entity loss")
+    entity_weight: float = Field(
+        1.0, ge=0, description="λ, the weight of the entity loss; 0: there is no entity table"
+    )
     temperature: float = Field(0.05, gt=0, description="τ of the entity loss, dividing the cosine")
     self_supervised: bool = Field(
         True, description="add SimCSE's loss, equation 3 of EASE; false: entities alone"
@@ -50,8 +53,8 @@ class EasePlusOptions(StrictModel):
     attraction: float = Field(
         0.0,
         ge=0,
-        description="weight of the loss between sentences of one entity; 0: none. It needs batches with "
-        "several of an entity (`batches.sentences_per_entity`)",
+        description="weight of the supervised contrastive loss, in which sentences of one entity attract each other; "
+        "0: none. It needs batches with several sentences of an entity (`batches.sentences_per_entity`)",
     )
     gather_negatives: bool = Field(
         False, description="use the candidates of all processes; no effect in a single process"
@@ -71,29 +74,36 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
     )
     negatives_summary = "Entities of the same type are hard negatives."
 
-    def __init__(self, options: EasePlusOptions, dimension: int, embeddings: Tensor) -> None:
+    def __init__(self, options: EasePlusOptions, dimension: int, embeddings: Tensor | None) -> None:
         """Initialise the table from the embeddings and the projection at random.
 
         Args:
             options: λ, temperatures and positives.
             dimension: Of the sentence embeddings.
-            embeddings: Shape (entities, entity dimension).
+            embeddings: Shape (entities, entity dimension); may be None if `entity_weight` is 0.
         """
         super().__init__(options)
         self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
-        self.table: EntityTable = EntityTable(embeddings)
-        self.projection = nn.Linear(embeddings.shape[1], dimension, bias=False)
+        if options.entity_weight:
+            if embeddings is None:
+                raise EaseError("EASE+ needs entity embeddings: give some, or set `entity_weight` to 0.")
+            self.table = EntityTable(embeddings)
+            self.projection = nn.Linear(embeddings.shape[1], dimension, bias=False)
 
     @classmethod
     def build(cls, options: EasePlusOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
         """Make EASE+ for an encoder's dimension."""
-        assert embeddings is not None
         return cls(options, embedding_dimension(encoder), embeddings)
 
     @classmethod
     def further_positives(cls, options: EasePlusOptions) -> int:
         """Return the number of positives beside the pair's own."""
         return options.positives - 1
+
+    @classmethod
+    def reads_table(cls, options: EasePlusOptions) -> bool:
+        """Return whether there is an entity loss."""
+        return options.entity_weight > 0
 
     @classmethod
     def reads_hard_negatives(cls, options: EasePlusOptions) -> bool:
@@ -107,8 +117,11 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute the total loss and its terms."""
-        terms = {"entity_loss": self._entity_loss(inputs)}
-        total = self.options.entity_weight * terms["entity_loss"]
+        terms: dict[str, Tensor] = {}
+        total = inputs.sentences.new_zeros(())
+        if self.table is not None:
+            terms["entity_loss"] = self._entity_loss(self.table, inputs)
+            total = total + self.options.entity_weight * terms["entity_loss"]
         if self.options.self_supervised:
             terms["self_loss"] = self_supervised_term(
                 inputs, self.options.self_temperature, self.options.gather_negatives
@@ -135,7 +148,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
             mini_batch_size=inputs.mini_batch_size,
         )
 
-    def _entity_loss(self, inputs: Inputs) -> Tensor:
+    def _entity_loss(self, table: EntityTable, inputs: Inputs) -> Tensor:
         """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
         assert inputs.entities is not None
         positive_entities, hard_negatives, further, subjects, guide, used = inputs.entities
@@ -149,7 +162,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
         weights = torch.ones(positives.shape[1], device=positives.device)
         if subjects is not None:
             weights[-1:].fill_(self.options.subject_weight)
-        found = self.table(positives.flatten(), candidates, used=used)
+        found = table(positives.flatten(), candidates, used=used)
         rows = [self.projection(part) for part in found]
         return several_positives_loss(
             inputs.sentences[0],

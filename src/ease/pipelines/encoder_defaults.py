@@ -114,7 +114,7 @@ def _kind(encoder: str) -> str:
 
 
 def fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace nulls in `values`, in place, by defaults; return the defaults that were used."""
+    """Replace nulls in `values` and in its mappings, in place, by defaults; return the defaults that were used."""
     timed = any(values.get(name) is not None for name in DURATION)
     taken = {
         name: default
@@ -122,4 +122,9 @@ def fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         if default is not None and values.get(name) is None and not (timed and name in DURATION)
     }
     values.update(taken)
+    for name, default in defaults.items():
+        if name not in taken and isinstance(default, Mapping) and isinstance(values.get(name), Mapping):
+            within = dict(values[name])
+            if used := fill(within, default):
+                values[name], taken[name] = within, used
     return taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, Field, SerializeAsAny, model_validator
@@ -145,4 +146,6 @@ def _training(values: dict[str, Any]) -> TrainingOptions:
         for name, value in values.items()
         if value is not None or name not in fields or type(None) in get_args(fields[name].annotation)
     }
+    if isinstance(batches := given.get("batches"), Mapping):
+        given["batches"] = {name: value for name, value in batches.items() if value is not None}
     return training_options(given)

@@ -10,8 +10,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, training_head
@@ -33,7 +35,7 @@ from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
 from ease.training.graphs import graphed_rows
 from ease.training.guide import check_guided
-from ease.training.inputs import count_rows, entity_columns
+from ease.training.inputs import LANGUAGE, count_rows, distinct, entity_columns, open_pair_table
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.job_inputs import embed_by_guide, embed_by_teacher, prepare, remove_inputs
 from ease.training.language_removal import check_ranks, remove_languages
@@ -82,8 +84,12 @@ def _check(job: TrainingJob, processes: int) -> None:
     """Refuse parameters that do not fit together before anything large is read."""
     method = get_method(job.method)
     check_share(job.training, processes)
-    if method.reads_entities and (job.vocabulary is None or job.table is None):
-        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
+    if method.reads_entities and job.vocabulary is None:
+        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary`.")
+    if method.reads_table(job.method_options) and job.table is None:
+        raise EaseError(
+            f"Method {job.method!r} needs the `table` of entity embeddings: give it, or set `entity_weight` to 0."
+        )
     if job.training.batches.reads_entities and not method.reads_entities:
         raise EaseError(f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` to 1.")
     if job.training.compiled and job.training.packed and not uses_gpu(job.training):
@@ -140,6 +146,8 @@ def _run(
         model = build_model(job)
     teacher = embed_by_teacher(job, model, fingerprint, accelerator)
     rows = prepare(job, model, fingerprint, accelerator)
+    if job.training.batches.sentences_per_entity > 1 and not process_rank():
+        _describe_entities(job, rows)
     guide = embed_by_guide(job, model, rows, fingerprint, accelerator)
     best, progress = train(
         model,
@@ -156,6 +164,22 @@ def _run(
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
     accelerator.wait_for_everyone()
+
+
+def _describe_entities(job: TrainingJob, rows: NDArray[np.void]) -> None:
+    """Log what sentences of one entity can attract each other, and what is trained where none can."""
+    counts = np.unique(rows["entity"], return_counts=True)[1]
+    if counts.max() < 2:
+        logger.warning(
+            "No entity has two sentences, so none attract each other: the other losses are trained"
+        )
+        return
+    several = counts > 1
+    logger.info("%d entities have several sentences, %d in all", several.sum(), counts[several].sum())
+    pairs = open_pair_table(job.pairs, ())
+    for column, kind in ((LANGUAGE, "language"), ("page_id", "page")):
+        if column in pairs.schema.names and len(distinct(pairs, column)) == 1:
+            logger.warning("All sentences are of one %s: none of another attract them", kind)
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
@@ -179,7 +203,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
         check_rank(max(job.training.language_ranks), dimension=embedding_dimension(encoder))
     method = get_method(job.method)
     table, used = None, None
-    if method.reads_entities and job.table is not None and job.vocabulary is not None:
+    if method.reads_table(job.method_options) and job.table is not None and job.vocabulary is not None:
         options = job.method_options
         columns = entity_columns(method.further_positives(options) > 0, method.reads_subjects(options))
         used = used_entities(job.pairs, job.vocabulary, columns)
@@ -188,8 +212,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
     warn_of_equal_views(encoder, built)
     if built.table is not None and job.training.entity_memory == "host":
         built.table.stay_on_host()
-    # EASE with `entity_weight` 0 has no table.
-    rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
+    rows = None if used is None else torch.from_numpy(used.vocabulary_rows)
     graphed = graphed_rows(job.training, len(set(built.views)), encoder)
     model = TrainingModel(
         encoder,

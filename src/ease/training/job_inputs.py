@@ -37,7 +37,7 @@ def prepare(
     prepared = job.folder / PREPARED.format(fingerprint[:16])
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
-        vocabulary = job.vocabulary if model.method.table is not None else None
+        vocabulary = job.vocabulary if model.method.reads_entities else None
         derived = model.method.derived_columns(model.encoder, job.training.seed)
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()

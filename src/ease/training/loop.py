@@ -194,11 +194,11 @@ def _batches(
             chunks,
             model.method.views,
             model.method.token_columns,
-            with_entities=model.method.table is not None,
+            with_entities=model.method.reads_entities,
             packing=model.packing,
             masked=options.compiled,  # a batch without a mask would be compiled for by itself
         )
-        if batch.entities is not None:
+        if batch.entities is not None and model.method.table is not None:
             used = used_rows(pairs[indices], hard_negatives)
             batch = batch._replace(entities=batch.entities._replace(used=used))
         if teacher is not None:

@@ -99,7 +99,11 @@ def _epoch(
     languages = np.asarray(pairs["language"]) if options.reads_languages else np.zeros_like(entities)
     weights = _weights(languages, options.language_exponent)
     if np.ptp(weights):
-        drawn = random.choice(len(pairs), len(pairs), p=weights / weights.sum())
+        # Systematic sampling: the expected numbers of draws add up along a random order, and each integer passed is a
+        # draw. A pair is drawn as often as expected, rounded up or down; independent draws would often repeat it.
+        order = random.permutation(len(pairs))
+        passed = np.floor(np.cumsum(weights[order]) * len(pairs) / weights.sum() + random.random())
+        drawn = random.permutation(np.repeat(order, np.diff(passed, prepend=0).astype(np.int64)))
     else:
         drawn = random.permutation(len(pairs))
     if options.languages == "mixed":
