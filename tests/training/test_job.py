@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -220,16 +222,50 @@ def test_simcse_equals_ease_without_its_entity_loss(make_job: MakeJob) -> None:
 
 
 def test_reads_entities_decides_the_input_of_a_method(make_job: MakeJob) -> None:
-    for options in ({"entity_weight": 0}, {}):
-        with pytest.raises(EaseError, match="needs the entity `vocabulary` and the `table`"):
-            run_job(make_job(table=None, method_options=options))
+    with pytest.raises(EaseError, match="needs the `table` of entity embeddings"):
+        run_job(make_job(table=None))
+    with pytest.raises(EaseError, match="needs the entity `vocabulary`"):
+        run_job(make_job(vocabulary=None, method_options={"entity_weight": 0}))
     short: dict[str, Any] = {"training": {"max_steps": 2}, "development": {}}
     entity_table = run_job(make_job("table", **short)).model / "training" / "parts.safetensors"
     assert "vocabulary_rows" in load_file(entity_table)
-    without = run_job(make_job("without", method_options={"entity_weight": 0}, **short))
+    without = run_job(make_job("without", table=None, method_options={"entity_weight": 0}, **short))
     texts = run_job(make_job("texts", method="simcse", **short))
     for result in (without, texts):
         assert not (result.model / "training").exists(), "given a table that it does not train"
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        pytest.param("entity", "No entity has two sentences", id="one sentence each"),
+        pytest.param("language", "All sentences are of one language", id="one language"),
+        pytest.param("page_id", "All sentences are of one page", id="one page"),
+    ],
+)
+def test_what_keeps_sentences_from_attracting_each_other_is_said(
+    make_job: MakeJob, files: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: str, said: str
+) -> None:
+    pairs = pd.read_parquet(files / "pairs.parquet").assign(language=["en", "it"] * 80, page_id=range(160))
+    if kept == "entity":
+        pairs = pairs.drop_duplicates("entity")
+    else:
+        pairs[kept] = pairs[kept].iloc[0]
+    pairs.to_parquet(tmp_path / "pairs.parquet")
+    training = {"batch_size": 4, "max_steps": 1, "batches": {"sentences_per_entity": 2}, "length_chunks": 1}
+    options = {"entity_weight": 0, "attraction": 1.0, "positives": 1}
+    with caplog.at_level(logging.INFO, "ease.training.job"):
+        run_job(
+            make_job(
+                pairs=tmp_path / "pairs.parquet",
+                method="ease_plus",
+                method_options=options,
+                training=training,
+                development={},
+            )
+        )
+    warned = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert [said in message for message in warned] == [True]
 
 
 def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
@@ -251,8 +287,6 @@ def test_faults_of_a_job_are_named(make_job: MakeJob, tmp_path: Path) -> None:
         make_job(method="eas")
     with pytest.raises(ValidationError, match="temperature: Input should be greater than 0"):
         make_job(method_options={"temperature": -0.05})
-    with pytest.raises(EaseError, match="needs the entity `vocabulary` and the `table`"):
-        run_job(make_job(table=None))
     with pytest.raises(EaseError, match="160 training pairs do not fill a batch of 512"):
         run_job(make_job(training={"batch_size": 512}))
     with pytest.raises(EaseError, match="no such file"):
