@@ -123,7 +123,7 @@ def test_a_part_over_its_time_is_stopped_with_its_processes(
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("import subprocess\nsubprocess.run(['sleep', '60.25'])\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(gpu, "SECONDS", 3)
+    monkeypatch.setattr(gpu, "TINY_SECONDS", 3)
     monkeypatch.setitem(PARTS, "search", Part("sleeper", "", ""))
     assert main(["--folder", str(tmp_path), "--tiny", "--parts", "search"]) == 1
     assert re.search(r"search: stopped after \d+ s, its limit", capsys.readouterr().out)
@@ -140,8 +140,12 @@ def _sleeping(seconds: str) -> list[psutil.Process]:
 
 
 @pytest.mark.slow
-def test_no_part_is_begun_when_the_time_is_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--folder", str(tmp_path), "--tiny", "--minutes", "0", "--parts", "search"]) == 0
+def test_no_part_is_begun_when_the_time_is_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = {"device": "a GPU", "memory": "16 GiB"}
+    monkeypatch.setattr(gpu, "describe_machine", lambda: machine)
+    assert main(["--folder", str(tmp_path), "--minutes", "0", "--parts", "search"]) == 0
     assert "search: no time is left" in capsys.readouterr().out
 
 

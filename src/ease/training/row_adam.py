@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+HAS_TRITON = find_spec("triton") is not None
+"""Whether kernels can be compiled; torch brings triton along on Linux"""
+
 
 class RowAdam(Optimizer):
-    """Lazy Adam as in `torch.optim.SparseAdam`, whose moments may be stored in bf16; one kernel on a GPU.
+    """Lazy Adam as in `torch.optim.SparseAdam`, whose moments may be stored in bf16; on a GPU in one kernel.
 
     The table and the gradient stay in single precision, in which the step is computed. A table of n rows and d columns
     takes 4·n·d bytes, and its moments 4·n·d in bf16 and 8·n·d in single precision.
@@ -64,7 +68,7 @@ class RowAdam(Optimizer):
         rows, gradient = table.grad._indices()[0], table.grad._values()  # type: ignore[union-attr]
         small, large = group["betas"]
         rate = group["lr"] * (1 - large ** state["step"]) ** 0.5 / (1 - small ** state["step"])
-        if table.device.type == "cuda":
+        if table.device.type == "cuda" and HAS_TRITON:
             from ease.training.row_adam_kernel import step_rows
 
             moments = state["first"], state["second"]
