@@ -149,10 +149,8 @@ def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
     )
     for name, spent in seconds.items():
         same, single = (seconds[peers[own]] / spent for own in (name.split(" | ")[1], "fp32"))
-        both = (
-            torch.from_numpy(embeddings[own]).to(encoder.device).double() for own in (name, peers["fp32"])
-        )
-        nearness = float(torch.cosine_similarity(*both).min())
+        one, other = (torch.from_numpy(embeddings[own]).double() for own in (name, peers["fp32"]))
+        nearness = float(torch.cosine_similarity(one.to(encoder.device), other.to(encoder.device)).min())
         print(
             f"| {name} | {spent:.2f} | {len(sentences) / spent:,.0f} | {same:.2f} | {single:.2f} | "
             f"{1 - nearness:.0e} |"
