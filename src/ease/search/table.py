@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +60,8 @@ def language_ranges(file: Path) -> dict[str, tuple[int, int]]:
     return ranges
 
 
-class Sentences:
-    """Rows of the file by their number; memory holds one row group at a time."""
+class Rows:
+    """Rows of a Parquet file by their number; memory holds one row group at a time."""
 
     def __init__(self, file: Path) -> None:
         """Read the footer."""
@@ -83,14 +82,9 @@ class Sentences:
             found |= dict(zip(inside.tolist(), taken.to_pylist(), strict=True))
         return [found[int(row)] for row in wanted]
 
-    def texts(self, start: int, end: int) -> list[str]:
-        """Return the texts of a range of rows."""
-        return [text for part in self._parts(start, end, ["text"]) for text in part["text"].to_pylist()]
-
-    def _parts(self, start: int, end: int, columns: list[str]) -> Iterator[Any]:
+    def column(self, name: str, start: int, end: int) -> Any:
+        """Return a column of a range of rows as an array of Arrow."""
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         last = int(np.searchsorted(self._starts, end, side="left"))
-        for group in range(first, last):
-            offset = int(self._starts[group])
-            rows = self._file.read_row_group(group, columns)
-            yield rows.slice(max(0, start - offset), min(end - offset, len(rows)) - max(0, start - offset))
+        groups = self._file.read_row_groups([*range(first, last)], [name])
+        return groups[name].slice(start - int(self._starts[first]), end - start).combine_chunks()
