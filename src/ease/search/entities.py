@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from scipy.sparse import csr_array
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import unit_or_zero_rows
+from ease.evaluation.metrics import normalize_rows, unit_or_zero_rows
 from ease.evaluation.search import nearest_neighbours
 from ease.io.atomic import atomic_folder, atomic_path
 from ease.io.files import read_json
@@ -48,8 +48,8 @@ class Entities:
 
     def nearest(self, embedding: NDArray[np.floating], k: int) -> list[tuple[dict[str, Any], float]]:
         """Return the rows of the k entities with the highest cosine, and the cosines."""
-        unit = (embedding / np.linalg.norm(embedding)).astype(np.float32)
-        found = nearest_neighbours(unit[None], self._vectors, k, unit_rows=True)
+        unit = normalize_rows(embedding[None], "queries")
+        found = nearest_neighbours(unit, self._vectors, k, unit_rows=True)
         return list(zip(self._rows(found.rows[0]), found.cosines[0].tolist(), strict=True))
 
 
