@@ -33,9 +33,13 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path], memo
     table = table.filter(table.text.re_search(r"[\pL\pN]"))
     if links:
         linked = read_parquet(engine, links).select(*key, "entity", "title").distinct()
-        entities = linked.group_by(key).agg(
-            entities=linked.entity.collect(order_by=[linked.entity, linked.title]),
-            titles=linked.title.collect(order_by=[linked.entity, linked.title]),
+        # An aggregate that sorts needs many times the memory, and cannot spill.
+        pairs = ibis.struct({"entity": linked.entity, "title": linked.title}).collect()
+        both = linked.group_by(key).agg(pairs=pairs.sort())
+        entities = both.select(
+            *key,
+            entities=both.pairs.map(lambda pair: pair["entity"]),
+            titles=both.pairs.map(lambda pair: pair["title"]),
         )
         table = table.left_join(entities, key).select(*table.columns, "entities", "titles")
     else:
