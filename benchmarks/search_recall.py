@@ -4,8 +4,9 @@
     python -m benchmarks.search_recall
 
 The queries are the sample's parallel sentences. Each states a fact about two entities that no page of the wiki states,
-in all languages. `near` is the share of a sentence's entities among the 10 nearest rows of the entity table; `found`
-their share among the entities that the 10 nearest sentences of the other languages link to.
+in all languages. `near` is the share of a sentence's entities among the 10 nearest entities of the search: rows of the
+entity table, or without one, the means of the sentences that link to each. `found` is their share among the entities
+that the 10 nearest sentences of the other languages link to.
 
 The control is EASE+ trained once more with the same options on pairs whose entities are permuted within each language.
 `own names` counts the nearest entities by the permutation of the sentence's language, which it was trained with.
@@ -24,14 +25,14 @@ from numpy.typing import NDArray
 
 from benchmarks.command_line import command_line_parser
 from ease.encoders.encoder import load_encoder
-from ease.encoders.encoding import Encoding, encode_with
+from ease.encoders.encoding import encode_with
 from ease.entities.permutation import permute_entities
 from ease.evaluation.search import nearest_neighbours
 from ease.reporting.markdown_tables import format_table
 from ease.sample.facts import Entity
 from ease.search.engine import Opening
-from ease.search.entities import open_entities
 from ease.search.index import Index
+from ease.search.limits import EXACT_LIMIT, MEMORY
 from ease.search.sources import Sources
 from ease.training.job import run_job
 from ease.training.options import TrainingJob
@@ -97,22 +98,8 @@ def recall(found: Sequence[set[int]], wanted: Sequence[Sequence[int]]) -> float:
     return round(100 * float(np.mean(shares)), 1)
 
 
-def near_by(encoder: Path, sources: Sources, embeddings: NDArray[np.float32], work: Path) -> list[set[int]]:
-    """Return the entities nearest to each sentence."""
-    work.mkdir(parents=True, exist_ok=True)
-    vocabulary = sources.table("03_primary", "entity_vocabulary.parquet")
-    entities = open_entities(encoder / "training" / "parts.safetensors", vocabulary, work)
-    assert entities is not None
-    return [{entity for entity, _ in entities.nearest(embedding, NEAREST)} for embedding in embeddings]
-
-
-def found_by(
-    encoder: Path, sources: Sources, queries: pd.DataFrame, embeddings: NDArray[np.float32], work: Path
-) -> list[set[int]]:
+def found_by(index: Index, queries: pd.DataFrame, embeddings: NDArray[np.float32]) -> list[set[int]]:
     """Return the entities that the nearest sentences of the other languages link to, for each sentence."""
-    opening = Opening(sources, str(encoder), work / "index")
-    opening.build(1_024, 1_000_000, lambda done, total: None)
-    index = Index(work / "index")
     every = np.arange(index.description.rows)
     vectors, linked = index.vectors(every), [row["entities"] or () for row in index.sentences.rows(every)]
     found: list[set[int]] = [set() for _ in range(len(queries))]
@@ -139,24 +126,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.sentences:
         queries = queries.sample(given.sentences, random_state=given.seed).reset_index(drop=True)
     wanted = queries["entities"].tolist()
-    models = {name: Path(sources.model(name).location) for name in ("untrained", METHOD)}
+    models = {name: Path(sources.model(name).location) for name in ("untrained", "simcse", METHOD)}
     models[CONTROL] = train_control(sources, given.work, given.seed)
     rows = []
     for name, encoder in models.items():
-        embeddings = _encoding(encoder)(queries["text"].tolist())
-        row = {"model": name, "sentences": len(queries), "near": "–", "own names": "–"}
-        if name != "untrained":
-            near = near_by(encoder, sources, embeddings, given.work / name)
-            row["near"] = str(recall(near, wanted))
-            if name == CONTROL:
-                row["own names"] = str(recall(near, permuted_entities(sources, queries, given.seed)))
-        row["found"] = str(recall(found_by(encoder, sources, queries, embeddings, given.work / name), wanted))
+        opening = Opening(sources, str(encoder), given.work / name / "index")
+        opening.build(MEMORY, EXACT_LIMIT, lambda done, total: None)
+        search = opening.search(MEMORY)
+        assert search.entities is not None
+        embeddings = encode_with(load_encoder(str(encoder)))(queries["text"].tolist())
+        near = [{row["entity"] for row, _ in search.entities.nearest(one, NEAREST)} for one in embeddings]
+        row = {"model": name, "sentences": len(queries), "near": str(recall(near, wanted)), "own names": "–"}
+        if name == CONTROL:
+            row["own names"] = str(recall(near, permuted_entities(sources, queries, given.seed)))
+        row["found"] = str(recall(found_by(search.index, queries, embeddings), wanted))
         rows.append(row)
     print(format_table(pd.DataFrame(rows)))
-
-
-def _encoding(encoder: Path) -> Encoding:
-    return encode_with(load_encoder(str(encoder)))
 
 
 if __name__ == "__main__":

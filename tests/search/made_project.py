@@ -23,7 +23,7 @@ GERMAN_TITLES = {17: "Japan", 8146: "Japanischer Yen", 183: "Deutschland"}
 
 
 class Row(NamedTuple):
-    """A sentence of the table, and the entities that it links to."""
+    """A sentence of the table, and the entities that it links to; a repeated one by another title."""
 
     language: str
     page_id: int
@@ -78,13 +78,17 @@ def write_sentences(folder: Path, rows: Sequence[Row], version: str = VERSION) -
         "text": [row.text for row in rows],
     }
     _write(stage / "sentences", "000000.parquet", sentences, version)
-    linked = [(row, entity) for row in rows for entity in row.entities]
+    linked = [
+        (row, entity, row.entities[:place].count(entity))
+        for row in rows
+        for place, entity in enumerate(row.entities)
+    ]
     links = {
-        "language": [row.language for row, _ in linked],
-        "page_id": [row.page_id for row, _ in linked],
-        "sentence_index": [row.number for row, _ in linked],
-        "entity": [entity for _, entity in linked],
-        "title": [f"title of {entity}" for _, entity in linked],
+        "language": [row.language for row, *_ in linked],
+        "page_id": [row.page_id for row, *_ in linked],
+        "sentence_index": [row.number for row, *_ in linked],
+        "entity": [entity for _, entity, _ in linked],
+        "title": [f"title of {entity}" + again * "!" for _, entity, again in linked],
     }
     _write(stage / "links.parquet", "", links, version)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -56,6 +57,7 @@ def test_entities_why_and_build(project: Path) -> None:
     why = run(project, "why", "Japan und Yen", "Yen, sagt Japan")
     assert why.output.startswith("cosine ")
     assert "shared words: Japan, Yen" in why.output
+    assert "yen (8146)" in run(project, "entities", "Yen", "--model=untrained").output
     built = run(project, "build", "--model=untrained")
     assert "6 sentences in " in built.output
     assert "data/07_model_output/search/multilingual/untrained/" in built.output
@@ -68,7 +70,6 @@ def test_entities_why_and_build(project: Path) -> None:
         (["find", "Yen", "--model=eese"], "No model 'eese' of the setting 'multilingual'"),
         (["find", "Yen", "--language=xx"], "No sentence in the language 'xx'"),
         (["find", "Yen", "--setting=mono"], "The setting 'mono' has no sentences"),
-        (["entities", "Yen", "--model=untrained"], "has no entity table: choose --model=ease_plus or ease"),
         (["find", "Yen", "--reader=zz"], "Unknown language 'zz' in `--reader`"),
         (["build", "--index=/proc/none"], "Cannot write to /proc/none"),
         (["serve", "--setting=mono"], "The setting 'mono' has no sentences"),
@@ -82,6 +83,16 @@ def test_errors_are_one_line_that_names_what_to_do(project: Path, arguments: lis
     (line,) = done.output.splitlines()
     assert line.startswith("Error: ")
     assert message in line
+
+
+def test_an_index_without_links_has_no_entities(project: Path, tmp_path: Path) -> None:
+    shutil.copytree(project, tmp_path / "own")
+    shutil.rmtree(tmp_path / "own/data/02_intermediate/multilingual/links.parquet")
+    for _ in range(2):
+        done = run(tmp_path / "own", "entities", "Yen", "--model=untrained")
+        assert done.exit_code == 1
+        assert "links to an entity: choose another --setting" in done.output
+        assert run(tmp_path / "own", "find", "Yen", "--model=untrained").exit_code == 0
 
 
 def test_an_address_in_use_is_one_line(project: Path) -> None:

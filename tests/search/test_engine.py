@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -129,12 +130,41 @@ def test_reasons_are_near_entities_and_words(search: Search) -> None:
     assert search.why("Japan", "Japan")[0] == pytest.approx(1, abs=1e-5)
 
 
-def test_encoders_without_entities_find_sentences_only(project: Path, encoder: Path) -> None:
-    for name in ("untrained", str(encoder)):
-        search = ease.open_search(model=name, project=project)
-        assert not search.has_entities
-        assert search.nearest_entities("Japan") == []
-        assert search.search("日本の通貨は円です。", k=1, languages=["ja"])[0].cosine > 0.999
+@pytest.mark.parametrize("without_table", ["nothing trained beside", "parts without a table"])
+def test_without_a_table_an_entity_is_the_mean_of_its_sentences(
+    project: Path, encoder: Path, without_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = Row("fr", 5, "Yen", 0, "Le yen est la monnaie du Japon.", [17, 17, 8146])
+    rows = [*ROWS, twice, *(Row("en", 9, "Page", number, f"Fact {number}.", [7]) for number in range(2_000))]
+    write_sentences(project, rows, LATER)
+    target = add_model(project, "simcse", encoder)
+    if without_table == "parts without a table":
+        (target / "training").mkdir()
+        save_file({"mlp.weight": np.ones((2, 2), np.float32)}, target / "training/parts.safetensors")
+    with monkeypatch.context() as patch:
+        patch.setattr("ease.search.entities.unit_or_zero_rows", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ease.open_search(model="simcse", project=project)
+    search = ease.open_search(model="simcse", project=project)
+    assert len(search.index.description.blocks()) > 1
+    linked = {entity: [row.text for row in rows if entity in row.entities] for entity in (7, 17, 999, 8146)}
+    model = SentenceTransformer(str(encoder))
+    query = model.encode(["Japan"], normalize_embeddings=True)[0]
+    means = {
+        entity: model.encode(texts, normalize_embeddings=True).mean(axis=0)
+        for entity, texts in linked.items()
+    }
+    expected = {entity: float(mean @ query / np.linalg.norm(mean)) for entity, mean in means.items()}
+    near = search.nearest_entities("Japan", reader="de")
+    assert {one.entity: one.cosine for one in near} == pytest.approx(expected, abs=1e-5)
+    assert near == sorted(near, key=lambda one: -one.cosine)
+    assert {one.entity: one.label for one in near} == {
+        7: "title of 7",
+        17: "Japan",
+        999: "title of 999",
+        8146: "Japanischer Yen",
+    }
+    assert search.search("日本の通貨は円です。", k=1, languages=["ja"])[0].cosine > 0.999
 
 
 def test_bad_questions_are_refused(search: Search) -> None:

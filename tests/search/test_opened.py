@@ -34,6 +34,7 @@ def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_los
     model.wait(60)
     assert model.search is not None, model.error
     assert len(model.search.search("Sentence number 7.", k=5)) == 5
+    assert model.search.entities is None, "a part of the sentences has no means"
     models.close()
     embedded = model.search.index.embedded()
     time.sleep(0.5)
@@ -44,6 +45,7 @@ def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_los
         assert time.monotonic() < deadline, again.error
         time.sleep(0.1)
     assert again.search is not None
+    assert [one.entity for one in again.search.nearest_entities("Sentence number 7.")] == [17]
     assert len(again.search.search("Sentence number 7.", k=6_000)) == 6_000
 
 

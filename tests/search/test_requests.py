@@ -91,6 +91,15 @@ def test_other_text_is_searched(port: Port) -> None:
     assert ask(port, f"/?q=a%00b{'9' * 5_000}", accept_language="*")[0] == 200
 
 
+def test_the_page_shows_where_its_entities_come_from(port: Port) -> None:
+    deadline = time.monotonic() + 60
+    while "once all sentences are embedded" in (html := ask(port, "/?q=sentence")[1]) or "loaded" in html:
+        assert time.monotonic() < deadline, html
+        time.sleep(0.1)
+    assert "Each entity is the mean of the sentences that link to it." in html
+    assert '<span class="label" dir="auto" lang="en">Japan</span>' in html
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "])
 def test_an_idle_connection_is_closed(port: Port, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:

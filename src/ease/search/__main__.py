@@ -118,9 +118,9 @@ def entities(text: str, k: int, reader: str, **given: Any) -> None:
     """Print the entities nearest to TEXT."""
     with _reported():
         search = _opened(given)
-        if not search.has_entities:
+        if search.entities is None:
             raise EaseError(
-                f"The model {search.model.name!r} has no entity table: choose --model=ease_plus or ease."
+                f"No sentence in {search.index.folder} links to an entity: choose another --setting."
             )
         for one in search.nearest_entities(text, k, reader):
             click.echo(f"{one.cosine:6.3f}  {one.label} ({one.entity})")

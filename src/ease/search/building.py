@@ -17,7 +17,7 @@ from ease.io.locks import folder_lock
 from ease.io.models import StrictModel
 from ease.search.approximate import APPROXIMATE, build_approximate
 from ease.search.limits import EXACT_LIMIT, MEMORY
-from ease.search.table import Sentences, language_ranges, write_sentences
+from ease.search.table import Rows, language_ranges, write_sentences
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 """n texts to their embeddings, (n, dimension)."""
@@ -131,7 +131,7 @@ def block_file(folder: Path, start: int, end: int) -> Path:
 
 
 def _describe(file: Path, encoder: str, digest: str) -> Description:
-    rows = len(Sentences(file))
+    rows = len(Rows(file))
     if not rows:
         raise EaseError("The table of sentences is empty: there is nothing to search.")
     return Description(
@@ -148,13 +148,15 @@ def _embed(
     folder: Path, description: Description, encode: Encode, report: Callable[[int, int], None]
 ) -> None:
     """Embed the blocks without vectors, in an order that mixes the languages, so that a part of the index is useful."""
-    blocks, sentences = description.blocks(), Sentences(folder / SENTENCES)
+    blocks, sentences = description.blocks(), Rows(folder / SENTENCES)
     done = 0
     for number in np.random.default_rng(0).permutation(len(blocks)):
         start, end = blocks[number]
         path = block_file(folder, start, end)
         if not path.exists():
-            vectors = normalize_rows(encode(sentences.texts(start, end))).astype(np.float32)
+            vectors = normalize_rows(encode(sentences.column("text", start, end).to_pylist())).astype(
+                np.float32
+            )
             with atomic_path(path) as partial, partial.open("wb") as file:
                 np.save(file, vectors)
         done += end - start

@@ -21,7 +21,7 @@ from ease.errors import EaseError
 from ease.io.cache_users import note_user
 from ease.io.locks import is_locked
 from ease.search.building import Encode, build_index
-from ease.search.entities import Labels, Link, ProjectedEntities, open_entities
+from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Index
 from ease.search.limits import EXACT_LIMIT, MEMORY
 from ease.search.reasons import Reasons, shared_links, shared_words
@@ -57,25 +57,22 @@ class Found:
 
 
 class Search:
-    """A model with its index of sentences and its entity table. `ease.open_search` makes one."""
+    """A model with its index of sentences and its entities. `ease.open_search` makes one."""
 
     def __init__(
         self,
         model: Model,
         encode: Encode,
         index: Index,
-        entities: ProjectedEntities | None,
+        entities: Entities | None,
         labels: Labels,
     ) -> None:
         """Combine the parts."""
         self.model = model
         self.index = index
-        self._encode, self._entities, self._labels = encode, entities, labels
-
-    @property
-    def has_entities(self) -> bool:
-        """Whether the model has an entity table."""
-        return self._entities is not None
+        self.entities = entities
+        """None without an entity table if the index is not complete or no sentence links to an entity"""
+        self._encode, self._labels = encode, labels
 
     def search(
         self, text: str, k: int = 10, languages: Sequence[str] | None = None, reader: str = "en"
@@ -125,7 +122,7 @@ class Search:
             asked *= 4
 
     def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[NearEntity]:
-        """Return the k entities nearest to a text, the nearest first; none for a model without an entity table.
+        """Return the k entities nearest to a text, the nearest first; none without `entities`.
 
         Args:
             text: In any language.
@@ -168,11 +165,12 @@ class Search:
         return embedding
 
     def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[NearEntity]:
-        if self._entities is None:
+        if self.entities is None:
             return []
-        near = self._entities.nearest(embedding, k)
-        labels = self._labels.find([entity for entity, _ in near], reader)
-        return [NearEntity(entity, labels[entity], cosine) for entity, cosine in near]
+        near = self.entities.nearest(embedding, k)
+        titles = {row["entity"]: row.get("title", "") for row, _ in near}
+        labels = self._labels.find(titles, reader, titles)
+        return [NearEntity(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
 
 
 def _one_at_a_time(encode: Encode) -> Encode:
@@ -227,7 +225,7 @@ def open_search(
     """
     opening = Opening(Sources.of_project(project, setting), model, index)
     opening.build(memory, exact_limit, report)
-    return opening.search()
+    return opening.search(memory)
 
 
 class Opening:
@@ -268,12 +266,13 @@ class Opening:
                 if other != self.folder and not is_locked(other):
                     shutil.rmtree(other, ignore_errors=True)
 
-    def search(self) -> Search:
-        """Open the index as far as it is built."""
+    def search(self, memory: int) -> Search:
+        """Open the index as far as it is built, with the entities of the model."""
         vocabulary = self._sources.table("03_primary", "entity_vocabulary.parquet", self.model.vocabulary)
-        entities = open_entities(self.model.parts, vocabulary, self.folder)
+        index = Index(self.folder)
+        entities = open_entities(self.model.parts, vocabulary, index, memory)
         labels = Labels(self._sources.table("02_intermediate", "sitelinks"), vocabulary)
-        return Search(self.model, self._encode, Index(self.folder), entities, labels)
+        return Search(self.model, self._encode, index, entities, labels)
 
     def _own_folder(self) -> Path:
         """Return the default folder of the index, which changes with the encoder and the sentences."""

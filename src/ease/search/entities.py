@@ -1,69 +1,80 @@
-"""The entities nearest to a text: rows of a model's entity table, by its trained projection."""
+"""The entities nearest to a text: rows of a trained entity table, or the means of the sentences that link to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
+from scipy.sparse import csr_array
 
 from ease.errors import EaseError
+from ease.evaluation.metrics import normalize_rows, unit_or_zero_rows
 from ease.evaluation.search import nearest_neighbours
-from ease.io.atomic import atomic_path
+from ease.io.atomic import atomic_folder, atomic_path
 from ease.io.files import read_json
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
+from ease.search.building import SENTENCES, block_file
+from ease.search.index import Index
+from ease.search.table import ROW_GROUP, Rows
 
 TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection", "vocabulary_rows"
 BLOCK = 65_536
-"""Rows of the table projected at once."""
+"""Rows of the table projected, or of the means normalised, at once."""
 
 
-class ProjectedEntities:
-    """The projected entity table of a model, mapped from the disk."""
+class Entities:
+    """Unit vectors of entities, mapped from the disk."""
 
-    def __init__(self, vectors: Path, entities: NDArray[np.int64]) -> None:
-        """Open the file of projected vectors, whose row i is entity i."""
+    def __init__(
+        self, vectors: Path, rows: Callable[[NDArray[np.int64]], list[dict[str, Any]]], source: str
+    ) -> None:
+        """Open the file of vectors.
+
+        Args:
+            vectors: (entities, dimension), float32.
+            rows: Returns the entity and, where known, a title for each number of a row.
+            source: Where the vectors come from, as a sentence for the page.
+        """
         self._vectors: NDArray[np.float32] = np.load(vectors, mmap_mode="r")
-        self._entities = entities
+        self._rows, self.source = rows, source
 
-    def nearest(self, embedding: NDArray[np.floating], k: int) -> list[tuple[int, float]]:
-        """Return the k entities with the highest cosine, and the cosines."""
-        found = nearest_neighbours(embedding[None], self._vectors, k)
-        return [
-            (int(self._entities[row]), float(cosine))
-            for row, cosine in zip(found.rows[0], found.cosines[0], strict=True)
-        ]
+    def nearest(self, embedding: NDArray[np.floating], k: int) -> list[tuple[dict[str, Any], float]]:
+        """Return the rows of the k entities with the highest cosine, and the cosines."""
+        unit = normalize_rows(embedding[None], "queries")
+        found = nearest_neighbours(unit, self._vectors, k, unit_rows=True)
+        return list(zip(self._rows(found.rows[0]), found.cosines[0].tolist(), strict=True))
 
 
-def open_entities(parts: Path, vocabulary: list[Path], folder: Path) -> ProjectedEntities | None:
-    """Project the entity table of a model once, and open it; None for a model without such a table.
+def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int) -> Entities | None:
+    """Open the entities of a model; the first call writes their vectors into the folder of its index.
 
     Args:
-        parts: The parameters trained beside the encoder.
+        parts: The parameters trained beside the encoder. Without an entity table there, each entity is the mean of
+            the sentences that link to it.
         vocabulary: Files of the entity vocabulary of the training.
-        folder: Where the projected table is kept: the model's index.
+        index: The model's index.
+        memory: Memory limit of DuckDB in megabytes.
+
+    Returns:
+        The entities; None for a model without a table whose index is not complete or has no links.
 
     Raises:
         EaseError: If the parameters are broken, or of another vocabulary.
     """
-    if not parts.is_file():
-        return None
-    try:
-        with safe_open(parts, framework="np") as tensors:
-            if not {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
-                return None
-            rows = tensors.get_tensor(ROWS).astype(np.int64)
-            target = folder / "entities.npy"
-            if not target.exists():
-                _project(parts, target)
-    except (OSError, SafetensorError) as error:
-        raise EaseError(f"{parts} is not a safetensors file: {error}") from error
+    rows = _vocabulary_rows(parts)
+    if rows is None:
+        return _open_means(index, memory)
+    target = index.folder / "trained_entities.npy"
+    if not target.exists():
+        _project(parts, target)
     if not vocabulary:
         raise EaseError(f"The entity vocabulary of {parts} is missing: run the pipeline `entity_pairs`.")
     known = pq.read_table(vocabulary, columns=["row", "entity"]).sort_by("row")
@@ -71,11 +82,75 @@ def open_entities(parts: Path, vocabulary: list[Path], folder: Path) -> Projecte
         raise EaseError(
             f"{parts} was trained with another entity vocabulary than {vocabulary[0]}: train again."
         )
-    return ProjectedEntities(target, known["entity"].to_numpy()[rows])
+    entities = known.select(["entity"]).take(rows)
+    return Entities(
+        target, lambda wanted: entities.take(wanted).to_pylist(), "Rows of the trained entity table."
+    )
+
+
+def _vocabulary_rows(parts: Path) -> NDArray[np.int64] | None:
+    """Return the vocabulary's row of each entity of a trained table; None without such a table."""
+    if not parts.is_file():
+        return None
+    try:
+        with safe_open(parts, framework="np") as tensors:
+            if not {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
+                return None
+            rows: NDArray[np.int64] = tensors.get_tensor(ROWS).astype(np.int64)
+            return rows
+    except (OSError, SafetensorError) as error:
+        raise EaseError(f"{parts} is not a safetensors file: {error}") from error
+
+
+def _open_means(index: Index, memory: int) -> Entities | None:
+    folder = index.folder / "mean_entities"
+    names, vectors = folder / "entities.parquet", folder / "vectors.npy"
+    if not folder.exists():
+        if not index.complete:
+            return None
+        with atomic_folder(folder) as partial:
+            _write_names(index.folder / SENTENCES, partial / names.name, memory)
+            _write_means(index, partial / names.name, partial / vectors.name)
+    rows = Rows(names)
+    if not len(rows):
+        return None
+    return Entities(vectors, rows.rows, "Each entity is the mean of the sentences that link to it.")
+
+
+def _write_names(sentences: Path, target: Path, memory: int) -> None:
+    """Write the entities that the sentences link to, ascending, each with one of the titles of its links."""
+    engine = ibis.duckdb.connect(memory_limit=f"{memory}MB", temp_directory=str(sentences.parent / "spill"))
+    table = read_parquet(engine, [sentences])
+    linked = table.select(entity=table.entities.unnest(), title=table.titles.unnest())
+    named = linked.group_by("entity").agg(title=linked.title.min())
+    named.order_by("entity").to_parquet(target, row_group_size=ROW_GROUP)
+    engine.disconnect()
+
+
+def _write_means(index: Index, names: Path, target: Path) -> None:
+    """Write the mean of the embeddings of each entity's sentences, scaled to length 1, a block of the index at a time.
+
+    Memory holds the numbers of the entities, and a block with the sums of its entities.
+    """
+    entities = pq.read_table(names, columns=["entity"])["entity"].to_numpy()
+    blocks = index.description.blocks()
+    dimension = np.load(block_file(index.folder, *blocks[0]), mmap_mode="r").shape[1]
+    sums = np.lib.format.open_memmap(target, mode="w+", dtype=np.float32, shape=(len(entities), dimension))
+    for block in blocks:
+        vectors = np.load(block_file(index.folder, *block), mmap_mode="r")
+        lists = index.sentences.column("entities", *block)
+        # A sentence may link to an entity by two titles.
+        pairs = np.unique(np.stack([pc.list_flatten(lists), pc.list_parent_indices(lists)]), axis=1)
+        own, places = np.unique(pairs[0], return_inverse=True)
+        links = csr_array((np.ones(len(places), np.float32), (places, pairs[1])), (len(own), len(vectors)))
+        sums[np.searchsorted(entities, own)] += links @ vectors
+    for start in range(0, len(sums), BLOCK):
+        sums[start : start + BLOCK] = unit_or_zero_rows(sums[start : start + BLOCK])
+    sums.flush()
 
 
 def _project(parts: Path, target: Path) -> None:
-    """Write the rows of the table, projected into the space of the encoder, float32."""
+    """Write the rows of the table, projected into the space of the encoder and scaled to length 1, float32."""
     method = read_json(parts.parent / "method.json") or {}
     nonlinear = method.get("options", {}).get("projection") == "tanh"
     with safe_open(parts, framework="pt") as tensors:
@@ -90,7 +165,8 @@ def _project(parts: Path, target: Path) -> None:
             )
             for start in range(0, count, BLOCK):
                 projected = table[start : start + BLOCK].float() @ weight.T + bias
-                vectors[start : start + BLOCK] = (projected.tanh() if nonlinear else projected).numpy()
+                projected = projected.tanh() if nonlinear else projected
+                vectors[start : start + BLOCK] = unit_or_zero_rows(projected.numpy())
             vectors.flush()
 
 

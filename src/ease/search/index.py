@@ -15,7 +15,7 @@ from ease.evaluation.search import nearest_neighbours
 from ease.io.suggestions import suggest
 from ease.search.approximate import APPROXIMATE, load_faiss, search_approximate
 from ease.search.building import SENTENCES, block_file, read_description
-from ease.search.table import Sentences
+from ease.search.table import Rows
 
 CANDIDATES = 8
 """Sentences that are compared exactly after a search by faiss, as a multiple of those wanted."""
@@ -42,7 +42,7 @@ class Index:
         """
         self.folder = folder
         self.description = read_description(folder)
-        self.sentences = Sentences(folder / SENTENCES)
+        self.sentences = Rows(folder / SENTENCES)
         self._count = len(self.description.blocks())
         self._blocks: dict[tuple[int, int], NDArray[np.float32]] = {}
 

@@ -48,8 +48,8 @@ class OpenModel:
 
     @property
     def complete(self) -> bool:
-        """Whether the index has all sentences."""
-        return self.search is not None and self.search.index.complete
+        """Whether the index has all sentences, and the model its entities."""
+        return not self._thread.is_alive()
 
     def _open(self, sources: Sources, memory: int, exact_limit: int) -> None:
         try:
@@ -60,10 +60,11 @@ class OpenModel:
                     raise _Closed
                 self.progress = (done, total)
                 if self.search is None:
-                    self.search = opening.search()
+                    self.search = opening.search(memory)
                     self._searchable.set()
 
             opening.build(memory, exact_limit, report)
+            self.search = opening.search(memory)  # Only a complete index has the means of sentences.
         except _Closed:
             pass
         except EaseError as error:

@@ -188,7 +188,7 @@ def _answers(
     for model in chosen:
         model.wait()
         # Read before the answer, since the thread that builds the index continues meanwhile.
-        search, embedded = model.search, None if model.complete else model.progress
+        embedded, search = None if model.complete else model.progress, model.search
         panel = Panel(model.name, model_title(model.name), search, embedded, error=model.error)
         try:
             panels.append(answer(panel, search, asked) if search else panel)

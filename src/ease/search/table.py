@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,13 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path], memo
     table = table.filter(table.text.re_search(r"[\pL\pN]"))
     if links:
         linked = read_parquet(engine, links).select(*key, "entity", "title").distinct()
-        entities = linked.group_by(key).agg(
-            entities=linked.entity.collect(order_by=[linked.entity, linked.title]),
-            titles=linked.title.collect(order_by=[linked.entity, linked.title]),
+        # An aggregate that sorts needs many times the memory, and cannot spill.
+        pairs = ibis.struct({"entity": linked.entity, "title": linked.title}).collect()
+        both = linked.group_by(key).agg(pairs=pairs.sort())
+        entities = both.select(
+            *key,
+            entities=both.pairs.map(lambda pair: pair["entity"]),
+            titles=both.pairs.map(lambda pair: pair["title"]),
         )
         table = table.left_join(entities, key).select(*table.columns, "entities", "titles")
     else:
@@ -61,8 +64,8 @@ def language_ranges(file: Path) -> dict[str, tuple[int, int]]:
     return ranges
 
 
-class Sentences:
-    """Rows of the file by their number; memory holds one row group at a time."""
+class Rows:
+    """Rows of a Parquet file by their number; memory holds one row group at a time."""
 
     def __init__(self, file: Path) -> None:
         """Read the footer."""
@@ -83,14 +86,9 @@ class Sentences:
             found |= dict(zip(inside.tolist(), taken.to_pylist(), strict=True))
         return [found[int(row)] for row in wanted]
 
-    def texts(self, start: int, end: int) -> list[str]:
-        """Return the texts of a range of rows."""
-        return [text for part in self._parts(start, end, ["text"]) for text in part["text"].to_pylist()]
-
-    def _parts(self, start: int, end: int, columns: list[str]) -> Iterator[Any]:
+    def column(self, name: str, start: int, end: int) -> Any:
+        """Return a column of a range of rows as an array of Arrow."""
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         last = int(np.searchsorted(self._starts, end, side="left"))
-        for group in range(first, last):
-            offset = int(self._starts[group])
-            rows = self._file.read_row_group(group, columns)
-            yield rows.slice(max(0, start - offset), min(end - offset, len(rows)) - max(0, start - offset))
+        groups = self._file.read_row_groups([*range(first, last)], [name])
+        return groups[name].slice(start - int(self._starts[first]), end - start).combine_chunks()
