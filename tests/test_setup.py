@@ -229,7 +229,8 @@ def imported(folder: str) -> set[str]:
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names.add(node.module)
     own = {"ease", "tests", "benchmarks", "hatch_build"}
-    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own
+    with_torch = {"triton"}  # where there may be a GPU
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own - with_torch
 
 
 @pytest.mark.slow
