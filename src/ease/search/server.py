@@ -59,7 +59,12 @@ def make_server(models: OpenModels, host: str) -> uvicorn.Server:
         ) from error
     app, patience = make_app(models, host), IDLE_SECONDS
     config = uvicorn.Config(
-        app, http=ImpatientProtocol, timeout_keep_alive=patience, log_level="warning", lifespan="off"
+        app,
+        http=ImpatientProtocol,
+        timeout_keep_alive=patience,
+        log_config=None,  # it would close the handlers of other libraries
+        log_level="warning",
+        lifespan="off",
     )
     return uvicorn.Server(config)
 
