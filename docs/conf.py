@@ -55,6 +55,7 @@ apidoc_modules = [
     }
 ]
 default_role = "code"  # docstrings mark code by single backticks
+autodoc_mock_imports = ["triton"]  # where there is no GPU
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"ignore-module-all": True}  # names are documented where they are defined
