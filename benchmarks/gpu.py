@@ -1,7 +1,7 @@
 """Run the tests and benchmarks of a GPU, each part by itself, in 9 minutes: `make gpu PYTHON=python3`.
 
     python3 -m benchmarks.gpu --folder gpu_results
-    python3 -m benchmarks.gpu --folder gpu_results --sentences PAIRS.parquet --parts training search
+    python3 -m benchmarks.gpu --folder gpu_results --sentences PAIRS.parquet --parts ease search
     python3 -m benchmarks.gpu --folder tiny_results --tiny    # the same commands at a small size, without a GPU
 
 A part is a command of at most a minute; the most wanted come first, and those for which no time is left are not begun.
@@ -88,7 +88,7 @@ PARTS: dict[str, Part] = {
     ),
     "losses": _training("--ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
     "resume": Part("pytest", f"{TESTS} -k resume", TINY_TESTS),
-    "large batches": _training(
+    "large-batches": _training(
         "--methods ease --ways compiled --batch-sizes 1024 --tables speed",
         "--methods ease --ways ours --tables speed",
     ),
@@ -97,7 +97,7 @@ PARTS: dict[str, Part] = {
         "--methods ease --ways packed host --tables speed --no-peer",
     ),
     # Tables of 3 and 31 GB, with moments of twice as many bytes
-    "entity table": Part(
+    "entity-table": Part(
         "benchmarks.entity_table",
         "--entities 1000000 10000000 --batch-size 256",
         "--entities 100 200 --batch-size 8",
@@ -200,7 +200,7 @@ def run_part(
 
     Standard error is written beside the output, since warnings would break tables.
     """
-    file, log, errors = (folder / f"{name.replace(' ', '_')}.{ending}" for ending in ("json", "log", "err"))
+    file, log, errors = (folder / f"{name}.{ending}" for ending in ("json", "log", "err"))
     key = hashlib.sha256(json.dumps([code_hash(), command, machine]).encode()).hexdigest()[:16]
     if file.is_file() and (kept := Result(**json.loads(file.read_text()))).key == key and kept.status == 0:
         return kept
@@ -247,7 +247,7 @@ def describe_status(result: Result) -> str:
 
 def results_in(folder: Path) -> list[Result]:
     """Return the results of the parts that ended, in their order."""
-    files = [folder / f"{name.replace(' ', '_')}.json" for name in PARTS]
+    files = [folder / f"{name}.json" for name in PARTS]
     return [Result(**json.loads(file.read_text())) for file in files if file.is_file()]
 
 

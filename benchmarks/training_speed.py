@@ -175,12 +175,16 @@ def train_ours(
                 if job.training.entity_memory == "host":
                     model.method.table = EntityTable(table.cpu())
                     model.method.table.stay_on_host()
-            report, rows = partial(_report, mark), setup.rows[layout, has_table]
-            train(model, rows, job.training, accelerator, Path(folder), "speed", report=report)
-
-
-def _report(mark: Callable[[int], None], step: int, values: dict[str, float]) -> None:
-    mark(step)
+            rows = setup.rows[layout, has_table]
+            train(
+                model,
+                rows,
+                job.training,
+                accelerator,
+                Path(folder),
+                "speed",
+                report=lambda step, _: mark(step),
+            )
 
 
 WARM_UP_SECONDS = 1.0
@@ -272,7 +276,7 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
                 share = ""
                 if method == "ease" and way != PEER:
                     share = entity_share(batch_size, rate, side, simcse.get((batch_size, way)))
-                memory = "" if on_cpu or setup.device == "cpu" else f"{found[0].gigabytes:.1f}"
+                memory = "" if setup.device == "cpu" else f"{found[0].gigabytes:.1f}"
                 cells = [
                     method, batch_size, way, f"{rate:,.4g}", f"{ratio:.2f}", f"{utilised:.0%}", share, memory
                 ]  # fmt: skip

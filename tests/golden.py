@@ -17,9 +17,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -54,11 +53,6 @@ def hash_rows(files: Iterable[Path]) -> str:
     return f"{found[0]} rows, {found[1]}"
 
 
-def scores_of(rows: list[Mapping[str, Any]], name: str) -> Found:
-    """Return an encoder's scores by task, subset and metric."""
-    return {f"{name} {row['task']} {row['subset']} {row['metric']}": float(row["value"]) for row in rows}
-
-
 def main_job(folder: Path) -> Found:
     """Run `train_multilingual` on the default sample: every table, and the scores of every method."""
     project = make_project(folder)
@@ -72,8 +66,8 @@ def main_job(folder: Path) -> Found:
                 found[path.relative_to(data).as_posix()] = hash_rows(files)
     for method in sorted((data / "07_model_output" / "multilingual").glob("*/scores.json")):
         name = method.parent.name
-        rows = project.json(f"07_model_output/multilingual/{name}/scores.json")
-        found |= scores_of(rows, name)
+        for row in project.json(f"07_model_output/multilingual/{name}/scores.json"):
+            found[f"{name} {row['task']} {row['subset']} {row['metric']}"] = float(row["value"])
     return found
 
 

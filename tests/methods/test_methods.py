@@ -82,6 +82,8 @@ def test_faulty_options_are_named() -> None:
         method_options("ease", {"tau": 1})
     with pytest.raises(EaseError, match="Nothing is left to train"):
         method_options("ease", {"entity_weight": 0, "self_supervised": False})
+    with pytest.raises(EaseError, match="Nothing is left to train"):
+        method_options("ease_plus", {"entity_weight": 0, "self_supervised": False})
     with pytest.raises(ValidationError, match="linear"):
         get_method("ease").Options.model_validate({"projection": "quadratic"})
     with pytest.raises(EaseError, match="needs entity embeddings"):

@@ -153,6 +153,7 @@ def test_two_processes_with_gathered_candidates_equal_one(make_job: MakeJob, gui
     ("encoder", "changes", "message"),
     [
         ("nowhere/guide", PLUS, "The guide cannot be loaded .`guide.encoder`.. Encoder 'nowhere/guide'"),
+        ("start", {**PLUS, "method_options": {"entity_weight": 0}}, "with an `entity_weight` above 0"),
         ("start", {"method": "simcse"}, "'simcse' does not read a guide: set `guide.encoder` to null"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
@@ -59,6 +59,15 @@ class EasePlusOptions(StrictModel):
     gather_negatives: bool = Field(
         False, description="use the candidates of all processes; no effect in a single process"
     )
+
+    @model_validator(mode="after")
+    def _keep_a_term(self) -> EasePlusOptions:
+        if not (self.entity_weight or self.self_supervised or self.attraction):
+            raise EaseError(
+                "Nothing is left to train: `entity_weight` and `attraction` are 0, and `self_supervised` is off; use "
+                "one."
+            )
+        return self
 
 
 class EasePlus(TrainingMethod[EasePlusOptions]):

@@ -214,7 +214,7 @@ def _on_another_stream() -> Any:
 
 @contextmanager
 def _no_waiting() -> Iterator[None]:
-    """Refuse what makes the host wait for the device: it would break a capture, after which the device is unusable."""
+    """Refuse what makes the host wait for the device: a capture that it broke would leave the generator unusable."""
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:

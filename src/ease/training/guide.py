@@ -81,12 +81,13 @@ def map_guide(
 
 
 def check_guided(method: str, guided: bool) -> None:
-    """Refuse a guide for a method that has no entities as candidates.
+    """Refuse a guide for a method that has no entities as candidates, or no entity table.
 
     Raises:
         EaseError: With the remedy.
     """
     if not guided:
         raise EaseError(
-            f"Method {method!r} does not read a guide: set `guide.encoder` to null, or train `ease_plus`."
+            f"Method {method!r} does not read a guide: set `guide.encoder` to null, or train `ease_plus` "
+            "with an `entity_weight` above 0."
         )

@@ -99,7 +99,7 @@ def _check(job: TrainingJob, processes: int) -> None:
     check_frozen(job.training.teacher, "teacher")
     check_frozen(job.training.guide, "guide")
     if job.training.guide.encoder is not None:
-        check_guided(job.method, method.guided)
+        check_guided(job.method, method.guided and method.reads_table(job.method_options))
     check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 from torch import Tensor
@@ -50,12 +48,8 @@ def step_rows(
     )
 
 
-def _compiled(function: Any) -> Any:
-    # A seed that is divisible by 16 would be compiled for by itself.
-    return triton.jit(function, do_not_specialize=["seed"])
-
-
-@_compiled
+# A seed that is divisible by 16 would be compiled for by itself.
+@triton.jit(do_not_specialize=["seed"])
 def _step_row(  # type: ignore[no-untyped-def]
     table,
     first,
