@@ -73,7 +73,12 @@ def _training(full: str, tiny: str) -> Part:
 PARTS: dict[str, Part] = {
     "smoke": Part("pytest", f"{TESTS} -k bits", TINY_TESTS),
     "ease": _training(
-        "--methods ease --ways ours compiled --tables speed", "--methods ease --ways ours --tables speed"
+        "--methods simcse ease --ways compiled --tables speed --no-peer",
+        "--methods ease --ways ours --tables speed --no-peer",
+    ),
+    "peer": _training(
+        "--methods ease --ways ours --tables speed --warmup 10 --seconds 2",
+        "--methods ease --ways ours --tables speed",
     ),
     "encoding": Part(
         "benchmarks.encoding_speed",
@@ -81,16 +86,18 @@ PARTS: dict[str, Part] = {
         "--made --sentences 50 --batch-size 8",
     ),
     "profile": _training(
-        "--methods ease --ways ours compiled --tables profile", "--methods ease --ways ours --tables speed"
+        "--methods ease --ways ours compiled --tables profile --warmup 60",
+        "--methods ease --ways ours --tables speed --no-peer",
     ),
     "simcse": _training(
-        "--methods simcse --ways ours compiled --tables speed", "--methods simcse --ways ours --tables speed"
+        "--methods simcse --ways ours --tables speed --warmup 10 --seconds 2",
+        "--methods simcse --ways ours --tables speed",
     ),
     "losses": _training("--ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
     "resume": Part("pytest", f"{TESTS} -k resume", TINY_TESTS),
     "large-batches": _training(
-        "--methods ease --ways compiled --batch-sizes 1024 --tables speed",
-        "--methods ease --ways ours --tables speed",
+        "--methods ease --ways compiled --batch-sizes 1024 --tables speed --no-peer",
+        "--methods ease --ways ours --tables speed --no-peer",
     ),
     "variants": _training(
         "--methods ease --ways packed padded host undetermined --tables speed --seconds 2 --no-peer",

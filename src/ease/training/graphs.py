@@ -189,6 +189,8 @@ class _Replay(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, captured: _Captured, _: Tensor, *values: Tensor) -> Any:
         ctx.captured = captured
+        for weight in captured.computed:  # an earlier sub-batch's gradients, in memory that the replays overwrite
+            weight.grad = None if weight.grad is None else weight.grad.clone()
         torch._foreach_copy_(captured.inputs, list(values))
         captured.forward()
         return tuple(output.detach() for output in captured.outputs)
@@ -196,12 +198,10 @@ class _Replay(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         captured: _Captured = ctx.captured
-        # An earlier sub-batch's gradients may be those that the replay overwrites.
-        earlier = {weight: weight.grad.clone() for weight in captured.computed if weight.grad is not None}
         torch._foreach_copy_(captured.gradients, list(gradients))
         captured.backward()
         for weight, gradient in captured.computed.items():
-            weight.grad = earlier[weight].add_(gradient) if weight in earlier else gradient
+            weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
         return (None,) * (2 + len(captured.inputs))
 
 
