@@ -34,12 +34,19 @@ def batches(steps: int, start: int = 0, seed: int = 1, **options: Any) -> list[N
 
 
 def test_sentences_of_an_entity_come_together_and_from_different_languages() -> None:
-    epoch = batches(len(PAIRS) // SIZE, sentences_per_entity=2)
+    epoch = batches(80, sentences_per_entity=2)
     rows = np.concatenate(epoch)
     assert len(set(rows)) == len(rows), "an epoch has each pair at most once"
     alone = sum(count == 1 for batch in epoch for count in Counter(PAIRS["entity"][batch]).values())
-    assert alone < 0.1 * len(rows), "only an entity's odd pair, or a group cut by a batch's end, is alone"
-    assert translations(rows) > 5 * translations(np.concatenate(batches(len(epoch))))
+    assert alone < 0.02 * len(rows), "only a group cut by a batch's end is alone"
+    assert translations(rows) > 0.49 * len(rows)
+
+
+def test_sentences_of_one_language_stay_where_others_fill_no_batch() -> None:
+    pairs = PAIRS.copy()
+    pairs["language"] = np.arange(len(pairs)) < 10
+    epoch = list(islice(pair_indices(pairs, SIZE, 1, 0, BatchOptions(sentences_per_entity=2)), 125))
+    assert sorted(np.concatenate(epoch)) == list(range(4000))
 
 
 def translations(rows: NDArray[np.int64]) -> int:

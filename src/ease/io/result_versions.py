@@ -25,7 +25,7 @@ SAMPLE_WIKI = 1
 SAMPLE_NEWS = 1
 """The sample Wikinews."""
 
-TRAINING = 3
+TRAINING = 4
 """Checkpoints and results of trainings."""
 
 BITEXT = 1

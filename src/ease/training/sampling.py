@@ -21,7 +21,8 @@ class BatchOptions(StrictModel):
     sentences_per_entity: int = Field(
         1,
         ge=1,
-        description="sentences of an entity in a batch, of different languages as far as there are some",
+        description="sentences of an entity in a batch; where it is above 1, of different languages, and sentences "
+        "whose entity has no other language are left out if the rest fills a batch",
     )
     language_exponent: float = Field(
         1.0,
@@ -107,12 +108,13 @@ def _epoch(
     else:
         drawn = random.permutation(len(pairs))
     if options.languages == "mixed":
-        return _cut(_grouped(drawn, entities, languages, random, options), batch_size)
+        return _cut(_grouped(drawn, entities, languages, random, options, batch_size), batch_size)
     batches = [
         batch
         for language in np.unique(languages)
         for batch in _cut(
-            _grouped(drawn[languages[drawn] == language], entities, languages, random, options), batch_size
+            _grouped(drawn[languages[drawn] == language], entities, languages, random, options, batch_size),
+            batch_size,
         )
     ]
     return [batches[place] for place in random.permutation(len(batches))]
@@ -126,9 +128,17 @@ def _weights(keys: Indices, exponent: float) -> NDArray[np.float64]:
 
 
 def _grouped(
-    drawn: Indices, entities: Indices, languages: Indices, random: np.random.Generator, options: BatchOptions
+    drawn: Indices,
+    entities: Indices,
+    languages: Indices,
+    random: np.random.Generator,
+    options: BatchOptions,
+    batch_size: int,
 ) -> Indices:
-    """Order drawn pairs so that the pairs of a group have one entity and, if possible, different languages."""
+    """Order drawn pairs so that the pairs of a group have one entity and different languages.
+
+    Groups of one language teach less than their steps would (docs/ease_plus.md); without a batch of others, all stay.
+    """
     size = options.sentences_per_entity
     if size == 1 or not len(drawn):
         return drawn
@@ -138,6 +148,11 @@ def _grouped(
     order = by_language[np.lexsort((turn, entities[by_language]))]
     group = np.cumsum(_rank([entities[order]]) % size == 0) - 1
     places = random.permutation(group[-1] + 1)[group]
+    spoken = languages[order]
+    first = spoken[np.flatnonzero(np.diff(group, prepend=-1))]
+    mixed = (np.bincount(group, spoken != first[group]) > 0)[group]
+    if np.count_nonzero(mixed) >= batch_size:
+        order, places = order[mixed], places[mixed]
     return order[np.argsort(places, kind="stable")]
 
 
