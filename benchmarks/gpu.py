@@ -82,7 +82,7 @@ PARTS: dict[str, Part] = {
     ),
     "encoding": Part(
         "benchmarks.encoding_speed",
-        "--encoder base --made --sentences 50000 --batch-size 256 --rounds 9 --seconds 25",
+        "--encoder base --made --sentences 20000 --batch-size 256 --rounds 9 --seconds 20",
         "--made --sentences 50 --batch-size 8",
     ),
     "profile": _training(
