@@ -13,7 +13,7 @@ from torch import Tensor
 from ease.methods.base import SENTENCE, Entities, Texts
 from ease.methods.components.entity_losses import NO_ENTITY
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, NEGATIVE_COLUMNS, SUBJECT
-from ease.training.packing import Packed, Packing
+from ease.training.packing import Packed, pack
 
 
 class Padded(NamedTuple):
@@ -56,7 +56,7 @@ def make_batch(
     token_columns: Sequence[str] = (),
     *,
     with_entities: bool,
-    packing: Packing | None = None,
+    packed: bool = False,
     masked: bool = False,
 ) -> Batch:
     """Split each text column into chunks of similar length, each padded to its longest text, or packed.
@@ -68,11 +68,11 @@ def make_batch(
         columns: Text columns to encode, repeated for each view.
         token_columns: Text columns that the method reads as tokens.
         with_entities: Whether the method reads entities.
-        packing: The form in which texts are packed instead of padded.
+        packed: Whether texts are packed instead of padded.
         masked: Whether padded chunks have a mask even if nothing is padded.
     """
     cut = {
-        name: _cut(rows[name], padding, chunks, columns.count(name), packing, masked)
+        name: _cut(rows[name], padding, chunks, columns.count(name), packed, masked)
         for name in dict.fromkeys(columns)
     }
     whole = {name: _pad(rows[name], padding) for name in token_columns}
@@ -103,14 +103,14 @@ def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]
 
 
 def _cut(
-    texts: NDArray[np.void], padding: int, chunks: int, views: int, packing: Packing | None, masked: bool
+    texts: NDArray[np.void], padding: int, chunks: int, views: int, packed: bool, masked: bool
 ) -> Column:
     """Sort a column by length and split it into padded or packed chunks."""
     order = np.argsort(texts["length"], kind="stable")
     parts: list[Padded | Packed] = []
     for part in np.array_split(order, min(chunks, len(order))):
-        if packing is not None:
-            parts.append(packing.pack(texts[part]["tokens"], texts[part]["length"], views))
+        if packed:
+            parts.append(pack(texts[part]["tokens"], texts[part]["length"], views))
             continue
         tokens, mask = _pad(texts[part], padding)
         parts.append(Padded(tokens, None if bool(mask.all()) and not masked else mask))

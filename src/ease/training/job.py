@@ -33,7 +33,7 @@ from ease.training.card import training_card
 from ease.training.compilation import compile_layers
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
-from ease.training.graphs import graphed_rows
+from ease.training.graphs import transformer_graphs
 from ease.training.guide import check_guided
 from ease.training.inputs import LANGUAGE, count_rows, distinct, entity_columns, open_pair_table
 from ease.training.interruption import LAUNCHER_VARIABLE
@@ -213,7 +213,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
     if built.table is not None and job.training.entity_memory == "host":
         built.table.stay_on_host()
     rows = None if used is None else torch.from_numpy(used.vocabulary_rows)
-    graphed = graphed_rows(job.training, len(set(built.views)), encoder)
+    graphs = transformer_graphs(job.training, len(set(built.views)), encoder)
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
@@ -222,7 +222,9 @@ def build_model(job: TrainingJob) -> TrainingModel:
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
         job.training.teacher,
-        packing=graphed or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        packed=graphs is not None
+        or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        transform=graphs,
         onednn=job.training.onednn and not job.training.compiled,
     )
     if job.training.compiled:

@@ -183,7 +183,7 @@ def _batches(
     """Return this process's share of each batch's sub-batches, after the steps already done."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
-    chunks = _chunks(options, device, model.packing is not None)
+    chunks = _chunks(options, device, model.packed)
     parts = options.batch_size // options.contrasted
     hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
@@ -195,7 +195,7 @@ def _batches(
             model.method.views,
             model.method.token_columns,
             with_entities=model.method.reads_entities,
-            packing=model.packing,
+            packed=model.packed,
             masked=options.compiled,  # a batch without a mask would be compiled for by itself
         )
         if batch.entities is not None and model.method.table is not None:

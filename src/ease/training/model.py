@@ -18,8 +18,7 @@ from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Column, Padded
-from ease.training.dropout import quicken_dropout
-from ease.training.packing import Packed, Packing, prepare_packing
+from ease.training.packing import Packed, Transform, embed_packed, prepare_packing
 from ease.training.prepared_pairs import Layout
 from ease.training.prompts import prompt_tokens
 from ease.training.static import averages_tokens, bag_features
@@ -39,7 +38,8 @@ class TrainingModel(nn.Module):
         matryoshka: Sequence[int] = (),
         teacher: TeacherOptions | None = None,
         *,
-        packing: Packing | None = None,
+        packed: bool = False,
+        transform: Transform | None = None,
         onednn: bool = False,
     ) -> None:
         """Join the parts.
@@ -53,8 +53,8 @@ class TrainingModel(nn.Module):
                 for the gradient. Default: all rows.
             matryoshka: Numbers of first dimensions at which the loss is also computed.
             teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
-            packing: The form of packed texts; this replaces the encoder's attention and dropout layers. Default: texts
-                are padded.
+            packed: Whether texts are packed in rows. Default: they are padded.
+            transform: Computes packed texts in place of the encoder's transformer.
             onednn: Whether to replace the encoder's linear layers by oneDNN's, if torch has it.
 
         Raises:
@@ -71,10 +71,9 @@ class TrainingModel(nn.Module):
         if self.teacher is not None:
             _check_teacher(self.teacher, head, method)
         self.first_position = 0
-        self.packing = packing
-        if packing is not None:
-            self.first_position = prepare_packing(encoder, packing)
-            quicken_dropout(encoder)
+        self.packed, self.transform = packed, transform
+        if packed:
+            self.first_position = prepare_packing(encoder)
         else:
             prepare_padding(encoder)
         if onednn and has_onednn():
@@ -153,8 +152,8 @@ class TrainingModel(nn.Module):
     def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
         """Encode texts of similar length: -> (views, rows, dimension)."""
         if not isinstance(chunk, Padded):
-            assert self.packing is not None
-            embeddings: Tensor = self.head(self.packing.embed(self.encoder, chunk, self.first_position))
+            rows = embed_packed(self.encoder, chunk, self.first_position, self.transform)
+            embeddings: Tensor = self.head(rows)
             return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
         features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:

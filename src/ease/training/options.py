@@ -123,9 +123,8 @@ class TrainingOptions(StrictModel):
     )
     packed: bool | Literal["auto"] = Field(
         False,
-        description="encode a batch without padding: on a CPU as one row of texts by length, with dropout masks that "
-        "are drawn faster, on a GPU as rows of 64 tokens with several texts; dropout masks differ from those with "
-        "padding; auto: on a CPU, if the encoder and the method allow it",
+        description="encode a batch as rows of 64 tokens with several texts, with little padding; dropout masks differ "
+        "from those with padding; auto: on a CPU, if the encoder and the method allow it",
     )
     graphs: bool | Literal["auto"] = Field(
         "auto",
