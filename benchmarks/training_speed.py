@@ -46,7 +46,7 @@ from benchmarks.training_peer import train_peer
 from ease.methods.components.entity_table import EntityTable
 from ease.training.accelerator import accelerated
 from ease.training.job import build_model
-from ease.training.job_inputs import prepare as prepare_rows
+from ease.training.job import prepare as prepare_rows
 from ease.training.loop import train
 from ease.training.options import TrainingJob, TrainingOptions
 from ease.training.prepared_pairs import Layout

@@ -18,8 +18,7 @@ from ease.methods.components.drophead import MERGES, set_drophead
 from ease.training.batches import make_batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
-from ease.training.prompts import prompt_tokens
+from ease.training.prepared_pairs import open_pairs, prepare_pairs, prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.gradients import Case, gradients
 from tests.training.tiny_training import MakeJob, sentences

@@ -16,7 +16,7 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import method_names
 from ease.training.accelerator import uses_gpu
-from ease.training.fingerprint import fingerprint_of
+from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
 from ease.training.packing import WIDTH, choose_packing, embed_packed, pack, prepare_packing

@@ -14,8 +14,7 @@ from ease.io.models import StrictModel
 from ease.methods import method_options, reads_entities
 from ease.pipelines.encoder_defaults import EncoderDefaults, file_name, fill
 from ease.texts import source_options
-from ease.training.options import TrainingOptions, training_options
-from ease.training.teacher import check_frozen
+from ease.training.options import TrainingOptions, check_frozen, training_options
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ease.encoders.options import RANDOM
 from ease.pipelines.encoder_defaults import DURATION, EncoderDefaults
 from ease.pipelines.recipe import Recipe
-from ease.training.teacher import START_ENCODER
+from ease.training.options import START_ENCODER
 
 logger = logging.getLogger(__name__)
 

@@ -19,10 +19,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from ease.io.atomic import atomic_path
+from ease.training.batches import make_ahead
 from ease.training.checkpoints import Pace
-from ease.training.prefetching import make_ahead
+from ease.training.prepared_pairs import default_prompt
 from ease.training.progress import Report
-from ease.training.prompts import default_prompt
 from ease.training.students.options import LearningOptions
 from ease.training.students.targets import Targets
 
