@@ -30,7 +30,7 @@ from ease.wikimedia.wikipedia.articles import (
     write_shard,
 )
 from ease.wikimedia.wikipedia.overlaps import without_repeated
-from ease.wikimedia.wikitext.compiled import IS_COMPILED
+from ease.wikimedia.wikitext import passes
 from ease.wikimedia.wikitext.sentences import splitter_version
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,9 @@ def ingest_wikipedia(
         EaseError: A file is broken or not a dump, all files of a language are dropped, or the folder is full or not
             writable.
     """
-    logger.info("Wikitext is read by %s functions", "compiled" if IS_COMPILED else "Python")
+    logger.info(
+        "Wikitext is read by %s functions", "Python" if passes.__file__.endswith(".py") else "compiled"
+    )
     plans = _plan(dumps, options, folder)
     tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     reports = make_parts(

@@ -9,8 +9,8 @@ from itertools import accumulate, compress
 from operator import add, eq, sub
 from typing import NamedTuple
 
-from ease.wikimedia.wikitext.compiled import sentences_of_links
 from ease.wikimedia.wikitext.markup import LINK_END, LINK_START
+from ease.wikimedia.wikitext.passes import sentences_of_links
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 
 

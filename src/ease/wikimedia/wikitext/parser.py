@@ -12,13 +12,6 @@ from typing import NamedTuple
 
 from ease.wikimedia.languages import check_languages
 from ease.wikimedia.wikitext.article import Article, Link, Prose, place_links
-from ease.wikimedia.wikitext.compiled import (
-    cut_templates,
-    join_blocks,
-    normalize_gaps,
-    skip_plain_links,
-    strip_quotes,
-)
 from ease.wikimedia.wikitext.html_entities import decode_entities, decode_spaces
 from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
@@ -30,19 +23,18 @@ from ease.wikimedia.wikitext.markup import (
     LINK_START,
     LITERAL,
     cut_tables,
+    cut_templates,
     drop_magic_words,
     hide_extensions,
     strip_tags,
 )
+from ease.wikimedia.wikitext.passes import join_blocks, normalize_gaps, read_plain_links, strip_quotes
 from ease.wikimedia.wikitext.templates import show_templates
 from ease.wikimedia.wikitext.titles import (
-    MAX_PLAIN_LENGTH,
-    PLAIN_TITLE,
     SiteInfo,
     TargetKind,
     decode_percent,
     is_address,
-    normalize_first,
     read_target,
     without_qualifier,
 )
@@ -129,13 +121,12 @@ def _site(language: str) -> SiteInfo:
 def _link_tokens(language: str) -> re.Pattern[str]:
     """Match the tokens of links from left to right.
 
-    The groups are: 1 target, 2 label and 3 trail of a plain link; 4 target, 5 label and 6 trail of another link; 7
-    target and 8 bar of a link's start. A `]]` and the mark of a heading have no groups.
+    The groups are: 1 target, 2 label and 3 trail of a link; 4 target and 5 bar of a link's start. A `]]` and the mark
+    of a heading have no groups.
     """
     head, trail = r"\[\[(?!\[)([^\[\]|\n<>{}]++)", link_trail(language)
-    plain = rf"\[\[({PLAIN_TITLE})(?:\|([^\[\]\n{BREAK}{GAP}]++))?\]\]({trail})"
     return re.compile(
-        rf"{plain}|{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|{HEADING}|"
+        rf"{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|{HEADING}|"
         rf"(?:{head}|\[\[(?!\[))((?:\n?\|)?)"
     )
 
@@ -162,24 +153,19 @@ class _LinkReader:
         search = _link_tokens(self.site.language).search
         position = 0
         while True:
-            skipped = position
             if not self._prefix.pattern:
-                position, skipped = skip_plain_links(
+                position = read_plain_links(
                     text, position, self._heading_end, pieces, self.targets, self.site, self._trail
                 )
-            if not (token := search(text, skipped)):
+            if not (token := search(text, position)):
                 break
             start = token.start()
             pieces.append(text[position:start])
             position = token.end()
-            title, label, trail = token.group(1, 2, 3)
-            if title is not None:
-                if start < self._heading_end or not self._add_plain(title, label, trail):
-                    self._add_link(title, label, trail, start < self._heading_end)
-            elif token[4] is not None:
-                self._add_link(token[4], token[5], token[6], start < self._heading_end)
+            if token[1] is not None:
+                self._add_link(token[1], token[2], token[3], start < self._heading_end)
             elif text[start] == "[":
-                self._open.append(_OpenLink(token[7] or "", token[8], len(pieces), len(self.targets)))
+                self._open.append(_OpenLink(token[4] or "", token[5], len(pieces), len(self.targets)))
                 pieces.append("")
             elif text[start] == "]":
                 position = self._close(position)
@@ -193,19 +179,6 @@ class _LinkReader:
         pieces.append(text[position:])
         self._give_up()
         return "".join(pieces).replace(BREAK, ""), self.targets
-
-    def _add_plain(self, title: str, label: str | None, trail: str) -> bool:
-        """Write a link with a plain title outside headings as `_add_link` does, if its label needs no care."""
-        if len(title) > MAX_PLAIN_LENGTH:
-            return False
-        if label is None:
-            label = title
-        elif len(label.strip()) < len(label):
-            return False
-        prefix = self._take_prefix() if self._prefix.pattern else ""
-        self.pieces.append(f"{LINK_START}{prefix}{label}{trail}{LINK_END}")
-        self.targets.append(normalize_first(title, self.site))
-        return True
 
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
         """Write a link whose label has no brackets; without a label, a link shows its target."""
