@@ -11,7 +11,6 @@ import pyarrow as pa
 from ease.errors import EaseError
 from ease.wikimedia.dumps.parts import Counts
 from ease.wikimedia.wikinews.cleaning import clean
-from ease.wikimedia.wikinews.croissant import write_croissant
 from ease.wikimedia.wikinews.files import (
     NewsSource,
     with_licences,
@@ -27,7 +26,7 @@ from ease.wikimedia.wikinews.splits import write_splits
 def finish_folder(
     folder: Path, counts: Mapping[str, Counts], options: NewsOptions, source: NewsSource
 ) -> None:
-    """Write the card and, for the edition `clean`, the Croissant metadata beside the languages' files.
+    """Write the card beside the languages' files.
 
     Raises:
         EaseError: Nothing is left in any language, or a licence is not known and the data set is for publishing.
@@ -49,8 +48,6 @@ def finish_folder(
             "dumps, or set `for_publishing` to false for your own use."
         )
     write_card(folder, counts, options.min_class_size, source, options.edition)
-    if options.edition == "clean":
-        write_croissant(folder, counts)
 
 
 def finish_language(
