@@ -14,7 +14,6 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ease.errors import EaseError
 from ease.evaluation.tasks import get_task, task_names
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation.fetching import FetchedSet, fetch_evaluation_sets

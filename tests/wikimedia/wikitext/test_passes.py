@@ -13,8 +13,7 @@ import pytest
 
 from ease.io.data_files import read_data_file
 from ease.wikimedia.wikitext import parser, passes
-from ease.wikimedia.wikitext.link_trails import link_trail
-from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.parser import link_trail, parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 WORDS = r"""

@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 
 from ease.io.data_files import read_data_file
-from ease.wikimedia.wikitext.capitals import is_capital
-from ease.wikimedia.wikitext.html_entities import decode_entities
 from ease.wikimedia.wikitext.passes import drop_breaks
+from ease.wikimedia.wikitext.titles import decode_entities, is_capital
 
 LINK_START, LINK_END, GAP = "\x01", "\x02", "\x05"
 BREAK = "\x04"
