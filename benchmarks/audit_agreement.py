@@ -27,7 +27,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from benchmarks.command_line import command_line_parser
-from ease.entities.permutation import permute_entities
+from ease.entities.pairs import permute_entities
 from ease.methods import get_method, method_options
 from ease.reporting.markdown_tables import format_table
 from ease.training.job import run_job

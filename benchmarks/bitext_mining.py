@@ -29,20 +29,19 @@ from benchmarks.command_line import command_line_parser
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.entities.bitext import CandidateOptions, find_candidates, number_sentences
-from ease.entities.links import page_subjects, resolve_links
-from ease.entities.sentences import SENTENCE_KEY
+from ease.entities.links import SENTENCE_KEY, page_subjects, resolve_links
 from ease.evaluation.candidate_search import candidate_neighbours
 from ease.evaluation.mining import Matches, MinedPairs, best_threshold, mining_score, one_to_one
 from ease.evaluation.search import Neighbours, mutual_neighbours
 from ease.io.parquet import read_parquet
 from ease.reporting.markdown_tables import format_table
 from ease.sample import SampleFiles, SampleOptions, write_sample
-from ease.texts.bitext.options import MiningOptions
+from ease.texts.bitext.mining import MiningOptions
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.languages import PAPER_LANGUAGES
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 PAGE = 20
 """Sentences on a page."""

@@ -24,13 +24,11 @@ from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from benchmarks.memory import in_new_process
-from ease.wikimedia.dumps.files import DumpFile, Shard
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.streams import DecompressedStream
-from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, MEDIA
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
+from ease.wikimedia.wikitext.titles import CATEGORY, FILE, MEDIA, SiteInfo, normalize_title
 
 _XML_LANGUAGE = re.compile(rb'xml:lang="[^"]*"')
 _PAGE_END = b"</page>"

@@ -17,9 +17,8 @@ from pathlib import Path
 import yaml
 
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
-from ease.wikimedia.dumps.files import Shard, recognise_dump
+from ease.wikimedia.dumps.files import Shard, read_siteinfo, recognise_dump
 from ease.wikimedia.dumps.pages import iterate_pages, reason_to_skip
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.markup import cut_tables, hide_extensions
 from ease.wikimedia.wikitext.templates import show_templates
 

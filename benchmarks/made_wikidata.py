@@ -17,8 +17,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.sample.page_props_dump import page_props_name
-from ease.wikimedia.wikipedia.articles import PAGES
+from ease.sample.dump_files import page_props_name
+from ease.wikimedia.wikipedia import PAGES
 
 LANGUAGES = ("en", "de", "fr", "ja")
 LABELLED = (*LANGUAGES, *"es it nl ru sv pl pt ar zh uk ca cs fa ko tr he".split())

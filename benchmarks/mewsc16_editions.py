@@ -32,8 +32,7 @@ from benchmarks.command_line import command_line_parser
 from ease.encoders.encoder import build_encoder, load_encoder, set_pooling
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.tasks import mewsc16
-from ease.wikimedia.wikinews.options import NewsOptions
-from ease.wikimedia.wikinews.released import clean_released
+from ease.wikimedia.wikinews.editions import NewsOptions, clean_released
 
 Encoder = Callable[[Sequence[str]], np.ndarray]
 METRICS = ("accuracy", "adjusted_mutual_information")

@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import peak_megabytes
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 BLOCK = 1 << 20
 

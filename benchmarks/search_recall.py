@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from benchmarks.command_line import command_line_parser
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from ease.entities.permutation import permute_entities
+from ease.entities.pairs import permute_entities
 from ease.evaluation.search import nearest_neighbours
 from ease.reporting.markdown_tables import format_table
-from ease.sample.facts import Entity
+from ease.sample.world import Entity
 from ease.search.engine import Opening
 from ease.search.index import Index
 from ease.search.limits import EXACT_LIMIT, MEMORY

@@ -19,17 +19,17 @@ from unittest.mock import patch
 from benchmarks.command_line import command_line_parser
 from benchmarks.inputs import dump_slices
 from benchmarks.repeated_dumps import repeat_dump
+from ease.wikimedia import wikipedia
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia import articles
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from ease.wikimedia.wikitext.parser import read_prose
 
 
 def seconds_to_ingest(dump: Path, show: bool, folder: Path) -> float:
     """Return the CPU seconds of ingesting a dump into a folder, with or without the templates that write words."""
     language = dump.name.partition("wiki")[0]
-    with patch.object(articles, "read_prose", partial(read_prose, show=show)):
+    with patch.object(wikipedia, "read_prose", partial(read_prose, show=show)):
         start = time.process_time()
         ingest_wikipedia(find_dumps(dump, [language]), IngestOptions(workers=1), folder)
         return time.process_time() - start

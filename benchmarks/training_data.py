@@ -69,8 +69,8 @@ def linked_sentences(dumps: Path) -> list[str]:
     """Return the sentences of dumps that have a link and a length within `CHARACTERS`."""
     # A machine with a GPU needs no parser: it reads a file of sentences.
     from ease.wikimedia.dumps.files import find_dumps
-    from ease.wikimedia.dumps.options import IngestOptions
-    from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+    from ease.wikimedia.dumps.parts import IngestOptions
+    from ease.wikimedia.wikipedia import ingest_wikipedia
 
     with tempfile.TemporaryDirectory() as work:
         parts = ingest_wikipedia(

@@ -31,12 +31,16 @@ import pyarrow.parquet as pq
 from benchmarks.command_line import command_line_parser
 from benchmarks.made_wikidata import LANGUAGES, MadeWikidata, make_wikidata
 from benchmarks.memory import in_new_process, peak_megabytes
-from ease.entities.sitelinks import join_sitelinks, types_of_linked
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikidata.page_props import find_page_props, ingest_page_props
-from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.entities.links import join_sitelinks, types_of_linked
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikidata import (
+    ENTITY_TYPES,
+    SITELINKS,
+    find_page_props,
+    ingest_page_props,
+    ingest_truthy,
+    ingest_wikidata,
+)
 
 FEW = 50
 ONE_CORE = IngestOptions(workers=1)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.command_line import command_line_parser
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.redirects import redirect_target
-from ease.wikimedia.wikitext.titles import SiteInfo
+from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
 
 UNITS = (
     *(

@@ -14,7 +14,7 @@ import mwparserfromhell
 
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from benchmarks.links_against_wikipedia2vec import articles_of, dump_of
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.wikitext.parser import parse_wikitext
 
 

@@ -15,10 +15,8 @@ from ease.sample import write_sample, write_sample_news
 from ease.texts.bitext.mining import mine_language_pair
 from ease.training.job import run_job
 from ease.wikimedia.dumps.files import split_into_shards
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikidata.page_props import ingest_page_props
-from ease.wikimedia.wikidata.truthy import ingest_truthy
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.wikidata import ingest_page_props, ingest_truthy, ingest_wikidata
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 RECORD = Path(__file__).with_suffix(".json")
 COMMAND = "python -m tests.result_versions"

@@ -126,7 +126,7 @@ def test_compiled_modules_are_installed_for_this_platform(
     wheel = build(tmp_path, "standard")
     assert list(wheel.pop("force_include").values()) == [
         "ease/wikimedia/dumps/_bz2_decoder.cpython-311.so",
-        "ease/wikimedia/wikitext/compiled/_scanner.cpython-311.so",
+        "ease/wikimedia/wikitext/passes.cpython-311.so",
     ]
     assert wheel == {"pure_python": False, "infer_tag": True}
     assert not any(file.is_file() for file in files)

@@ -13,7 +13,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
 from ease.evaluation.mteb_mewsc16 import language_and_script, mewsc16_task
-from ease.wikimedia.wikinews.released import clean_released
+from ease.wikimedia.wikinews.editions import clean_released
 from tests.wikimedia.made_news import news_options
 
 

@@ -22,7 +22,7 @@ from ease.io import code_digest as digests
 from ease.methods import get_method, method_names
 from ease.sample import write_sample
 from ease.training.job import run_job
-from ease.wikimedia.wikipedia.articles import write_shard
+from ease.wikimedia.wikipedia import write_shard
 from tests.project import ROOT
 
 

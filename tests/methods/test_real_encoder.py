@@ -23,12 +23,12 @@ from ease.io.parquet import write_parquet
 from ease.methods import get_method, method_names
 from ease.methods.base import SENTENCE
 from ease.texts import gather_texts, source_options
-from ease.texts.components.workspace import open_workspace
+from ease.texts.components.mixture import open_workspace
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from tests.training.tiny_training import losses
 
 LINES = {"kind": "lines", "path": "train/stsbenchmark_train_10k_sents_random_sampled.txt"}

@@ -17,7 +17,7 @@ from mteb.abstasks.clustering import AbsTaskClustering
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from ease.wikimedia.languages import Language
-from ease.wikimedia.wikinews.splits import SMALL
+from ease.wikimedia.wikinews.editions import SMALL
 
 _MTEB_SCRIPTS = {"Kore": "Hang"}
 """MTEB's names of scripts, where CLDR has another"""

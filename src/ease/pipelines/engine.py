@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.mapping import MapShards, spark_map
+from ease.wikimedia.dumps.parts import MapShards, spark_map
 
 ENGINES = ("duckdb", "spark")
 

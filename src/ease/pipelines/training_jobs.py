@@ -40,7 +40,7 @@ from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.reporting.plots import plot_curves
 from ease.texts import source_options
-from ease.texts.components.options import SourceOptions
+from ease.texts.components.mixture import SourceOptions
 from ease.training.options import TrainingJob, TrainingResult
 
 TEXT_LICENCE = "as its publisher says"

@@ -17,7 +17,7 @@ from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.sample_wiki import sample_file
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, source_options
-from ease.texts.components.workspace import open_workspace
+from ease.texts.components.mixture import open_workspace
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
 """The sample's own training texts, addressed as `sample:NAME`."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ease.entities.sentences import SENTENCE_KEY
+from ease.entities.links import SENTENCE_KEY
 from ease.io.atomic import atomic_path
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.lost_templates import measure
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.template_families import language_name
+from ease.wikimedia.wikitext.templates import language_name
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 ENGLISH = [

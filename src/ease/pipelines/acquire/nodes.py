@@ -15,7 +15,7 @@ from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps, find_wikidata, table_folders
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
-from ease.wikimedia.wikidata.page_props import find_page_props
+from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)
 

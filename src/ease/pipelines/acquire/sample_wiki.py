@@ -8,7 +8,7 @@ from pathlib import Path
 from ease.errors import EaseError
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.sample import SampleFiles, write_sample
-from ease.sample.phrases import SAMPLE_LANGUAGES
+from ease.sample.world import SAMPLE_LANGUAGES
 
 
 def make_sample(options: AcquireOptions) -> SampleFiles:

@@ -102,7 +102,7 @@ def _distill(
     tracking: TrackingOptions,
 ) -> tuple[Path, Rows]:
     """Train a student, refine it if its options say so, and save its metadata beside it."""
-    from ease.entities.sentences import distinct_sentences
+    from ease.entities.links import distinct_sentences
     from ease.training.students.distilling import distill_student
 
     setting = data.setting

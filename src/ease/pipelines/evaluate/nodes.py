@@ -177,7 +177,7 @@ def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterat
         EaseError: If there are no pairs yet, with the command that makes them.
     """
     from ease.encoders.language_subspace import SENTENCES_PER_LANGUAGE
-    from ease.entities.sentences import distinct_sentences
+    from ease.entities.links import distinct_sentences
 
     if training_pairs is None:
         raise EaseError(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ease.entities.further import add_further_entities
 from ease.entities.links import page_subjects
 from ease.entities.negatives import HardNegativeOptions, Mining, draw_hard_negatives
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
+from ease.entities.pairs import add_further_entities
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.located import released_files
 from ease.reporting.markdown_tables import format_losses

@@ -11,10 +11,9 @@ import plotly.graph_objects as go
 import pyarrow.parquet as pq
 from pydantic import Field
 
+from ease.entities.links import join_sitelinks, summarize_links, types_of_linked
 from ease.entities.links import resolve_links as resolve
-from ease.entities.links import summarize_links
 from ease.entities.released import UNDETERMINED, ingest_released
-from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.lazy import ibis
@@ -26,14 +25,17 @@ from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.parts import Counts, make_part, part_name
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
-from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
-from ease.wikimedia.wikidata.page_props import ingest_page_props
-from ease.wikimedia.wikidata.truthy import ingest_truthy
-from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import Counts, IngestOptions, make_part, part_name
+from ease.wikimedia.wikidata import (
+    ENTITY_TYPES,
+    SITELINKS,
+    SITELINKS_FILE,
+    TYPES_FILE,
+    ingest_page_props,
+    ingest_truthy,
+    ingest_wikidata,
+)
+from ease.wikimedia.wikipedia import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE, ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from ease.pipelines.starts import missing_miner
 from ease.pipelines.training_texts import TextOptions
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
-from ease.wikimedia.wikipedia.licences import wikipedia_licence
+from ease.wikimedia.wikipedia import wikipedia_licence
 
 logger = logging.getLogger(__name__)
 

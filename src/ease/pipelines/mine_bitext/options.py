@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ease.entities.bitext import CandidateOptions
 from ease.io.models import Words
-from ease.texts.bitext.options import MiningOptions
+from ease.texts.bitext.mining import MiningOptions
 
 
 class BitextOptions(CandidateOptions, MiningOptions):

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ease.entities.bitext import CandidateOptions, LanguagePair
-from ease.entities.hashing import draw
-from ease.entities.ibis_workarounds import as_int64
+from ease.entities.hashing import as_int64, draw
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
 from ease.io.parquet import write_parquet
@@ -67,7 +66,7 @@ class Mining:
 
     def vectors(self, language: str) -> Any:
         """Return the embeddings of a language, on disk: (sentences, dimension), of length 1."""
-        from ease.texts.bitext.vectors import embed_rows
+        from ease.texts.bitext.mining import embed_rows
 
         if language not in self._vectors:
             rows = self.sizes[language]
@@ -110,7 +109,7 @@ class Mining:
 
     def _digest(self, language: str) -> str:
         """Return a hash of the compared sentences of a language and of where they are from."""
-        from ease.texts.bitext.vectors import in_batches
+        from ease.texts.bitext.mining import in_batches
 
         if language not in self._digests:
             digest = hashlib.sha256()
@@ -141,7 +140,7 @@ def mined_part(mining: Mining, pair: LanguagePair, licence: str, folder: Path) -
 
 def _mine(mining: Mining, pair: LanguagePair, licence: str, part: Path) -> None:
     from ease.texts.bitext.mining import mine_language_pair
-    from ease.texts.components.workspace import open_workspace
+    from ease.texts.components.mixture import open_workspace
 
     workspace = open_workspace(mining.scratch / f"join-{'-'.join(pair)}", mining.texts.memory_limit)
     found = mine_language_pair(

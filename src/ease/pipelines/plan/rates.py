@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from ease.wikimedia.dumps.files import DumpFile, split_into_shards
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
-from ease.wikimedia.wikipedia.articles import SENTENCES_FILE, ShardTask, write_shard
+from ease.wikimedia.dumps.files import DumpFile, read_siteinfo, split_into_shards
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import SENTENCES_FILE, ShardTask, write_shard
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

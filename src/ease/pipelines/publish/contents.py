@@ -25,8 +25,7 @@ from ease.reporting.hub_card import hub_card
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
-from ease.wikimedia.wikinews.licences import UNKNOWN
-from ease.wikimedia.wikinews.splits import SPLITS
+from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN
 
 logger = logging.getLogger(__name__)
 

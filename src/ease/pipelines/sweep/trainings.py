@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
-from ease.entities.permutation import permute_entities
+from ease.entities.pairs import permute_entities
 from ease.evaluation.sets import read_located
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_folder

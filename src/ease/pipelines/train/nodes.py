@@ -109,7 +109,7 @@ def whiten_encoder(
     from ease.encoders.placing import place
     from ease.encoders.whitening import SUMMARY
     from ease.encoders.whitening import whiten_encoder as whiten
-    from ease.entities.sentences import distinct_sentences
+    from ease.entities.links import distinct_sentences
 
     sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
     given = chosen_start(setting, WHITENING, untrained, mlm)
