@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.command_line import command_line_parser
+from benchmarks.common import command_line_parser
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = ("torch", "transformers", "sentence_transformers", "accelerate", "pyarrow")

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.command_line import command_line_parser
+from benchmarks.common import command_line_parser, print_head, print_row
 
 PROJECT = Path(__file__).parents[1]
 COMMAND = (sys.executable, "-m", "kedro", "registry", "list")
@@ -79,9 +79,9 @@ def main() -> None:
     times = compare(parser.parse_args().rounds)
     empty, ours = times["empty project"], times["this project"]
     times["difference"] = Times(ours.processor - empty.processor, ours.clock - empty.clock)
-    print("| `kedro registry list` | CPU time, s | wall-clock time, s |\n| --- | ---: | ---: |")
+    print_head("`kedro registry list`", "CPU time, s", "wall-clock time, s")
     for name, (processor, clock) in times.items():
-        print(f"| {name} | {processor:.2f} | {clock:.2f} |")
+        print_row(name, f"{processor:.2f}", f"{clock:.2f}")
 
 
 if __name__ == "__main__":

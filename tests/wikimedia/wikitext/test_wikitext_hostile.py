@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.links_against_wikipedia2vec import compare_all
-from benchmarks.wikitext_growth import deep_sources, hostile_sources
 from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
@@ -22,6 +20,8 @@ from ease.wikimedia.wikitext.article import Article
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
+from tests.wikimedia.wikitext.dump_db_links import compare_all
+from tests.wikimedia.wikitext.hostile_sources import deep_sources, hostile_sources
 
 ENGLISH = SiteInfo("en")
 _INNER_MARKS = frozenset("\x01\x02\x03\x04\x05\x06\x07")
