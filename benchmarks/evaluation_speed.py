@@ -82,28 +82,22 @@ def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
     found: dict[str, LocalSTS | LocalBitext] = {}
     for name, options in tasks.items():
         task = get_task(name)
-        chosen = task.Options.model_validate(options)
-        for subset, paths in task.files(chosen).items():
+        for subset, paths in task.files(task.Options.model_validate(options)).items():
             if not all(path.exists() for path in paths):
                 continue
             if name == "tatoeba":
-                columns = dict(zip(("sentence1", "sentence2"), read_pair(*paths), strict=True))
-                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", columns)
+                rows = dict(zip(("sentence1", "sentence2"), read_pair(*paths), strict=True))
+                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", rows)
             else:
-                pairs = [
-                    pair
-                    for both in zip(paths[::2], paths[1::2], strict=True)
-                    for pair in read_paired_files(*both)
-                ]
-                columns = dict(
-                    zip(("sentence1", "sentence2", "score"), map(list, zip(*pairs, strict=True)), strict=True)
-                )
-                found[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", columns)
+                files = zip(paths[::2], paths[1::2], strict=True)
+                pairs = [pair for both in files for pair in read_paired_files(*both)]
+                columns = map(list, zip(*pairs, strict=True))
+                rows = dict(zip(("sentence1", "sentence2", "score"), columns, strict=True))
+                found[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", rows)
     return found
 
 
 def _task(base: type[LocalSTS | LocalBitext], kind: str, score: str, rows: Rows) -> LocalSTS | LocalBitext:
-    """Return a task of MTEB over the rows."""
     metadata = TaskMetadata(
         name=f"Local{kind}",
         description="Rows of a file.",
@@ -132,13 +126,11 @@ def score_by_mteb(
     encoder: SentenceTransformer, peers: dict[str, LocalSTS | LocalBitext], batch_size: int | None
 ) -> dict[str, float]:
     """Score all subsets by MTEB, without its cache of results; main scores in points by `task/subset`."""
-    scores = {}
     options: Any = {"batch_size": batch_size} if batch_size else {}
+    scores = {}
     for name, task in peers.items():
-        done = mteb.evaluate(
-            encoder, [task], cache=None, show_progress_bar=False, encode_kwargs=options
-        ).task_results[0]
-        scores[name] = 100 * float(done.get_score())
+        done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False, encode_kwargs=options)
+        scores[name] = 100 * float(done.task_results[0].get_score())
     return scores
 
 

@@ -7,8 +7,8 @@
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
 row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
-used, or generated sentences. One more table compares a step of EASE+ with one of EASE, and on a GPU one shows where a
-step goes. A training ends when it has been measured for `--seconds` after its warm-up; its speed is the median of its
+used, or generated sentences. Further tables compare a step of EASE+ with one of EASE, and the losses with those of a
+plain loop. A training ends when it has been measured for `--seconds` after its warm-up; its speed is the median of its
 steps, on a GPU of windows of ten steps. Rounds alternate between the trainers. The tables show median speeds, and the
 median of the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time
 on a GPU.
@@ -21,7 +21,6 @@ import gc
 import logging
 import math
 import platform
-import re
 import statistics
 import sys
 import tempfile
@@ -39,7 +38,6 @@ import sentence_transformers
 import torch
 import transformers
 from numpy.typing import NDArray
-from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.common import command_line_parser, print_head, print_row
 from benchmarks.training_peers import (
@@ -61,7 +59,7 @@ from ease.training.loop import train
 from ease.training.options import TrainingJob
 from ease.training.prepared_pairs import Layout
 
-TABLES = ("speed", "costs", "curves", "profile")
+TABLES = ("speed", "costs", "curves")
 PEER = "sentence-transformers"
 WINDOW = 10
 """Steps of a GPU that are timed together, since the host does not wait for each"""
@@ -186,11 +184,10 @@ def train_ours(
                     rows[name] *= setup.entities // setup.work.entities
                 setup.rows[key] = rows
             if model.method.table is not None:
+                # Made on the GPU even if it stays on the host, which needs longer.
+                table = torch.randn(setup.entities, setup.work.dimension, device=accelerator.device)
                 on_host = job.training.entity_memory == "host"
-                place = "cpu" if on_host else accelerator.device
-                model.method.table = EntityTable(
-                    torch.randn(setup.entities, setup.work.dimension, device=place)
-                )
+                model.method.table = EntityTable(table.cpu() if on_host else table)
                 if on_host:
                     model.method.table.stay_on_host()
             train(
@@ -256,61 +253,6 @@ def _print_speed(
     print_row(*row, f"{rate:,.4g}", f"{ratio:.2f}", f"{rate * setup.work.flops_of_a_pair / peak:.0%}", memory)
 
 
-KINDS = {
-    "matrix products": r"gemm|nvjet|cublas|splitK",
-    "attention": r"fmha|attention|flash",
-    "fused by the compiler": r"^triton_",
-    "layer norms": r"layer_norm|LayerNorm|GammaBeta",
-    "optimizers": r"adam|_step_row|multi_tensor_apply",
-    "dropout": r"dropout",
-    "copies and casts": r"copy|Memcpy|Memset|direct_copy|FillFunctor",
-}
-"""Kinds of kernels by a part of their names"""
-
-
-def profile_table(setup: Setup, methods: Sequence[str], batch_size: int) -> None:
-    """Print where a step goes on a GPU: milliseconds of kernels by kind, and the time in which none runs."""
-    for method in methods:
-        for way in setup.ways:
-            wall, kernels = profile_steps(setup, method, batch_size, WAYS[way])
-            busy = sum(kernels.values())
-            print(
-                f"\n{method}, {way}: {1000 * wall:.1f} ms a step, kernels {1000 * busy:.1f} ms "
-                f"({max(0.0, 1 - busy / wall):.0%} of the time none runs)\n"
-            )
-            print_head("kernels", "ms")
-            for kind, seconds in sorted(kernels.items(), key=lambda item: -item[1]):
-                print_row(kind, f"{1000 * seconds:.2f}")
-
-
-def profile_steps(
-    setup: Setup, method: str, batch_size: int, training: dict[str, Any]
-) -> tuple[float, dict[str, float]]:
-    """Return the seconds of a step, measured before the profile, and the seconds of its kernels by kind."""
-    marks: list[tuple[int, float]] = []
-    profiler = profile(activities=[ProfilerActivity.CUDA])
-
-    def mark(step: int) -> None:
-        if step < (marks[-1][0] + 2 * WINDOW if marks else setup.warmup):
-            return
-        marks.append((step, setup.now()))
-        if len(marks) == 2:
-            profiler.start()
-        if len(marks) == 3:
-            profiler.stop()
-            raise Enough
-
-    with suppress(Enough):
-        train_ours(setup, method, batch_size, training, mark)
-    (first, began), (second, ended), (third, _) = marks
-    kernels: dict[str, float] = {}
-    for event in profiler.key_averages():
-        kinds = (kind for kind, pattern in KINDS.items() if re.search(pattern, event.key))
-        kind = next(kinds, "others")
-        kernels[kind] = kernels.get(kind, 0.0) + event.self_device_time_total / 1e6 / (third - second)
-    return (ended - began) / (second - first), kernels
-
-
 def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
     """Print the seconds of a step of EASE and of EASE+, whose sentences have 4 entities each.
 
@@ -373,9 +315,8 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
         "--tables",
         nargs="+",
         choices=TABLES,
-        default=TABLES[:3],
-        help="speed, the costs of a step of EASE and EASE+, the losses compared with a plain loop (default: these) and "
-        "the profile of a step on a GPU",
+        default=TABLES,
+        help="speed, the costs of a step of EASE and EASE+, the losses compared with a plain loop; default: all",
     )
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
@@ -430,8 +371,6 @@ def main(given: Sequence[str] | None = None) -> None:
             cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
         if "curves" in arguments.tables:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
-        if "profile" in arguments.tables:
-            profile_table(setup, arguments.methods, arguments.batch_sizes[0])
 
 
 if __name__ == "__main__":
