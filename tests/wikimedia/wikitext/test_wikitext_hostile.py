@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.wikitext_growth import deep_sources, hostile_sources
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.wikitext import templates
 from ease.wikimedia.wikitext.parser import Article, parse_wikitext

@@ -1,11 +1,7 @@
 """Count the prose lines that lose words with a template that the parser removes, and name these templates.
 
-    python -m benchmarks.lost_templates                          # the dumps below EASE_TEST_DATA
-    python -m benchmarks.lost_templates my/enwiki-latest-pages-articles.xml.bz2
-
 A prose line has at least 40 characters, and is no heading, list item, table row or template. A template is lost if it
-is neither shown nor listed in `templates_without_words.yml`. The table also has the share of lines with a template that
-writes words, shown or lost.
+is neither shown nor listed in `data/templates_without_words.yml`.
 """
 
 from __future__ import annotations
@@ -16,14 +12,13 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
-from ease.wikimedia.dumps.files import Shard, read_siteinfo, recognise_dump
+from ease.wikimedia.dumps.files import Shard, recognise_dump
 from ease.wikimedia.dumps.pages import iterate_pages, reason_to_skip
 from ease.wikimedia.wikitext.markup import cut_tables, hide_extensions
 from ease.wikimedia.wikitext.templates import show_templates
 
 LEAST_CHARACTERS = 40
-WITHOUT_WORDS = Path(__file__).with_name("templates_without_words.yml")
+WITHOUT_WORDS = Path(__file__).parent / "data" / "templates_without_words.yml"
 NOT_PROSE = tuple("=*#:;|!{<[")
 TEMPLATE = re.compile(r"\{\{(?<!\{\{\{)\s*+([^{}|]*[^{}|\s])\s*+(?:\|(?:[^{}]++|\{\{[^{}]*+\}\})*+)?\}\}")
 BLOCK = re.compile(r"^\{\{(?:[^{}]++|\{\{[^{}]*+\}\})*+\}\}[ \t]*+$", re.MULTILINE)
@@ -67,19 +62,3 @@ def measure(path: Path) -> tuple[str, Counter[str]]:
     if not lines:
         return f"| {path.name} | 0 | | |", names
     return f"| {path.name} | {lines:,} | {100 * before / lines:.1f} % | {100 * after / lines:.1f} % |", names
-
-
-def main() -> None:
-    """Print the shares, then the lost templates by their number."""
-    parser = command_line_parser(__doc__)
-    parser.add_argument("dumps", nargs="*", type=Path)
-    paths = parser.parse_args().dumps or real_wikipedia_dumps(parser)
-    found = {path: measure(path) for path in paths}
-    print("| dump | prose lines | with a visible template | with a lost one |\n|---|---|---|---|")
-    print("\n".join(row for row, _ in found.values()))
-    for path, (_, names) in found.items():
-        print(f"\n{path.name}: " + ", ".join(f"{name} {number}" for name, number in names.most_common(40)))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,20 +1,8 @@
-"""Measure how the parsing time of hostile wikitext grows with its length, on one core.
-
-    python -m benchmarks.wikitext_growth --times 25000 100000
-
-Prints a Markdown table with one row per source: the CPU seconds for each length, and the ratio of the last to the
-first. For four times the length, the ratio is 4 in linear time and 16 in quadratic time.
-"""
+"""Hostile wikitext of any length: unclosed braces and links, deep nesting, long runs of one construct."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Sequence
-
-from benchmarks.command_line import command_line_parser
-from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
+from collections.abc import Callable
 
 UNITS = (
     *(
@@ -126,46 +114,3 @@ def deep_sources() -> dict[str, Callable[[int], str]]:
 
 def _nest(opening: str, middle: str, closing: str) -> Callable[[int], str]:
     return lambda times: opening * times + middle + closing * times
-
-
-def seconds(source: str, site: SiteInfo) -> float:
-    """Return the CPU time to parse a page."""
-    start = time.process_time()
-    parse_wikitext(source, site)
-    redirect_target(source, site)
-    return time.process_time() - start
-
-
-def row(name: str, make: Callable[[int], str], lengths: Sequence[int], repeats: int) -> str:
-    """Return the table row of a source: the minimum time for each length, and their growth."""
-    site = SiteInfo("en")
-    times = [min(seconds(make(length), site) for _ in range(repeats)) for length in lengths]
-    cells = [
-        f"`{name}`".replace("|", "\\|"),
-        *(f"{spent:.3f}" for spent in times),
-        f"{times[-1] / times[0]:.1f}",
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the arguments, measure all sources and print the table."""
-    parser = command_line_parser(__doc__)
-    parser.add_argument(
-        "--times",
-        type=int,
-        nargs="+",
-        default=[25_000, 100_000],
-        help="lengths, in repetitions of the source's unit",
-    )
-    parser.add_argument("--repeats", type=int, default=3, help="rounds; the fastest counts")
-    options = parser.parse_args(arguments)
-    heads = ["source", *(f"{length:,} times" for length in options.times), "growth"]
-    sys.stdout.write(f"| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}\n")
-    for name, make in hostile_sources().items():
-        sys.stdout.write(row(name, make, options.times, options.repeats) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

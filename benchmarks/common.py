@@ -1,7 +1,8 @@
-"""Peak memory of a process, and functions run in new processes so that their peaks are separate."""
+"""What the benchmarks share: their command line, Markdown tables, and the peak memory of a process."""
 
 from __future__ import annotations
 
+import argparse
 import re
 import resource
 import sys
@@ -14,6 +15,24 @@ from typing import ParamSpec, TypeVar
 PROCESSES = Path("/proc")
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def command_line_parser(documentation: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help starts with a module's docstring, with its line breaks."""
+    return argparse.ArgumentParser(
+        description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def print_head(*heads: str, texts: int = 1) -> None:
+    """Print the head of a table whose first `texts` columns are texts, and the others figures."""
+    print_row(*heads)
+    print_row(*("---" if place < texts else "---:" for place in range(len(heads))))
+
+
+def print_row(*cells: object) -> None:
+    """Print a row of a table at once."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 def peak_megabytes(process: int | str = "self") -> float:
@@ -32,6 +51,6 @@ def peak_megabytes(process: int | str = "self") -> float:
 
 
 def in_new_process(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Call a function in a newly started process and return its result."""
+    """Call a function in a newly started process, which has its own peak memory, and return its result."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments, **named).result()
