@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from ease.wikimedia.dumps.files import Shard, recognise_dump
+from ease.wikimedia.dumps.files import Shard, read_siteinfo, recognise_dump
 from ease.wikimedia.dumps.pages import iterate_pages, reason_to_skip
 from ease.wikimedia.wikitext.markup import cut_tables, hide_extensions
 from ease.wikimedia.wikitext.templates import show_templates

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ease.wikimedia.dumps.files import DumpFile, Shard
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.wikitext import templates
 from ease.wikimedia.wikitext.parser import Article, parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
+from tests.wikimedia.wikitext.hostile_sources import deep_sources, hostile_sources
 
 ENGLISH = SiteInfo("en")
 _INNER_MARKS = frozenset("\x01\x02\x03\x04\x05\x06\x07")
