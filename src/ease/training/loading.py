@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding, Transformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 def load_for_training(job: TrainingJob) -> SentenceTransformer:
     """Load the encoder in single precision, with the job's dropout and adapters."""
     encoder = load_encoder(job.encoder, job.pooling, job.training.seed).float()
-    if not isinstance(encoder[0], Transformer | StaticEmbedding):
+    if not isinstance(encoder[0], Transformer):
         raise EaseError(
             f"The encoder {job.encoder!r} begins with {type(encoder[0]).__name__}, which no method trains: choose a "
             "transformer, or a static encoder."

@@ -22,7 +22,6 @@ from ease.training.dropout import quicken_dropout
 from ease.training.packing import Packed, Packing, prepare_packing
 from ease.training.prepared_pairs import Layout
 from ease.training.prompts import prompt_tokens
-from ease.training.static import averages_tokens, bag_features
 from ease.training.teacher import TeacherOptions
 
 
@@ -163,8 +162,6 @@ class TrainingModel(nn.Module):
             return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
 
     def _embed(self, features: dict[str, Any]) -> Tensor:
-        if averages_tokens(self.encoder):
-            features = bag_features(features)
         embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
         return embeddings
 
