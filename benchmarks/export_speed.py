@@ -25,9 +25,7 @@ from benchmarks.command_line import command_line_parser
 from benchmarks.encoding_speed import in_turn, sentences_of
 from benchmarks.inputs import real_data
 from ease.encoders.encoder import load_encoder
-from ease.encoders.exports import FORMS
-from ease.encoders.exports import export_encoder
-from ease.encoders.exports import load_exported
+from ease.encoders.exports import FORMS, export_encoder, load_exported
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.sample import SampleOptions, write_sample

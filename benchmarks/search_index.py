@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
-from ease.search.building import build_index
-from ease.search.index import Index
-from ease.search.sources import digest_tables
+from ease.search.engine import digest_tables
+from ease.search.index import Index, build_index
 
 CENTRES, QUERIES, NEAREST, PER_PAGE = 1_000, 50, 10, 100
 LANGUAGES = ("de", "en", "fr", "ja")

@@ -30,10 +30,9 @@ from ease.entities.permutation import permute_entities
 from ease.evaluation.search import nearest_neighbours
 from ease.reporting.markdown_tables import format_table
 from ease.sample.facts import Entity
-from ease.search.engine import Opening
+from ease.search import EXACT_LIMIT, MEMORY
+from ease.search.engine import Opening, Sources
 from ease.search.index import Index
-from ease.search.limits import EXACT_LIMIT, MEMORY
-from ease.search.sources import Sources
 from ease.training.job import run_job
 from ease.training.options import TrainingJob
 
