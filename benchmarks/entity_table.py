@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
-from ease.encoders.full_memory import is_full_memory
+from ease.encoders.batches import is_full_memory
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
 from ease.training.accelerator import accelerated

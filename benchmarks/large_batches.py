@@ -30,8 +30,8 @@ import torch
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
+from ease.encoders.batches import FullMemoryError
 from ease.encoders.encoder import build_encoder, save_encoder
-from ease.encoders.full_memory import FullMemoryError
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions

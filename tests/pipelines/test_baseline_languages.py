@@ -10,7 +10,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder, save_encoder
-from ease.encoders.language_subspace import language_directions, mean_embeddings
+from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.pipelines.evaluate.nodes import load_baseline
 from ease.pipelines.evaluate.options import Baseline

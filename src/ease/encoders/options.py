@@ -97,7 +97,9 @@ class LoadingOptions(StrictModel):
     @field_validator("prompts")
     @classmethod
     def _known_prompts(cls, prompts: dict[str, str]) -> dict[str, str]:
-        check_prompts(prompts)
+        from ease.evaluation.tasks import KINDS, task_names
+
+        check_prompts(prompts, KINDS, task_names())
         return prompts
 
 

@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ease.encoders.encoding import encode_with, fingerprint
-from ease.encoders.loading import load_for_evaluation
+from ease.encoders.encoder import load_for_evaluation
+from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
-from ease.encoders.placing import place
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.cache_users import note_user

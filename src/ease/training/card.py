@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ease.encoders.base_models import start_of
+from ease.encoders.check import start_of
 from ease.encoders.encoder import embedding_dimension
 from ease.encoders.model_card import model_card
 from ease.training.inputs import has_hard_negatives

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ease.encoders.onednn import has_onednn, use_onednn
-from ease.encoders.padding import padding_known, prepare_padding
+from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient

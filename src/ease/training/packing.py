@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 
-from ease.encoders.padding import PADDED
+from ease.encoders.token_batches import PADDED
 from ease.errors import EaseError
 from ease.training import packing_by_length, packing_in_rows
 from ease.training.packing_by_length import PackedByLength

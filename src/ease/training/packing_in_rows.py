@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.encoders.padding import prepare_padding
+from ease.encoders.token_batches import prepare_padding
 
 WIDTH = 64
 """Tokens of a row; if a text is longer, the next multiple"""

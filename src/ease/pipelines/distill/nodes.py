@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ease.encoders.base_models import base_model_of, start_of
+from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import STATIC_USAGE, USAGE, ModelCardData, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.errors import EaseError
