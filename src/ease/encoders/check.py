@@ -173,7 +173,11 @@ def _check_files(name: str) -> None:
     if folder is None and not re.fullmatch(HUB_NAME, name):
         raise ValueError(f"there is no folder {name}")
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
-        _check_listed(name)
+        listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
+        if not listed & {MODULES, CONFIG} or (MODULES not in listed and not listed & set(WEIGHTS)):
+            raise ValueError(
+                f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}"
+            )
     else:
         _check_folder(folder)
 
@@ -185,15 +189,6 @@ def cached_folder(name: str, revision: str | None = None) -> Path | None:
     # A model of word vectors has no config.json, one of transformers no modules.json.
     found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
     return next((Path(path).parent for path in found if isinstance(path, str)), None)
-
-
-def _check_listed(name: str) -> None:
-    """Check the hub's list of files of a model that is not cached."""
-    listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
-    if not listed & {MODULES, CONFIG}:
-        raise ValueError(f"the hub's {name} has neither {MODULES} nor {CONFIG}")
-    if MODULES not in listed and not listed & set(WEIGHTS):
-        raise ValueError(f"the hub's {name} has no weights: none of {', '.join(WEIGHTS)}")
 
 
 def _check_folder(folder: Path) -> None:
@@ -212,15 +207,7 @@ def _check_folder(folder: Path) -> None:
     weights = _weights(transformer)
     if weights is None:
         raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
-    for file in _shards(weights):
-        if not file.is_file():
-            raise ValueError(f"{file} is missing")
-        if file.suffix == ".safetensors":
-            try:
-                with safe_open(file, framework="np"):  # compares the size of the file with its header
-                    pass
-            except SafetensorError as error:
-                raise ValueError(f"{file} is not a complete file of weights ({error})") from error
+    _check_complete(weights)
     _check_names(transformer)
     try:
         tokenizer = load_pretrained(AutoTokenizer, transformer)
@@ -229,6 +216,23 @@ def _check_folder(folder: Path) -> None:
             f"the tokenizer in {transformer} is broken ({error}): get its files again"
         ) from error
     check_tokenizer(tokenizer, config)
+
+
+def _check_complete(weights: Path) -> None:
+    """Check the files of weights: those of an index, or the single file."""
+    shards = [weights]
+    if weights.name.endswith(INDEX):
+        index = json.loads(weights.read_text(encoding="utf-8"))
+        shards = [weights.with_name(shard) for shard in sorted(set(index["weight_map"].values()))]
+    for file in shards:
+        if not file.is_file():
+            raise ValueError(f"{file} is missing")
+        if file.suffix == ".safetensors":
+            try:
+                with safe_open(file, framework="np"):  # compares the size of the file with its header
+                    pass
+            except SafetensorError as error:
+                raise ValueError(f"{file} is not a complete file of weights ({error})") from error
 
 
 def _check_names(transformer: Path) -> None:
@@ -266,14 +270,6 @@ def _transformer_folder(folder: Path) -> Path | None:
 
 def _weights(folder: Path) -> Path | None:
     return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
-
-
-def _shards(weights: Path) -> list[Path]:
-    """Return the files of weights: those of an index, or the single file."""
-    if not weights.name.endswith(INDEX):
-        return [weights]
-    index = json.loads(weights.read_text(encoding="utf-8"))
-    return [weights.with_name(name) for name in sorted(set(index["weight_map"].values()))]
 
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")

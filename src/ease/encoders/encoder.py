@@ -35,6 +35,8 @@ from ease.io.locks import temporary_folder
 if TYPE_CHECKING:
     import torch
 
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
     """Return the encoder that a training starts from; the tokenizer of `random:` is trained on the sentences.
@@ -94,11 +96,11 @@ def load_encoder(
             )
         if revision is not None:
             raise EaseError(f"{name!r} is a file, which has no revision: remove `revision`.")
-        return _converted(load_word_vectors(Path(name), stop_words=stop_words), dtype)
+        vectors = load_word_vectors(Path(name), stop_words=stop_words)
+        return vectors if dtype is None else vectors.to(dtype)
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
-    _add_padding(encoder, name)
     known = known_encoder(name)
     if known is not None:
         _add_known(encoder, name, known)
@@ -118,31 +120,20 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             loaded = SentenceTransformer(
                 name, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
             )
-        encoder = _converted(loaded, dtype)
+        encoder = loaded if dtype is None else loaded.to(dtype)
         check_saved(name, commit)
         if isinstance(encoder[0], Transformer):
             check_tokenizer(encoder.tokenizer, encoder[0].model.config)
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
+    tokenizer = encoder.tokenizer if isinstance(encoder[0], Transformer) else None
+    if tokenizer is not None and tokenizer.pad_token is None:  # as of many decoders
+        if tokenizer.eos_token is None:
+            raise EaseError(
+                f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
+            )
+        tokenizer.pad_token = tokenizer.eos_token
     return encoder
-
-
-def _converted(encoder: SentenceTransformer, dtype: torch.dtype | None) -> SentenceTransformer:
-    """Convert the weights of all modules."""
-    return encoder if dtype is None else encoder.to(dtype)
-
-
-def _add_padding(encoder: SentenceTransformer, name: str) -> None:
-    """Pad with the token at the end of a text if the tokenizer has no padding, as those of many decoders."""
-    transformer = encoder[0]
-    tokenizer = encoder.tokenizer if isinstance(transformer, Transformer) else None
-    if tokenizer is None or tokenizer.pad_token is not None:
-        return
-    if tokenizer.eos_token is None:
-        raise EaseError(
-            f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
-        )
-    tokenizer.pad_token = tokenizer.eos_token
 
 
 def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
@@ -259,12 +250,21 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
         options.pooling,
         stop_words=options.stop_words,
         revision=options.revision,
-        dtype=_dtypes()[options.precision] if options.precision else None,
+        dtype=DTYPES[options.precision] if options.precision else None,
     )
     if options.normalize is not None:
-        _set_normalization(encoder, options.normalize)
+        kept = [module for module in encoder if not isinstance(module, Normalize)]
+        encoder._modules.clear()
+        for position, module in enumerate([*kept, *([Normalize()] if options.normalize else [])]):
+            encoder.add_module(str(position), module)
     if options.dimension is not None:
-        _truncate(encoder, name, options.dimension)
+        encoder.truncate_dim = None
+        own = embedding_dimension(encoder)
+        if options.dimension > own:
+            raise EaseError(
+                f"{name} has {own} dimensions: set `dimension` to at most {own}, not {options.dimension}."
+            )
+        encoder.truncate_dim = options.dimension
     if options.max_length is not None:
         _shorten(encoder, name, options.max_length)
     encoder.prompts, encoder.default_prompt_name = merged_prompts(
@@ -285,43 +285,18 @@ def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | No
         revision: The requested commit, branch or tag.
     """
     pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
-    precisions = {dtype: precision for precision, dtype in _dtypes().items()}
+    modes = None if pooling is None else pooling.pooling_mode
+    precisions = {dtype: precision for precision, dtype in DTYPES.items()}
     dtype = next((weight.dtype for weight in encoder.parameters()), None)
     length = encoder.max_seq_length  # None or infinite without a limit
     return {
         "revision": commit_of(name, revision),
-        "used_pooling": None if pooling is None else _joined(pooling.pooling_mode),
+        "used_pooling": modes if modes is None or isinstance(modes, str) else "+".join(modes),
         "normalized": any(isinstance(module, Normalize) for module in encoder),
         "embedding_dimension": embedding_dimension(encoder),
         "precision": None if dtype is None else precisions.get(dtype, str(dtype)),
         "max_length": None if length is None or math.isinf(length) else int(length),
     }
-
-
-def _joined(modes: str | list[str]) -> str:
-    return modes if isinstance(modes, str) else "+".join(modes)
-
-
-def _dtypes() -> dict[str, torch.dtype]:
-    import torch
-
-    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-def _set_normalization(encoder: SentenceTransformer, normalized: bool) -> None:
-    """Remove all normalising modules, and append one if embeddings are to be normalised."""
-    kept = [module for module in encoder if not isinstance(module, Normalize)]
-    encoder._modules.clear()
-    for position, module in enumerate([*kept, *([Normalize()] if normalized else [])]):
-        encoder.add_module(str(position), module)
-
-
-def _truncate(encoder: SentenceTransformer, name: str, dimension: int) -> None:
-    encoder.truncate_dim = None
-    own = embedding_dimension(encoder)
-    if dimension > own:
-        raise EaseError(f"{name} has {own} dimensions: set `dimension` to at most {own}, not {dimension}.")
-    encoder.truncate_dim = dimension
 
 
 def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
