@@ -18,7 +18,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
-from ease.encoders.full_memory import is_full_memory
+from ease.encoders.batches import is_full_memory
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
 from ease.training.accelerator import accelerated

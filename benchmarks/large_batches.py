@@ -29,8 +29,8 @@ import torch
 
 from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
 from benchmarks.inputs import encoder_options, made_sentences
+from ease.encoders.batches import FullMemoryError
 from ease.encoders.encoder import build_encoder, save_encoder
-from ease.encoders.full_memory import FullMemoryError
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
 

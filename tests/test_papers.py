@@ -17,9 +17,9 @@ from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.preflight import find_faults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
+from ease.reporting.comparison import printed_tasks
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Source
-from ease.reporting.validation import printed_tasks
 from tests.contexts import load_catalog, load_parameters
 from tests.project import ROOT, Project
 from tests.reporting.made import published

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from ease.encoders import batches
 from ease.encoders.batches import can_share, encode_batches, make_batches
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncodingOptions
 
 WORDS = "one two three four five six seven ünïcode 日本語 слово".split()
 SENTENCES = [" ".join(random.Random(row).choices(WORDS, k=1 + row % 37)) + f" {row}" for row in range(400)]
@@ -50,11 +48,6 @@ def test_batches_are_ordered_by_tokens_within_a_budget(encoder: SentenceTransfor
     assert [len(batch) for batch in make_batches(encoder, SENTENCES, 300)] == [300, 100]
 
 
-def test_a_sentence_beyond_the_budget_is_a_batch(encoder: SentenceTransformer) -> None:
-    encoder.max_seq_length = 600
-    assert [len(batch) for batch in make_batches(encoder, ["word " * 700, "one", "two"], None)] == [1, 2]
-
-
 @pytest.mark.slow
 def test_embeddings_equal_the_encoders_with_any_number_of_threads(
     encoder: SentenceTransformer, threads: int
@@ -72,19 +65,6 @@ def test_embeddings_equal_the_encoders_with_any_number_of_threads(
     np.testing.assert_allclose(several, wanted, atol=1e-6)
     torch.set_num_threads(1)
     np.testing.assert_array_equal(encode_with(encoder)(SENTENCES), several)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 7])
-def test_small_batches_with_a_prompt_and_a_cache(
-    encoder: SentenceTransformer, threads: int, size: int, tmp_path: Path
-) -> None:
-    encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"all": "text: "}, "all", 100
-    wanted: Any = encoder.encode(SENTENCES, normalize_embeddings=True)
-    encode = encode_with(encoder, EncodingOptions(batch_size=size, cache=tmp_path))
-    found = encode(SENTENCES)
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
-    np.testing.assert_array_equal(encode(SENTENCES), found)
 
 
 def test_an_error_in_a_thread_is_raised_and_ends_the_encoding(

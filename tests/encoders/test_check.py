@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 from collections.abc import Callable
@@ -55,11 +54,6 @@ def with_a_layer_too_many(model: Path) -> None:
     (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": layers}), encoding="utf-8")
 
 
-def with_a_layer_too_few(model: Path) -> None:
-    config = json.loads((model / "config.json").read_text("utf-8"))
-    (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 0}), encoding="utf-8")
-
-
 def with_names(change: Callable[[str], str]) -> Callable[[Path], None]:
     """Rename weights, or drop those without a name."""
 
@@ -97,37 +91,12 @@ def of_special_tokens_only(tokenizer: str) -> str:
     return json.dumps({**saved, "model": {**saved["model"], "vocab": vocabulary, "merges": []}})
 
 
-def with_broken(name: str, content: str) -> Callable[[Path], None]:
-    def damage(model: Path) -> None:
-        (model / name).write_text(content)
-
-    return damage
-
-
-def with_length(
-    value: object, file: str = "sentence_bert_config.json", key: str = "max_seq_length"
-) -> Callable[[Path], None]:
-    def damage(model: Path) -> None:
-        saved = json.loads((model / file).read_text("utf-8"))
-        (model / file).write_text(json.dumps({**saved, key: value}), encoding="utf-8")
-
-    return damage
-
-
 def with_code(model: Path) -> None:
     """As of a model whose code asks on a terminal whether to run."""
     config = json.loads((model / "config.json").read_text("utf-8"))
     own = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
     (model / "config.json").write_text(json.dumps({**config, **own}), encoding="utf-8")
     (model / "own.py").write_text("raise SystemExit('The code of the folder has run')")
-
-
-def without_modules(model: Path) -> None:
-    (model / "modules.json").write_text("[]")
-
-
-def without_configuration(model: Path) -> None:
-    (model / "config.json").unlink()
 
 
 def test_loadable_encoders_raise_nothing(model: Path) -> None:
@@ -145,32 +114,13 @@ def test_loadable_encoders_raise_nothing(model: Path) -> None:
         (truncated, "model.safetensors is not a complete file"),
         (without_weights, "has no weights: none of model.safetensors"),
         (without_a_shard, "model-2.safetensors is missing"),
-        (
-            with_a_layer_too_many,
-            "lack `encoder.layer.1.attention.output.LayerNorm.bias`, which its config.json",
-        ),
-        (
-            with_a_layer_too_few,
-            "have `encoder.layer.0.attention.output.LayerNorm.bias`, which is not in the model",
-        ),
+        (with_a_layer_too_many, "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),
         (with_names("foreign.{}".format), "lack `embeddings.LayerNorm.bias`"),
-        (with_names(lambda name: "" if "embeddings" in name else name), "lack `embeddings.LayerNorm.bias`"),
-        (with_names(lambda name: "" if "attention" in name else name), "lack `encoder.layer.0.attention"),
         (without_tokenizer, "it has no tokenizer"),
         (with_tokenizer(of_special_tokens_only), "it has no tokenizer"),
-        (with_tokenizer(lambda text: "{}"), "model is broken ("),
         (with_tokenizer(lambda text: ""), "model is broken ("),
         (with_tokenizer(with_a_token_too_many), ", but the embeddings end at "),
-        (with_broken("sentence_bert_config.json", "[]"), "sentence_bert_config.json is broken"),
-        (with_broken("sentence_bert_config.json", "{"), "sentence_bert_config.json is broken"),
-        (with_length(-1), "its `max_seq_length` is -1: write a whole number from 1, or null"),
-        (with_length(2), "its `max_seq_length` is 2: write a whole number from 3, or null"),
-        (with_length(1, "tokenizer_config.json", "model_max_length"), "write a whole number from 3, or null"),
-        (with_length("64"), "its `max_seq_length` is '64'"),
-        (with_length(2.5), "its `max_seq_length` is 2.5"),
         (with_code, "contains custom code"),
-        (without_modules, "list index out of range"),
-        (without_configuration, "there is no config.json in it"),
     ],
 )
 def test_a_model_that_does_not_load_is_refused_with_the_cause(
@@ -218,19 +168,6 @@ def test_only_a_transformer_is_accepted_where_one_is_trained(model: Path, tmp_pa
         check_encoder(name)
         with pytest.raises(EaseError, match=f"Encoder '{name}' is not a transformer, .* needs one: give"):
             check_encoder(name, transformer=True)
-
-
-def test_code_of_a_folder_is_never_run() -> None:
-    """`load_pretrained` is the one call of `from_pretrained`, beside torch's of a table."""
-    found = [
-        f"{file.name}: {ast.unparse(node.func.value)}"
-        for file in (Path(__file__).parents[2] / "src").rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "from_pretrained"
-    ]
-    assert sorted(found) == ["check.py: kind", "word_vectors.py: nn.Embedding"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +14,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import build_encoder, save_encoder
-from ease.encoders.encoding import encode_with, fingerprint
+from ease.encoders.encoding import EmbeddingCache, encode_with, fingerprint, place
 from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
-from ease.encoders.placing import place
 from ease.errors import EaseError
 
 SENTENCES = ["one two three", "one", "two three", "one two three four five six", "three", "one"]
@@ -81,21 +78,6 @@ def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> 
     np.testing.assert_array_equal(kept[:3], fresh)
 
 
-def test_no_sentence_gives_no_embedding(folder: Path, tmp_path: Path) -> None:
-    assert encode_with(folder, EncodingOptions(cache=tmp_path))([]).shape == (0, 16)
-
-
-def test_another_model_has_another_cache(folder: Path, tmp_path: Path) -> None:
-    model = counted(folder)
-    options = EncodingOptions(cache=tmp_path)
-    before = encode_with(model, options)(["one"])
-    with torch.no_grad():
-        model[0].model.embeddings.word_embeddings.weight += 0.1
-    after = encode_with(model, options)(["one"])
-    assert not np.allclose(before, after)
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: Path) -> None:
     def changed(change: str) -> str:
         model: Any = SentenceTransformer(str(folder), device="cpu")
@@ -131,7 +113,7 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
-from ease.encoders.embedding_cache import EmbeddingCache
+from ease.encoders.encoding import EmbeddingCache
 
 sentences = [str(number) for number in range(int(sys.argv[2]), int(sys.argv[3]))]
 cache = EmbeddingCache(Path(sys.argv[1]))
@@ -158,32 +140,6 @@ def test_the_error_for_a_broken_cache_says_how_to_fix_it(tmp_path: Path) -> None
         EaseError, match=r"m\.sqlite: the cache of embeddings cannot be used.*delete the file"
     ):
         EmbeddingCache(file)
-
-
-def test_writes_are_atomic(tmp_path: Path) -> None:
-    cache = EmbeddingCache(tmp_path / "m.sqlite")
-    with pytest.raises(ValueError, match="shorter"):
-        cache.write(["a", "b", "c"], np.zeros((2, 4), dtype=np.float32))
-    assert list(cache.read(["a", "b", "c"])) == []
-    with sqlite3.connect(tmp_path / "m.sqlite") as database:
-        assert database.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
-
-
-def test_texts_that_differ_in_spaces_have_their_own_embeddings(tmp_path: Path) -> None:
-    cache = EmbeddingCache(tmp_path / "m.sqlite")
-    cache.write(["a"], np.ones((1, 4), dtype=np.float32))
-    assert [position for position, _ in cache.read([" a", "a ", "a"])] == [2]
-
-
-def test_scalar_parameters_are_part_of_the_fingerprint(folder: Path, tmp_path: Path) -> None:
-    model = counted(folder)
-    without = fingerprint(model)
-    model.register_parameter("scale", torch.nn.Parameter(torch.tensor(2.0)))
-    assert encode_with(model, EncodingOptions(cache=tmp_path))(["one"]).shape == (1, 16)
-    first = fingerprint(model)
-    with torch.no_grad():
-        model.scale.fill_(3.0)
-    assert len({without, first, fingerprint(model)}) == 3
 
 
 class Greedy(SentenceTransformer):
@@ -215,7 +171,7 @@ def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path, fitting: 
 
 
 def test_a_static_encoder_stays_on_the_cpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ease.encoders.placing.best_device", lambda: torch.device("meta"))
+    monkeypatch.setattr("ease.encoders.encoding.best_device", lambda: torch.device("meta"))
     transformer = place(SentenceTransformer(str(folder), device="cpu"))
     embedding = StaticEmbedding(transformer.tokenizer.backend_tokenizer, embedding_dim=8)
     static = place(SentenceTransformer(modules=[embedding], device="cpu"))

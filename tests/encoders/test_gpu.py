@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from ease.encoders.batches import FullMemoryError
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.full_memory import FullMemoryError
 from ease.encoders.options import EncoderOptions, EncodingOptions
-from ease.encoders.padding import without_waiting
-from ease.encoders.token_batches import TokenBatches
+from ease.encoders.token_batches import TokenBatches, without_waiting
 
 pytestmark = [
     pytest.mark.gpu,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-import yaml
 from huggingface_hub import ModelCard
 
-from ease.encoders.base_models import base_model_of, start_of
+from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import WIKIDATA_LICENCE, DataSource, ModelCardData, model_card, with_test_scores
-from ease.texts import get_kind, kind_names
 
 DATA = ModelCardData(
     name="A model",
@@ -56,15 +53,6 @@ def test_the_card_lists_data_parameters_and_scores() -> None:
     assert 'SentenceTransformer("path/to/this/folder")' in text
 
 
-def test_unknown_facts_are_omitted() -> None:
-    text = model_card(ModelCardData(), method="simcse", summary="", parameters={})
-    front = yaml.safe_load(text.split("---")[1])
-    assert "language" not in front
-    assert "base_model" not in front
-    assert "## Scores" not in text
-    assert "## Languages" not in text
-
-
 def test_test_scores_are_added_and_replaced_one_by_one() -> None:
     once = with_test_scores(write(), {"stsb/test": 70.0, "sts17/en-de": 50.0})
     twice = with_test_scores(once, {"stsb/test": 71.5})
@@ -97,8 +85,3 @@ def test_an_encoder_in_a_folder_is_named_by_the_hub_never_by_its_path(tmp_path: 
     ]
     assert (base_model_of("random:"), start_of("random:")) == (None, "random weights")
     assert base_model_of("organisation/name") == "organisation/name"
-
-
-@pytest.mark.parametrize("kind", kind_names())
-def test_every_kind_of_training_texts_has_a_name_for_cards(kind: str) -> None:
-    assert get_kind(kind).Options.title

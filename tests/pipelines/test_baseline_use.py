@@ -18,10 +18,9 @@ from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import locate_sets
 from ease.pipelines.evaluate.nodes import score_baseline
 from ease.pipelines.evaluate.options import Baseline
-from ease.reporting.encoding import encoding_text
-from ease.reporting.own import gather_models
+from ease.reporting.own import encoding_text, gather_models
 from tests.contexts import undisturbed
-from tests.encoders.test_language_subspace import make_encoder
+from tests.encoders.test_whitening import make_encoder
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,6 @@ from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.pipelines.distill.nodes import described_student
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_jobs import TrainingData
 from tests.project import Project
 
 SIZES = {"layers": 2, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 500}
@@ -38,8 +37,6 @@ def distilled(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
             "matryoshka": "8",
         }.items()
     }
-    refining = {"max_steps": 2, "learning_rate": 0.01}
-    options |= {f"multilingual__static_student__refining__{name}": refining[name] for name in refining}
     made.run("distill,report", **options)
     return made
 
@@ -73,7 +70,6 @@ def test_the_report_and_mlflow_have_the_students(distilled: Project) -> None:
     client = MlflowClient(distilled.store)
     experiments = [found.experiment_id for found in client.search_experiments()]
     runs = {run.info.run_name: run.data for run in client.search_runs(experiments)}
-    assert "entity_loss" in runs["multilingual.static_student.refined"].metrics
     for student in STUDENTS:
         metrics = runs[f"multilingual.{student}"].metrics
         assert {"loss", "sample_graded/en", "sample_graded/en/8_dimensions"} <= set(metrics)
@@ -98,8 +94,7 @@ def test_the_card_names_the_settings_own_teacher_or_the_given_one() -> None:
         }
     )
     dumps: dict[str, Any] = {"source": "sample:", "wikipedia": [], "wikidata": [], "wikidata_source": None}
-    data = TrainingData("teacher", None, None, None, {}, dumps, {}, setting)  # type: ignore[arg-type]
-    own = described_student("static_student", data, None)
+    own = described_student("static_student", dumps, setting, None)
     assert (own.start, own.base_model) == ("the encoder `multilingual.ease_plus`", None)
-    given = described_student("static_student", data, "sentence-transformers/LaBSE")
+    given = described_student("static_student", dumps, setting, "sentence-transformers/LaBSE")
     assert (given.start, given.base_model) == ("`sentence-transformers/LaBSE`", "sentence-transformers/LaBSE")

@@ -20,8 +20,8 @@ from ease.evaluation.sets import LocatedSet, locate_sets
 from ease.evaluation.tasks import Score, get_task
 from ease.pipelines.evaluate.scoring import Scored, log_scored, rows_of, score_each
 from ease.pipelines.mlflow_runs import headline
-from ease.reporting.dimensions import dimension_tables, full_rows
-from tests.encoders.test_language_subspace import make_encoder
+from ease.reporting.comparison import dimension_tables, full_rows
+from tests.encoders.test_whitening import make_encoder
 
 TASK = "sample_graded"
 PAIRS = [

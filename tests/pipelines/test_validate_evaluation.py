@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ease.reporting.comparison import compare_with_printed, printed_tasks
 from ease.reporting.own import gather_models
 from ease.reporting.published import Published
-from ease.reporting.validation import compare_with_printed, printed_tasks
 from tests.project import Done, Project
 
 METRIC = "spearman"

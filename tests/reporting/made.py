@@ -9,7 +9,7 @@ import yaml
 
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Paper, Published
-from ease.reporting.scatters import ReportOptions
+from ease.reporting.report import ReportOptions
 from tests.project import ROOT
 
 PARAMETERS = ROOT / "conf" / "base" / "parameters"

@@ -13,11 +13,9 @@ from markdown_it import MarkdownIt
 
 from ease.errors import EaseError
 from ease.reporting.comparison import ComparisonTable
-from ease.reporting.html import render_html
-from ease.reporting.markdown import render_markdown
 from ease.reporting.published import Published
-from ease.reporting.report import Report, build_report
-from ease.reporting.scatters import ReportOptions
+from ease.reporting.rendering import render_html, render_markdown
+from ease.reporting.report import Report, ReportOptions, build_report
 from tests.reporting.made import all_rows, baseline, options, own, published, row
 
 

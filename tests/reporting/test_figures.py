@@ -9,11 +9,10 @@ import plotly.graph_objects as go
 import pytest
 
 from ease.reporting.comparison import build_table
-from ease.reporting.figures import bar_rows
 from ease.reporting.plots import plot_scores, plot_table_bars, plot_table_scatter
-from ease.reporting.plots.labels import place_labels
+from ease.reporting.plots.published import place_labels
 from ease.reporting.plots.style import series_styles
-from ease.reporting.scatters import build_scatters
+from ease.reporting.report import bar_rows, build_scatters
 from tests.reporting.made import EASE_ROW, baseline, options, own, paper, published, row
 
 

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -95,46 +90,9 @@ def test_an_index_without_links_has_no_entities(project: Path, tmp_path: Path) -
         assert run(tmp_path / "own", "find", "Yen", "--model=untrained").exit_code == 0
 
 
-def test_an_address_in_use_is_one_line(project: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        done = run(project, "serve", f"--port={port}")
-    assert done.exit_code == 1
-    assert done.output == (
-        f"Error: Cannot listen at 127.0.0.1:{port}; it is in use: stop the other program, or choose another --port.\n"
-    )
-
-
-@pytest.mark.slow
-def test_a_request_at_once_is_served(project: Path) -> None:
-    command = [sys.executable, "-u", "-m", "ease.search", "serve", "--port=0", f"--project={project}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
-        try:
-            assert server.stdout is not None
-            address = server.stdout.readline().split()[2]
-            with urllib.request.urlopen(address, timeout=60) as answer:
-                assert "Search across languages" in answer.read().decode()
-            server.send_signal(signal.SIGINT)
-            assert server.wait(30) == 0
-        finally:
-            server.kill()
-
-
 def test_without_a_trained_model_the_page_names_the_command(tmp_path: Path) -> None:
     done = run(write_project(tmp_path / "empty"), "serve")
     assert done.exit_code == 1
     assert done.output == (
         "Error: No model of the setting 'multilingual' is trained: run `kedro run --pipelines=train_multilingual`.\n"
     )
-
-
-def test_help_lists_the_commands_and_their_options() -> None:
-    listed = CliRunner().invoke(main, ["--help"]).output
-    for command in ("build", "find", "entities", "why", "serve"):
-        assert command in listed
-        assert "--project" in CliRunner().invoke(main, [command, "--help"]).output
-    refused = CliRunner().invoke(main, ["find", "Yen", "-k", "0"])
-    assert refused.exit_code == 2
-    assert "0 is not in the range" in refused.output

@@ -16,7 +16,8 @@ from sentence_transformers import SentenceTransformer
 import ease
 from ease.errors import EaseError
 from ease.pruning.leftovers import find_leftovers
-from ease.search.engine import Search
+from ease.search.engine import Search, shared_words, words_of
+from ease.search.page import marked_pieces
 from tests.search.made_project import (
     DIMENSION,
     ENTITY_DIMENSION,
@@ -247,3 +248,31 @@ def test_what_is_missing_is_named(project: Path, tmp_path: Path) -> None:
     parts.write_bytes(b"broken")
     with pytest.raises(EaseError, match="is not a safetensors file"):
         ease.open_search(project=project)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The yen, 1871!", ["The", "yen", "1871"]),
+        ("日本の通貨は円です。", ["日本", "の", "通貨", "は", "円", "です"]),
+        ("ภาษาไทย", ["ภาษา", "ไทย"]),
+        ("عملة اليابان", ["عملة", "اليابان"]),
+        ("𝔸 😀 b", ["𝔸", "b"]),
+        ("", []),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_shared_words_ignore_case_and_are_listed_once_in_the_order_of_the_first_text() -> None:
+    assert shared_words("The Yen and the STRASSE", "straße, yen THE") == ["The", "Yen", "STRASSE"]
+    assert shared_words("円の", "日本の通貨は円です。") == ["円", "の"]
+    assert shared_words("a b", "c d") == []
+
+
+def test_pieces_join_to_the_text_and_mark_whole_words() -> None:
+    text = "  The theory of the Yen."
+    pieces = marked_pieces(text, ["the", "yen"])
+    assert "".join(piece for piece, _ in pieces) == text
+    assert [piece for piece, shared in pieces if shared] == ["The", "the", "Yen"]

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from ease.errors import EaseError
 from ease.io.locks import folder_lock
-from ease.search.approximate import vector_code
-from ease.search.building import block_file, build_index, read_description
-from ease.search.index import Index, best
-from ease.search.sources import digest_tables
+from ease.search.engine import digest_tables
+from ease.search.index import Index, best, block_file, build_index, read_description, vector_code
 
 LANGUAGES = ("de", "en", "ja")
 DIMENSION = 32
@@ -99,9 +97,9 @@ def test_rows_have_the_entities_of_their_links(
 BUILD_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from ease.search.approximate import vector_code
-from ease.search.building import build_index
-from ease.search.sources import digest_tables
+from ease.search.index import vector_code
+from ease.search.index import build_index
+from ease.search.engine import digest_tables
 from tests.search.test_index import embed
 calls = 0
 

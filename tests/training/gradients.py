@@ -14,7 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ease.encoders.encoder import load_encoder, training_head
+from ease.encoders.encoder import load_encoder
+from ease.encoders.poolings import training_head
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import process_count, process_rank

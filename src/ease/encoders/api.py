@@ -80,8 +80,8 @@ def evaluate(
 
 def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any]) -> SentenceTransformer:
     """Return an encoder in memory, or load it by its name."""
-    from ease.encoders.loading import load_for_evaluation
-    from ease.encoders.placing import place
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import place
 
     if not isinstance(model, str | Path):
         if options:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from ease.encoders.full_memory import is_full_memory
 from ease.encoders.onednn import OneDnnProducts, has_onednn
+from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
 
@@ -177,3 +177,32 @@ def _in_threads(
         pool.shutdown(cancel_futures=True)
         # New threads start with the number that any thread set last.
         torch.set_num_threads(threads)
+
+
+def is_full_memory(error: RuntimeError) -> bool:
+    """Return whether an error of torch says that a device has no more memory."""
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    return bool(should_reduce_batch_size(error))
+
+
+class FullMemoryError(EaseError):
+    """Raised if a device has not enough memory."""
+
+
+@contextmanager
+def advise_on_full_memory(advice: str) -> Iterator[None]:
+    """Report that torch found no more memory, on a GPU or a CPU, with advice.
+
+    Args:
+        advice: What to do, as sentences.
+
+    Raises:
+        FullMemoryError: If torch found no more memory.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_full_memory(error):
+            raise
+        raise FullMemoryError(f"There is not enough memory. {advice} torch reports: {error}") from error

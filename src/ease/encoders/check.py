@@ -135,25 +135,6 @@ def check_tokenizer(tokenizer: Any, config: Any) -> None:
         )
 
 
-def check_length(length: object, special: int = 0) -> None:
-    """Refuse a maximum number of tokens that leaves no place for a word; libraries write 1e30 for no maximum.
-
-    Args:
-        length: The maximum.
-        special: Number of special tokens that the tokenizer adds to a text.
-
-    Raises:
-        ValueError: With the value.
-    """
-    if (
-        length is None
-        or (type(length) is int and length > special)
-        or (type(length) is float and length > 1e20)
-    ):
-        return
-    raise ValueError(f"its `max_seq_length` is {length!r}: write a whole number from {special + 1}, or null")
-
-
 def check_saved(name: str, revision: str | None = None) -> None:
     """Check that an encoder on this machine has all weights of its configuration; missing ones would be random.
 
@@ -162,12 +143,11 @@ def check_saved(name: str, revision: str | None = None) -> None:
         revision: A commit on the hub; None: `main`.
 
     Raises:
-        ValueError: If weights are missing or left over, or a maximum length is wrong.
+        ValueError: If weights are missing or left over.
     """
     folder = Path(name) if Path(name).exists() else cached_folder(name, revision)
     transformer = None if folder is None else _transformer_folder(folder)
     if transformer is not None and _weights(transformer) is not None:
-        _check_lengths(transformer)
         _check_names(transformer)
 
 
@@ -193,7 +173,11 @@ def _check_files(name: str) -> None:
     if folder is None and not re.fullmatch(HUB_NAME, name):
         raise ValueError(f"there is no folder {name}")
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
-        _check_listed(name)
+        listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
+        if not listed & {MODULES, CONFIG} or (MODULES not in listed and not listed & set(WEIGHTS)):
+            raise ValueError(
+                f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}"
+            )
     else:
         _check_folder(folder)
 
@@ -205,15 +189,6 @@ def cached_folder(name: str, revision: str | None = None) -> Path | None:
     # A model of word vectors has no config.json, one of transformers no modules.json.
     found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
     return next((Path(path).parent for path in found if isinstance(path, str)), None)
-
-
-def _check_listed(name: str) -> None:
-    """Check the hub's list of files of a model that is not cached."""
-    listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
-    if not listed & {MODULES, CONFIG}:
-        raise ValueError(f"the hub's {name} has neither {MODULES} nor {CONFIG}")
-    if MODULES not in listed and not listed & set(WEIGHTS):
-        raise ValueError(f"the hub's {name} has no weights: none of {', '.join(WEIGHTS)}")
 
 
 def _check_folder(folder: Path) -> None:
@@ -232,16 +207,7 @@ def _check_folder(folder: Path) -> None:
     weights = _weights(transformer)
     if weights is None:
         raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
-    for file in _shards(weights):
-        if not file.is_file():
-            raise ValueError(f"{file} is missing")
-        if file.suffix == ".safetensors":
-            try:
-                with safe_open(file, framework="np"):  # compares the size of the file with its header
-                    pass
-            except SafetensorError as error:
-                raise ValueError(f"{file} is not a complete file of weights ({error})") from error
-    _check_lengths(transformer)
+    _check_complete(weights)
     _check_names(transformer)
     try:
         tokenizer = load_pretrained(AutoTokenizer, transformer)
@@ -250,17 +216,23 @@ def _check_folder(folder: Path) -> None:
             f"the tokenizer in {transformer} is broken ({error}): get its files again"
         ) from error
     check_tokenizer(tokenizer, config)
-    _check_lengths(transformer, tokenizer.num_special_tokens_to_add())
 
 
-def _check_lengths(transformer: Path, special: int = 0) -> None:
-    """Check the maximum lengths in a transformer's folder."""
-    for file in (*transformer.glob("tokenizer_config.json"), *transformer.glob("sentence_*_config.json")):
-        saved = read_json(file)
-        if not isinstance(saved, dict):
-            raise ValueError(f"{file} is broken: it must hold a JSON object; get it again, or remove it")
-        for limit in ("max_seq_length", "model_max_length"):
-            check_length(saved.get(limit), special)
+def _check_complete(weights: Path) -> None:
+    """Check the files of weights: those of an index, or the single file."""
+    shards = [weights]
+    if weights.name.endswith(INDEX):
+        index = json.loads(weights.read_text(encoding="utf-8"))
+        shards = [weights.with_name(shard) for shard in sorted(set(index["weight_map"].values()))]
+    for file in shards:
+        if not file.is_file():
+            raise ValueError(f"{file} is missing")
+        if file.suffix == ".safetensors":
+            try:
+                with safe_open(file, framework="np"):  # compares the size of the file with its header
+                    pass
+            except SafetensorError as error:
+                raise ValueError(f"{file} is not a complete file of weights ({error})") from error
 
 
 def _check_names(transformer: Path) -> None:
@@ -300,9 +272,85 @@ def _weights(folder: Path) -> Path | None:
     return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
 
 
-def _shards(weights: Path) -> list[Path]:
-    """Return the files of weights: those of an index, or the single file."""
-    if not weights.name.endswith(INDEX):
-        return [weights]
-    index = json.loads(weights.read_text(encoding="utf-8"))
-    return [weights.with_name(name) for name in sorted(set(index["weight_map"].values()))]
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
+_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
+"""Folder of a model of an organisation in the hub's cache"""
+
+
+def base_model_of(name: str) -> str | None:
+    """Return the hub name of an encoder; None if the encoder has no hub name.
+
+    Args:
+        name: A hub name, a folder, a file of word vectors, or `random:`. A folder is named by its place in the hub's
+            cache, its configuration, or the `base_model` of its card.
+    """
+    if name.startswith(RANDOM):
+        return None
+    place = Path(name)
+    if not place.exists():
+        return name if _HUB_NAME.fullmatch(name) else None
+    if not place.is_dir():
+        return None
+    cached = next((found for part in place.parts if (found := _CACHED.fullmatch(part))), None)
+    if cached:
+        return f"{cached[1]}/{cached[2]}"
+    # transformers may have written the path that the encoder was saved from, which is not its name.
+    for named in (_read_configuration(place).get("_name_or_path"), _name_in_card(place)):
+        if isinstance(named, str) and _HUB_NAME.fullmatch(named) and not Path(named).exists():
+            return named
+    return None
+
+
+def start_of(name: str) -> str:
+    """Return a description of a training's start encoder.
+
+    A folder appears without its path, by the title of its card and by its base: its own name is often `model`.
+    """
+    place = Path(name)
+    if name.startswith(RANDOM):
+        return "random weights"
+    folder, base = place.resolve().name, base_model_of(name)
+    if not place.exists() or any(map(_CACHED.fullmatch, place.parts)):
+        return f"`{base or name}`"
+    card = place / "README.md"
+    title = re.search(r"(?m)^# (.+)$", card.read_text("utf-8", "replace")) if card.is_file() else None
+    known = f"`{title[1].strip()}` (folder `{folder}`)" if title else f"`{folder}`"
+    return f"{known}, based on `{base}`" if base else known
+
+
+def configuration_of(name: str) -> dict[str, Any]:
+    """Return the transformer's configuration; empty if it is neither in a folder nor in the hub's cache.
+
+    Args:
+        name: A hub name, a folder, a file of word vectors, or `random:`.
+    """
+    folder = _folder(name)
+    return {} if folder is None else _read_configuration(folder)
+
+
+def is_sentence_encoder(name: str) -> bool:
+    """Return whether a folder, or a model in the hub's cache, was saved by sentence-transformers."""
+    folder = _folder(name)
+    return folder is not None and (folder / MODULES).is_file()
+
+
+def _folder(name: str) -> Path | None:
+    if name.startswith(RANDOM) or not (Path(name).exists() or _HUB_NAME.fullmatch(name)):
+        return None
+    return Path(name) if Path(name).exists() else cached_folder(name)
+
+
+def _read_configuration(folder: Path) -> dict[str, Any]:
+    config = read_json(folder / CONFIG)
+    return config if isinstance(config, dict) else {}
+
+
+def _name_in_card(folder: Path) -> object:
+    from huggingface_hub import ModelCard
+
+    card = folder / "README.md"
+    try:
+        named = ModelCard.load(card).data.base_model if card.is_file() else None
+    except (OSError, ValueError):
+        return None
+    return named[0] if isinstance(named, list) and named else named

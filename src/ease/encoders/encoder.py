@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-from torch import nn
 from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
-from ease.encoders.base_models import is_sentence_encoder
 from ease.encoders.check import (
     cannot_load,
-    check_length,
     check_reachable,
     check_saved,
     check_tokenizer,
     commit_of,
+    is_sentence_encoder,
 )
 from ease.encoders.known import KnownEncoder, known_encoder
-from ease.encoders.options import RANDOM, EncoderOptions, RandomBertOptions
-from ease.encoders.poolings import get_pooling
-from ease.encoders.poolings.base import seeded
+from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions, RandomBertOptions
+from ease.encoders.poolings import POOLINGS, check_pooling, seeded
+from ease.encoders.prompts import check_default, merged_prompts
 from ease.encoders.tokenizer import train_tokenizer
 from ease.encoders.word_vectors import is_vector_file, load_word_vectors
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.locks import temporary_folder
+
+if TYPE_CHECKING:
+    import torch
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
@@ -79,7 +84,7 @@ def load_encoder(
             vectors is wrong.
     """
     if pooling is not None:
-        get_pooling(pooling)
+        check_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
             f"{name!r} is built, not loaded: give the folder of an encoder that was built from it."
@@ -91,11 +96,11 @@ def load_encoder(
             )
         if revision is not None:
             raise EaseError(f"{name!r} is a file, which has no revision: remove `revision`.")
-        return _converted(load_word_vectors(Path(name), stop_words=stop_words), dtype)
+        vectors = load_word_vectors(Path(name), stop_words=stop_words)
+        return vectors if dtype is None else vectors.to(dtype)
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
-    _add_padding(encoder, name)
     known = known_encoder(name)
     if known is not None:
         _add_known(encoder, name, known)
@@ -115,32 +120,20 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             loaded = SentenceTransformer(
                 name, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
             )
-        encoder = _converted(loaded, dtype)
+        encoder = loaded if dtype is None else loaded.to(dtype)
         check_saved(name, commit)
         if isinstance(encoder[0], Transformer):
             check_tokenizer(encoder.tokenizer, encoder[0].model.config)
-            check_length(encoder.max_seq_length, encoder.tokenizer.num_special_tokens_to_add())
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
+    tokenizer = encoder.tokenizer if isinstance(encoder[0], Transformer) else None
+    if tokenizer is not None and tokenizer.pad_token is None:  # as of many decoders
+        if tokenizer.eos_token is None:
+            raise EaseError(
+                f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
+            )
+        tokenizer.pad_token = tokenizer.eos_token
     return encoder
-
-
-def _converted(encoder: SentenceTransformer, dtype: torch.dtype | None) -> SentenceTransformer:
-    """Convert the weights of all modules."""
-    return encoder if dtype is None else encoder.to(dtype)
-
-
-def _add_padding(encoder: SentenceTransformer, name: str) -> None:
-    """Pad with the token at the end of a text if the tokenizer has no padding, as those of many decoders."""
-    transformer = encoder[0]
-    tokenizer = encoder.tokenizer if isinstance(transformer, Transformer) else None
-    if tokenizer is None or tokenizer.pad_token is not None:
-        return
-    if tokenizer.eos_token is None:
-        raise EaseError(
-            f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
-        )
-    tokenizer.pad_token = tokenizer.eos_token
 
 
 def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
@@ -160,24 +153,18 @@ def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> No
     Raises:
         EaseError: If the pooling is unknown or the encoder does not begin with a transformer.
     """
-    found, transformer = get_pooling(pooling), encoder[0]
+    transformer, found = encoder[0], POOLINGS[check_pooling(pooling)]
     if not isinstance(transformer, Transformer):
         raise EaseError(
             f"The encoder begins with {type(transformer).__name__}, not a transformer, so no pooling fits: "
             "set `pooling: null` to keep the encoder as it is."
         )
     transformer.model.config.output_hidden_states = False
-    modules = found.modules(transformer, seed)
+    modules = found(transformer, seed)
     for name in list(encoder._modules)[1:]:
         del encoder._modules[name]
     for position, module in enumerate(modules, start=1):
         encoder.add_module(str(position), module)
-
-
-def training_head(encoder: SentenceTransformer, pooling: str | None, seed: int) -> nn.Module:
-    """Return the pooling's layers between encoder and losses; the identity if there are none."""
-    head = getattr(get_pooling(pooling), "training_head", None) if pooling else None
-    return nn.Identity() if head is None else head(embedding_dimension(encoder), seed)
 
 
 def save_encoder(encoder: SentenceTransformer, folder: Path, card: str | None = None) -> None:
@@ -246,3 +233,83 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
         transformer = Transformer(str(folder))
     transformer.model.config.name_or_path = transformer.model.name_or_path = RANDOM
     return SentenceTransformer(modules=[transformer, Pooling(options.hidden_size, "mean")], device="cpu")
+
+
+def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
+    """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given.
+
+    Args:
+        name: A hub name, a folder, or a text file of word vectors.
+        options: Values that replace the encoder's own.
+
+    Raises:
+        EaseError: If the encoder does not load, or an option does not fit it.
+    """
+    encoder = load_encoder(
+        name,
+        options.pooling,
+        stop_words=options.stop_words,
+        revision=options.revision,
+        dtype=DTYPES[options.precision] if options.precision else None,
+    )
+    if options.normalize is not None:
+        kept = [module for module in encoder if not isinstance(module, Normalize)]
+        encoder._modules.clear()
+        for position, module in enumerate([*kept, *([Normalize()] if options.normalize else [])]):
+            encoder.add_module(str(position), module)
+    if options.dimension is not None:
+        encoder.truncate_dim = None
+        own = embedding_dimension(encoder)
+        if options.dimension > own:
+            raise EaseError(
+                f"{name} has {own} dimensions: set `dimension` to at most {own}, not {options.dimension}."
+            )
+        encoder.truncate_dim = options.dimension
+    if options.max_length is not None:
+        _shorten(encoder, name, options.max_length)
+    encoder.prompts, encoder.default_prompt_name = merged_prompts(
+        encoder.prompts, options.prompts, encoder.default_prompt_name
+    )
+    if options.default_prompt is not None:
+        check_default(options.default_prompt, encoder.prompts)
+        encoder.default_prompt_name = options.default_prompt
+    return encoder
+
+
+def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | None = None) -> dict[str, Any]:
+    """Return how an encoder embeds texts, to be saved with its scores.
+
+    Args:
+        encoder: The loaded encoder.
+        name: Its hub name, folder or file. For a model of the hub, `revision` in the result is the commit.
+        revision: The requested commit, branch or tag.
+    """
+    pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
+    modes = None if pooling is None else pooling.pooling_mode
+    precisions = {dtype: precision for precision, dtype in DTYPES.items()}
+    dtype = next((weight.dtype for weight in encoder.parameters()), None)
+    length = encoder.max_seq_length  # None or infinite without a limit
+    return {
+        "revision": commit_of(name, revision),
+        "used_pooling": modes if modes is None or isinstance(modes, str) else "+".join(modes),
+        "normalized": any(isinstance(module, Normalize) for module in encoder),
+        "embedding_dimension": embedding_dimension(encoder),
+        "precision": None if dtype is None else precisions.get(dtype, str(dtype)),
+        "max_length": None if length is None or math.isinf(length) else int(length),
+    }
+
+
+def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
+    """Set the maximum number of tokens, which must not exceed the positions of the transformer."""
+    transformer = encoder[0]
+    if not isinstance(transformer, Transformer):
+        raise EaseError(f"{name} accepts texts of any length: remove `max_length`.")
+    config = transformer.model.config
+    positions = getattr(config, "max_position_embeddings", None)
+    # RoBERTa numbers positions from its padding token's on.
+    offset = 1 + config.pad_token_id if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    if positions is not None and length > positions - offset:
+        raise EaseError(
+            f"{name} accepts at most {positions - offset} tokens: set `max_length` to that or less, not {length}."
+        )
+    encoder.max_seq_length = length

@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
+import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +21,27 @@ import torch
 import transformers
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Router, Transformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Router, StaticEmbedding, Transformer
 from torch import Tensor, nn
 from torch.nn import functional
 from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from ease.encoders.batches import GPU_SENTENCES, encode_batches, in_smaller_batches, make_batches
-from ease.encoders.embedding_cache import EmbeddingCache
+from ease.encoders.batches import (
+    GPU_SENTENCES,
+    advise_on_full_memory,
+    encode_batches,
+    in_smaller_batches,
+    make_batches,
+)
 from ease.encoders.encoder import embedding_dimension, load_encoder
-from ease.encoders.full_memory import advise_on_full_memory
 from ease.encoders.options import EncodingOptions, EncodingPrecision
-from ease.encoders.placing import place
-from ease.encoders.prompts import ROLES, Use, prompt_for
-from ease.encoders.static import encode_static, is_static
+from ease.encoders.prompts import ROLES, Role, Use, prompt_for
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
-from ease.evaluation.tasks.components.prompted import Role
+from ease.errors import EaseError
 from ease.io.cache_users import note_user
+from ease.io.device import best_device
+from ease.io.files import report_write_errors
 from ease.io.result_versions import EMBEDDINGS
 
 UNIT = 8192
@@ -296,3 +303,99 @@ def _describe_tokenizer(tokenizer: object) -> list[Any]:
     if isinstance(tokenizer, PreTrainedTokenizerBase):
         return [side, type(tokenizer).__name__, tokenizer.special_tokens_map, listed]
     return [side, repr(tokenizer), listed]
+
+
+STATIC_TEXTS = 1024
+"""Texts that a thread tokenises and averages at a time"""
+
+
+def is_static(encoder: SentenceTransformer) -> bool:
+    """Return whether an encoder is static (it only averages one vector per token) and on the CPU."""
+    if len(encoder) != 1 or type(encoder[0]) is not StaticEmbedding:
+        return False
+    return encoder.device.type == "cpu" and not encoder.default_prompt_name and encoder.truncate_dim is None
+
+
+def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndarray:
+    """Encode texts by a static encoder: (n, dimension) float32, equal to those of `SentenceTransformer.encode`.
+
+    That method also computes the characters of each token and one tensor per text, which takes longer than the
+    embeddings.
+    """
+    module: Any = encoder[0]
+
+    def encode(part: Sequence[str]) -> np.ndarray:
+        encoded = module.tokenizer.encode_batch_fast(list(part), add_special_tokens=False)
+        ids = [one.ids for one in encoded]
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+        tokens = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
+        offsets = np.cumsum(lengths) - lengths
+        with torch.inference_mode():
+            rows: np.ndarray = module.embedding(torch.from_numpy(tokens), torch.from_numpy(offsets)).numpy()
+        return rows
+
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        return np.concatenate(list(pool.map(encode, _static_parts(texts))))
+
+
+def _static_parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), STATIC_TEXTS):
+        yield texts[start : start + STATIC_TEXTS]
+
+
+def place(encoder: SentenceTransformer) -> SentenceTransformer:
+    """Move an encoder to the GPU where there is one; a static one stays on the CPU, where it encodes faster."""
+    return encoder if is_static(encoder) else encoder.to(best_device())
+
+
+WAIT = 60.0
+"""Seconds to wait for another process that writes to the file."""
+
+
+class EmbeddingCache:
+    """Embeddings of one model in an SQLite file, written atomically."""
+
+    def __init__(self, file: Path) -> None:
+        """Open the file or create it."""
+        self._file = file
+        with report_write_errors(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as database:
+            database.execute("CREATE TABLE IF NOT EXISTS embeddings (sentence BLOB PRIMARY KEY, vector BLOB)")
+
+    def read(self, sentences: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the position and the embedding, (dimension,) float32, of each cached sentence."""
+        with self._open() as database:
+            database.execute("CREATE TEMP TABLE wanted (position INTEGER, sentence BLOB)")
+            database.executemany("INSERT INTO wanted VALUES (?, ?)", enumerate(map(_key_of, sentences)))
+            found = database.execute("SELECT position, vector FROM wanted JOIN embeddings USING (sentence)")
+            for position, vector in found:
+                yield position, np.frombuffer(vector, dtype=np.float32)
+
+    def write(self, sentences: Sequence[str], embeddings: np.ndarray) -> None:
+        """Write embeddings, (n, dimension) float32, in one transaction."""
+        vectors = (row.tobytes() for row in np.ascontiguousarray(embeddings, dtype=np.float32))
+        rows = zip(map(_key_of, sentences), vectors, strict=True)
+        with self._open() as database:
+            database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", rows)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Begin a transaction.
+
+        Raises:
+            EaseError: If the file is not a database, or cannot be written.
+        """
+        try:
+            with closing(sqlite3.connect(self._file, timeout=WAIT)) as database, database:
+                yield database
+        except sqlite3.Error as error:
+            raise EaseError(
+                f"{self._file}: the cache of embeddings cannot be used ({error}): free disk space, or delete the file, "
+                "after which sentences are encoded again."
+            ) from error
+
+
+def _key_of(sentence: str) -> bytes:
+    """Return a 128-bit hash of the sentence."""
+    return hashlib.blake2b(sentence.encode(), digest_size=16).digest()

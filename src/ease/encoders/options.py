@@ -13,6 +13,8 @@ from ease.errors import EaseError
 from ease.io.models import StrictModel
 
 EncodingPrecision = Literal["fp32", "tf32", "bf16"]
+Form = Literal["onnx", "onnx_int8", "openvino", "openvino_int8"]
+"""Published forms of an encoder beside that of sentence-transformers"""
 
 RANDOM = "random:"
 """Name of an encoder that is built with random weights."""
@@ -95,7 +97,9 @@ class LoadingOptions(StrictModel):
     @field_validator("prompts")
     @classmethod
     def _known_prompts(cls, prompts: dict[str, str]) -> dict[str, str]:
-        check_prompts(prompts)
+        from ease.evaluation.tasks import KINDS, task_names
+
+        check_prompts(prompts, KINDS, task_names())
         return prompts
 
 

@@ -6,13 +6,14 @@ tasks, and `Retrieval-query` and so on. Does not import torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import KINDS, task_names
-from ease.evaluation.tasks.components.prompted import Role
-from ease.io.suggestions import nearest, suggest
+from ease.io.suggestions import suggest
+
+Role = Literal["query", "passage"]
+"""Role of a text in retrieval"""
 
 ALL = "all"
 """Name of the prompt of all texts without another one."""
@@ -56,23 +57,19 @@ def _names(use: Use) -> Iterator[str]:
     yield from roles
 
 
-def check_prompts(prompts: Mapping[str, str]) -> None:
+def check_prompts(prompts: Mapping[str, str], kinds: Sequence[str], tasks: Sequence[str]) -> None:
     """Refuse prompts with names that no task, kind or role has.
 
     Raises:
         EaseError: With the known names.
     """
     roles = [role for names in ROLES.values() for role in names]
-    general = [ALL, *roles, *KINDS]
-    known = [*general, *task_names()]
+    known = [ALL, *roles, *kinds, *tasks]
     for name in prompts:
         about, _, role = name.rpartition("-")
         if name not in known and not (about in known and role in roles):
-            near = nearest(name, known)
-            question = f"did you mean {' or '.join(near)}? " if near else ""
             raise EaseError(
-                f"Unknown prompt {name!r}: {question}Choose from {', '.join(general)}, the name of a task, or a kind "
-                f"or task with a role, such as `STS-query`; the tasks are {', '.join(task_names())}."
+                f"Unknown prompt {name!r}: {suggest(name, known)}; or a kind or task with a role, such as `STS-query`."
             )
 
 

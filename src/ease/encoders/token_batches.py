@@ -11,6 +11,8 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
@@ -21,12 +23,13 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedTokenizerFast
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
 from ease.encoders.batches import in_smaller_batches, is_compiled
-from ease.encoders.padding import padding_known, without_waiting
 
-TOKENS = 16_384
+GPU_TOKENS = 16_384
 """Tokens of a batch, padding included, if no number of sentences is given"""
 MULTIPLE = 8
 """The width of a batch is a multiple on tensor cores; in full precision, padding takes longer than new shapes"""
@@ -57,7 +60,7 @@ class TokenBatches:
 
         Args:
             encoder: Moved to its device.
-            size: Sentences of a batch; None: as many as have `TOKENS` tokens.
+            size: Sentences of a batch; None: as many as have `GPU_TOKENS` tokens.
             prompt: The text before each sentence.
             role: Keyword arguments of the encoder's methods.
         """
@@ -108,7 +111,7 @@ class TokenBatches:
         shapes, start = [], 0
         while start < len(order):
             width = self._width(int(lengths[order[start]]))
-            rows = min(self._size or max(1, TOKENS // width), len(order) - start)
+            rows = min(self._size or max(1, GPU_TOKENS // width), len(order) - start)
             shapes.append((rows, 1 + width))
             start += rows
         total = sum(map(math.prod, shapes))
@@ -205,3 +208,51 @@ def _arrived(copy: Tensor, event: torch.cuda.Event | None) -> np.ndarray:
     if event is not None:
         event.synchronize()
     return copy.numpy()
+
+
+PADDED = "ease_padded"
+"""Name of the attention implementation in transformers: torch's, with the masks of this module"""
+
+_known: ContextVar[bool] = ContextVar("known", default=False)
+
+
+@contextmanager
+def padding_known() -> Iterator[None]:
+    """In this block, every mask that an encoder is given has padding."""
+    token = _known.set(True)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def prepare_padding(encoder: SentenceTransformer) -> None:
+    """Make an encoder use the masks of this module, if it has torch's attention."""
+    transformer = encoder[0]
+    if isinstance(transformer, Transformer) and transformer.config._attn_implementation == "sdpa":
+        transformer.model.set_attn_implementation(PADDED)
+
+
+@contextmanager
+def without_waiting(encoder: SentenceTransformer) -> Iterator[None]:
+    """Make an encoder use the masks of this module in this block."""
+    transformer = encoder[0]
+    before = transformer.config._attn_implementation if isinstance(transformer, Transformer) else PADDED
+    prepare_padding(encoder)
+    try:
+        yield
+    finally:
+        if isinstance(transformer, Transformer) and before != PADDED:
+            transformer.model.set_attn_implementation(before)
+
+
+def _mask(**options: Any) -> Tensor | None:
+    """Return the mask of torch's attention; it is never omitted in a block of `padding_known`."""
+    if _known.get() and options.get("attention_mask") is not None:
+        options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    mask: Tensor | None = sdpa_mask(**options)
+    return mask
+
+
+AttentionInterface.register(PADDED, sdpa_attention_forward)
+AttentionMaskInterface.register(PADDED, _mask)

@@ -100,7 +100,10 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     for number, text in tqdm(read_lines(path), desc=f"Read {path.name}", unit=" words", mininterval=1.0):
         fields = text.rstrip(" ").split(" ")  # some tools end lines with a space
         if number == 1:
-            count, dimension = _shape(fields, path)
+            header = len(fields) == 2 and all(field.isdecimal() for field in fields)
+            count, dimension = map(int, fields) if header else (None, len(fields) - 1)
+            if dimension < 1:
+                raise EaseError(f"{path}, line 1: not a word and its numbers, separated by spaces.")
             values.extend([0.0] * dimension)
             if count is not None:
                 continue
@@ -110,7 +113,11 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         else:
             rows[word] = len(rows)
             values.extend(vector)
-    _check_count(path, len(rows) - 1 + skipped, count)
+    found = len(rows) - 1 + skipped
+    if not found:
+        raise EaseError(f"{path}: has no word vector.")
+    if count not in (None, found):
+        raise EaseError(f"{path}: has {found} words, but its first line says {count}; fetch the file again.")
     vectors = np.frombuffer(values, dtype=np.float32).reshape(len(rows), dimension)
     vectors[MEAN_ROW] = vectors[1:].mean(axis=0, dtype=np.float64)
     logger.info(
@@ -118,17 +125,6 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         *(path, len(rows) - 1, dimension, skipped),
     )
     return list(rows), vectors
-
-
-def _shape(first: list[str], path: Path) -> tuple[int | None, int]:
-    """Return the number of words in the header, if there is one, and the dimension."""
-    if len(first) == 2 and all(field.isdecimal() for field in first):
-        count, dimension = map(int, first)
-    else:
-        count, dimension = None, len(first) - 1
-    if dimension < 1:
-        raise EaseError(f"{path}, line 1: not a word and its numbers, separated by spaces.")
-    return count, dimension
 
 
 def _is_number(text: str) -> bool:
@@ -152,13 +148,3 @@ def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[fl
     if not math.isfinite(sum(vector)):
         raise EaseError(f"{place}: the vector is not finite.")
     return " ".join(head), vector
-
-
-def _check_count(path: Path, found: int, announced: int | None) -> None:
-    """Check that there are vectors, as many as the header says."""
-    if not found:
-        raise EaseError(f"{path}: has no word vector.")
-    if announced is not None and found != announced:
-        raise EaseError(
-            f"{path}: has {found} words, but its first line says {announced}; fetch the file again."
-        )

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, RootModel, model_validator
 
-from ease.encoders.base_models import base_model_of, configuration_of, is_sentence_encoder
+from ease.encoders.check import base_model_of, configuration_of, is_sentence_encoder
 from ease.encoders.known import KnownEncoder, MethodDefaults, known_encoder, language_model_like, last_part
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError

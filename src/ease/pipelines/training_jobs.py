@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from ease.encoders.base_models import base_model_of, start_of
+from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import (
     SAMPLE_LICENCE,
     WIKIDATA_LICENCE,

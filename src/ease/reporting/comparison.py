@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from ease.evaluation.resampling import Interval, Resampled, holm, paired_p
-from ease.reporting.own import Measured, OwnModel
-from ease.reporting.published import Model, Paper, Source, base_name
+from ease.evaluation.tasks import get_task
+from ease.reporting.own import Measured, OwnModel, gather_models
+from ease.reporting.published import Model, Paper, Published, Source, base_name
+from ease.reporting.score_summaries import main_figures
 
 Kind = Literal["published", "own", "difference"]
 PAPER = "paper"
@@ -234,3 +238,106 @@ def _differences(
     name = f"difference from {counterpart}"
     differs = any(cell.value is not None for cell in cells)
     return [Row(name, name, "difference", row.base, "", cells)] if differs else []
+
+
+PRINTED_COLUMNS = ("paper", "table", "row", "baseline", "column", "printed", "here", "difference", "note")
+"""Columns of the comparison: one row a printed figure; `here` is missing if it could not be measured."""
+
+_DECIMALS = 6
+"""Differences are rounded, so that 72.8 - 72.5 is not larger than 0.3."""
+
+
+def printed_figures(published: Published, model: OwnModel) -> Iterator[tuple[str, str, str, str, float]]:
+    """Yield (paper, table, row, column, figure) of each figure that is printed for a model.
+
+    Args:
+        published: The papers' tables.
+        model: A published checkpoint, or an encoder that a paper scores without training.
+    """
+    for name, paper in published.root.items():
+        for number, table in paper.tables.items():
+            for row, figures in table.rows.items():
+                if not _same(model, paper.models[row]):
+                    continue
+                for column, figure in zip(table.columns, figures, strict=True):
+                    if figure is not None:
+                        yield name, number, row, column.header, figure
+
+
+def printed_tasks(published: Published, model: OwnModel) -> tuple[str, ...]:
+    """Return the tasks of the figures that are printed for a model."""
+    return tuple(
+        dict.fromkeys(
+            source.task
+            for paper, table, _, column, _ in printed_figures(published, model)
+            for source in published.root[paper].sources(table, column)
+        )
+    )
+
+
+def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd.DataFrame:
+    """Compare models with every figure that is printed for them.
+
+    Returns:
+        One row per figure, with `PRINTED_COLUMNS`; scores in points.
+    """
+    rows = []
+    for model in models:
+        for paper, table, row, column, figure in printed_figures(published, model):
+            measured = model.measure(published.root[paper].sources(table, column))
+            here = measured.mean if measured.comparable else None
+            missing = ", ".join(f"{source.task} {source.subset}" for source in measured.missing)
+            note = measured.note if here is not None or not missing else f"not scored: {missing}"
+            difference = None if here is None else round(here - figure, _DECIMALS)
+            heading = published.root[paper].short
+            rows.append((heading, table, row, model.method, column, figure, here, difference, note))
+    return pd.DataFrame(rows, columns=list(PRINTED_COLUMNS))
+
+
+def _same(model: OwnModel, published: Model) -> bool:
+    """Whether a figure is of this checkpoint; one of its pooling, where the paper scores several."""
+    of_pooling = not published.pooling or published.pooling == model.pooling
+    return model.is_like(published) and (of_pooling or bool(published.checkpoints))
+
+
+Rows = Iterable[Mapping[str, Any]]
+
+FULL = "all"
+"""Header of the scores of complete embeddings."""
+
+
+def full_rows(rows: Rows) -> list[dict[str, Any]]:
+    """Return the rows of scores of complete embeddings."""
+    return [dict(row) for row in rows if row.get("dimension") is None]
+
+
+def dimension_tables(rows: Rows) -> list[ComparisonTable]:
+    """Return one table per task of the models that were scored at several numbers of dimensions.
+
+    Args:
+        rows: Scores of all models; those of truncated embeddings have a `dimension`.
+    """
+    scores = pd.DataFrame([dict(row) for row in rows])
+    if "dimension" not in scores or scores["dimension"].isna().all():
+        return []
+    keys = [name for name in ("setting", "method", "model", "base", "pooling", "seed") if name in scores]
+    means = _means(scores, [*keys, "task", "metric", "dimension"])
+    several = means.groupby([*keys, "task"], dropna=False)["dimension"].transform("nunique") > 0
+    tables = []
+    for name, own in means[several].groupby("task", sort=False):
+        task, metric = str(name), get_task(str(name)).METRIC
+        headers = [str(number) for number in sorted(own["dimension"].dropna().astype(int).unique())]
+        columns = {header: Source(task, header, metric) for header in (*headers, FULL)}
+        labels = [FULL if pd.isna(number) else str(int(number)) for number in own["dimension"]]
+        known = [
+            {key: value for key, value in row.items() if pd.notna(value)}
+            for row in own.assign(subset=labels).to_dict("records")
+        ]
+        score = f"{metric.replace('_', ' ')} by the number of first dimensions, mean over subsets"
+        tables.append(build_plain_table(f"Task {task} by dimension", score, columns, gather_models(known)))
+    return tables
+
+
+def _means(scores: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return the mean of each model's main scores over the subsets of each task, by dimension."""
+    return main_figures(scores).groupby(keys, sort=False, dropna=False, as_index=False)["value"].mean()

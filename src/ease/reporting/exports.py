@@ -12,10 +12,12 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from ease.encoders.model_card import TEST_SCORES, with_section
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.data_files import read_data_file
 from ease.io.models import StrictModel
 from ease.io.names import BASELINES, safe_name
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel
 
 SPLIT = "test"
@@ -192,3 +194,35 @@ def card_results(scores: pd.DataFrame) -> Iterator[Any]:
             if pd.notna(row["low"])
             else None,
         )
+
+
+def hub_card(card: str, name: str, scores: pd.DataFrame, sections: Mapping[str, str]) -> str:
+    """Return a training's card with the test scores and their 95% intervals, as the hub reads them, and more sections.
+
+    Args:
+        card: The card of the training.
+        name: Name of the model in the evaluation results.
+        scores: Rows of test scores, as `main_rows` gives them; may be empty.
+        sections: Text of further sections by their titles, for the end of the card.
+    """
+    from huggingface_hub import RepoCard
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    training_card = RepoCard(card)
+    front, body = training_card.data.to_dict(), training_card.text
+    if not scores.empty:
+        front["model-index"] = eval_results_to_model_index(name, list(card_results(scores)))
+        front["metrics"] = sorted(set(scores["metric"]))
+        rows = [
+            {
+                "test set": f"`{row['task']}/{row['subset']}`",
+                "metric": str(row["metric"]).replace("_", " "),
+                "points": row["value"],
+                "95% interval": f"{row['low']:.2f} to {row['high']:.2f}" if pd.notna(row["low"]) else None,
+            }
+            for row in scores.sort_values(["task", "subset"]).to_dict("records")
+        ]
+        body = with_section(body, TEST_SCORES, format_table(pd.DataFrame(rows), decimals=2))
+    for title, text in sections.items():
+        body = with_section(body, title, text)
+    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n{body}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ease.errors import EaseError
-from ease.search.limits import EXACT_LIMIT, MEMORY
+from ease.search import EXACT_LIMIT, MEMORY
 from ease.wikimedia.languages import check_languages
 
 if TYPE_CHECKING:
@@ -151,8 +151,10 @@ def why(first: str, second: str, reader: str, **given: Any) -> None:
 def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port: int) -> None:
     """Serve the search page until Ctrl-C."""
     with _reported():
-        from ease.search.server import serve as serve_page
-
+        try:
+            from ease.search.page import serve as serve_page
+        except ImportError as error:
+            raise EaseError(f"The search page needs {error.name}: install the extra `demo`.") from error
         serve_page(project, setting, models, host, port)
 
 

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
+import icu
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ease.encoders.encoding import encode_with, fingerprint
-from ease.encoders.loading import load_for_evaluation
+from ease.encoders.encoder import load_for_evaluation
+from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
-from ease.encoders.placing import place
 from ease.errors import EaseError
+from ease.io.addresses import is_remote, located
 from ease.io.cache_users import note_user
+from ease.io.files import read_json
 from ease.io.locks import is_locked
-from ease.search.building import Encode, build_index
+from ease.io.names import UNTRAINED
+from ease.io.project import read_globals
+from ease.io.suggestions import suggest
+from ease.io.versions import MODELS, saved_encoders, saved_versions, trained_methods
+from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.entities import Entities, Labels, Link, open_entities
-from ease.search.index import Index
-from ease.search.limits import EXACT_LIMIT, MEMORY
-from ease.search.reasons import Reasons, shared_links, shared_words
-from ease.search.sources import Model, Sources, digest_tables
+from ease.search.index import Encode, Index, build_index
 
 MAX_CHARACTERS = 10_000
 REASONS = 10
@@ -279,3 +285,158 @@ class Opening:
         name = re.sub(r"[^\w.-]+", "_", self.model.name).strip("_.")
         key = f"{self._fingerprint[:12]}-{self._tables[2][:12]}"
         return self._sources.data / "07_model_output" / "search" / self._sources.setting / name / key
+
+
+TRAIN = "kedro run --pipelines=train_multilingual"
+
+
+@dataclass(frozen=True)
+class Model:
+    """An encoder that can be searched with."""
+
+    name: str
+    """Method of the project, `untrained`, folder or hub name"""
+    location: str
+    """Folder or hub name"""
+    vocabulary: str | None
+    """Version of the vocabulary that it was trained with; None: unknown"""
+
+    @property
+    def parts(self) -> Path:
+        """File of the parameters that were trained beside the encoder, which may not exist."""
+        return Path(self.location) / "training" / "parts.safetensors"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The tables and encoders of a setting."""
+
+    data: Path
+    tables: Path
+    setting: str
+
+    @classmethod
+    def of_project(cls, project: str | Path, setting: str) -> Sources:
+        """Return those of a project's folder.
+
+        Raises:
+            EaseError: If the folder has no configuration, or its tables are on another machine.
+        """
+        folder = Path(project)
+        values = read_globals(folder)
+        data = str(values.get("data", "data"))
+        tables = located(str(values.get("tables", data)))
+        if is_remote(tables):
+            raise EaseError(f"The tables are at {tables}: copy them here, and set `tables` to that folder.")
+        return cls(folder / data, folder / tables, setting)
+
+    def table(self, stage: str, name: str, version: str | None = None) -> list[Path]:
+        """Return the Parquet files of a table's newest version, or of a version if it exists; empty without any.
+
+        Args:
+            stage: Folder of the layer, such as `03_primary`.
+            name: File or folder name of the table.
+            version: Preferred version.
+        """
+        folder = self.tables / stage / self.setting / name
+        if version is not None and (folder / version / name).exists():
+            found = folder / version / name
+        else:
+            versions = saved_versions(folder)
+            if not versions:
+                return []
+            found = versions[-1]
+        return sorted(found.glob("*.parquet")) if found.is_dir() else [found]
+
+    def sentences(self) -> list[Path]:
+        """Return the files of the sentences.
+
+        Raises:
+            EaseError: If there are none.
+        """
+        files = self.table("02_intermediate", "sentences")
+        if not files:
+            raise EaseError(
+                f"The setting {self.setting!r} has no sentences in {self.tables}: make them and a model by `{TRAIN}`."
+            )
+        return files
+
+    def models(self) -> list[str]:
+        """Return the names of the trained encoders and `untrained`, in the order of their training."""
+        names = {method for setting, method in trained_methods(self.data / MODELS) if setting == self.setting}
+        order = [UNTRAINED, "simcse", "ease", "ease_plus"]
+        return [*(name for name in order if name in names), *sorted(names - set(order))]
+
+    def model(self, name: str) -> Model:
+        """Return the newest encoder of a method, or the one in a folder or on the hub.
+
+        Raises:
+            EaseError: If there is none.
+        """
+        if versions := saved_encoders(self.data / MODELS, self.setting, name):
+            made = read_json(versions[-1].parent / "provenance.json") or {}
+            inputs = made.get("inputs", {})
+            return Model(name, str(versions[-1]), inputs.get(f"{self.setting}.entity_vocabulary"))
+        if Path(name).is_dir() or name.count("/") == 1:
+            return Model(name, name, None)
+        known = self.models()
+        if not known:
+            raise EaseError(f"No model of the setting {self.setting!r} is trained: run `{TRAIN}`.")
+        raise EaseError(f"No model {name!r} of the setting {self.setting!r}: {suggest(name, known)}")
+
+
+def digest_tables(files: list[Path]) -> str:
+    """Hash the footers of Parquet files, which have their rows, sizes and extreme values; 32 hexadecimal digits.
+
+    Raises:
+        EaseError: If a file is not Parquet.
+    """
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            footer = pq.read_metadata(file).to_dict()
+        except (OSError, ValueError) as error:
+            raise EaseError(f"{file} is not a Parquet file: {error}") from error
+        digest.update(json.dumps(footer, sort_keys=True, default=str).encode())
+    return digest.hexdigest()[:32]
+
+
+WORD = 100
+"""ICU's rule status of numbers; words have higher ones, spaces and punctuation lower ones."""
+
+
+class Reasons(NamedTuple):
+    """What two sentences share."""
+
+    entities: list[Link]
+    words: list[str]
+    """In the order and spelling of the first sentence"""
+
+
+def words_of(text: str) -> list[str]:
+    """Split a text of any language into words and numbers, by ICU's rules and dictionaries."""
+    boundaries = icu.BreakIterator.createWordInstance(icu.Locale.getRoot())
+    units = icu.UnicodeString(text)  # ICU's offsets are UTF-16 units
+    boundaries.setText(units)
+    words, start = [], 0
+    for end in boundaries:
+        if boundaries.getRuleStatus() >= WORD:
+            words.append(str(units[start:end]))
+        start = end
+    return words
+
+
+def shared_words(first: str, second: str) -> list[str]:
+    """Return the words of the first text that the second one has too, whatever their case; each once."""
+    others = {word.casefold() for word in words_of(second)}
+    shared: dict[str, str] = {}
+    for word in words_of(first):
+        if word.casefold() in others:
+            shared.setdefault(word.casefold(), word)
+    return list(shared.values())
+
+
+def shared_links(first: Iterable[Link], second: Iterable[Link]) -> list[Link]:
+    """Return the entities of the first sentence that the second one has too."""
+    others = {link.entity for link in second}
+    return [link for link in first if link.entity in others]

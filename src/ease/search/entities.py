@@ -21,9 +21,7 @@ from ease.io.atomic import atomic_folder, atomic_path
 from ease.io.files import read_json
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
-from ease.search.building import SENTENCES, block_file
-from ease.search.index import Index
-from ease.search.table import ROW_GROUP, Rows
+from ease.search.index import ROW_GROUP, SENTENCES, Index, Rows, block_file
 
 TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection", "vocabulary_rows"
 BLOCK = 65_536

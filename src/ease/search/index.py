@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
+from ease.entities.links import SENTENCE_KEY
 from ease.errors import EaseError
+from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import nearest_neighbours
+from ease.io.atomic import atomic_path, write_text_atomically
+from ease.io.lazy import ibis
+from ease.io.locks import folder_lock
+from ease.io.models import StrictModel
+from ease.io.parquet import read_parquet
 from ease.io.suggestions import suggest
-from ease.search.approximate import APPROXIMATE, load_faiss, search_approximate
-from ease.search.building import SENTENCES, block_file, read_description
-from ease.search.table import Rows
+from ease.search import EXACT_LIMIT, MEMORY
 
 CANDIDATES = 8
 """Sentences that are compared exactly after a search by faiss, as a multiple of those wanted."""
@@ -102,14 +111,6 @@ class Index:
         blocks, size = self._embedded_blocks(), self.description.block
         return np.stack([blocks[self._block_of(int(row))][int(row) % size] for row in rows])
 
-    def embedded_rows(self, language: str, count: int, seed: int) -> NDArray[np.int64]:
-        """Draw embedded rows of a language: at most `count`, ascending."""
-        start, end = self.description.languages[language]
-        rows = [np.arange(max(start, first), min(end, last)) for first, last in self._embedded_blocks()]
-        own = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
-        drawn = np.random.default_rng(seed).choice(len(own), min(count, len(own)), replace=False)
-        return np.asarray(own[np.sort(drawn)], dtype=np.int64)
-
     def _ranges(self, languages: Sequence[str] | None) -> list[tuple[int, int]]:
         known = self.description.languages
         for language in languages or ():
@@ -148,3 +149,307 @@ def best(rows: list[NDArray[np.int64]], cosines: list[NDArray[np.float32]], k: i
     all_rows, all_cosines = np.concatenate(rows), np.concatenate(cosines)
     order = np.lexsort((all_rows, -all_cosines))[:k]
     return Near(all_rows[order], all_cosines[order])
+
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+"""n texts to their embeddings, (n, dimension)."""
+VERSION = 1
+"""Raised when an index of an earlier version cannot be read."""
+DESCRIPTION, SENTENCES = "index.json", "sentences.parquet"
+SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1_024, 16_384, 64
+"""Rows of a block, and the number of blocks that small indexes have."""
+
+
+class Description(StrictModel):
+    """What an index was built from, written when its sentences are."""
+
+    version: int
+    encoder: str
+    """Fingerprint of the encoder"""
+    sentences: str
+    """Digest of the tables"""
+    rows: int
+    languages: dict[str, tuple[int, int]]
+    """First row of each language and the row after its last"""
+    block: int
+    """Rows of a block"""
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """Return the first row of each block and the row after its last."""
+        return [(start, min(start + self.block, self.rows)) for start in range(0, self.rows, self.block)]
+
+
+def build_index(
+    folder: Path,
+    encode: Encode,
+    encoder: str,
+    tables: tuple[list[Path], list[Path], str],
+    *,
+    memory: int = MEMORY,
+    exact_limit: int = EXACT_LIMIT,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Build or complete an index; a later call continues where a killed one stopped.
+
+    Args:
+        folder: The index; created if missing.
+        encode: The encoder.
+        encoder: Its fingerprint.
+        tables: Files of the sentences, files of their links, and the digest of both.
+        memory: Memory limit in megabytes of the sorting and of the compressed index. The encoder and one block of
+            embeddings come on top.
+        exact_limit: Sentences beyond which faiss is used.
+        report: Called with the sentences embedded so far and their number.
+
+    Raises:
+        EaseError: If the folder has the index of another encoder or of other sentences, if another process builds it,
+            if there is no sentence, or the memory does not suffice.
+    """
+    sentences, links, digest = tables
+    with folder_lock(folder):
+        if (folder / DESCRIPTION).is_file():
+            description = read_description(folder)
+            check_belongs(folder, description, encoder, digest)
+        else:
+            write_sentences(folder / SENTENCES, sentences, links, memory)
+            description = _describe(folder / SENTENCES, encoder, digest)
+            write_text_atomically(folder / DESCRIPTION, description.model_dump_json(indent=1))
+        _embed(folder, description, encode, report)
+        if description.rows > exact_limit and not (folder / APPROXIMATE).exists():
+            build_approximate(folder, [block_file(folder, *block) for block in description.blocks()], memory)
+
+
+def read_description(folder: Path) -> Description:
+    """Read what an index was built from.
+
+    Raises:
+        EaseError: If the folder has no index, or one of another version.
+    """
+    path = folder / DESCRIPTION
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.get("version") != VERSION:
+            raise EaseError(
+                f"{folder} has an index of another version of EASE: remove it, and build it again."
+            )
+        return Description.model_validate(found)
+    except (OSError, AttributeError, json.JSONDecodeError, ValidationError) as error:
+        raise EaseError(f"{folder} has no index: build it by `python -m ease.search build`.") from error
+
+
+def check_belongs(folder: Path, description: Description, encoder: str, digest: str) -> None:
+    """Refuse an index of another encoder or of other sentences.
+
+    Raises:
+        EaseError: If either differs.
+    """
+    other = [
+        name
+        for name, own, wanted in (
+            ("another model", description.encoder, encoder),
+            ("other sentences", description.sentences, digest),
+        )
+        if own != wanted
+    ]
+    if other:
+        raise EaseError(
+            f"The index {folder} was built with {' and '.join(other)}: remove that folder, or name another by --index."
+        )
+
+
+def block_file(folder: Path, start: int, end: int) -> Path:
+    """Return the file of a block's unit vectors, (rows, dimension) float32."""
+    return folder / f"vectors-{start:010d}-{end:010d}.npy"
+
+
+def _describe(file: Path, encoder: str, digest: str) -> Description:
+    rows = len(Rows(file))
+    if not rows:
+        raise EaseError("The table of sentences is empty: there is nothing to search.")
+    return Description(
+        version=VERSION,
+        encoder=encoder,
+        sentences=digest,
+        rows=rows,
+        languages=language_ranges(file),
+        block=min(LARGEST_BLOCK, max(SMALLEST_BLOCK, rows // BLOCKS)),
+    )
+
+
+def _embed(
+    folder: Path, description: Description, encode: Encode, report: Callable[[int, int], None]
+) -> None:
+    """Embed the blocks without vectors, in an order that mixes the languages, so that a part of the index is useful."""
+    blocks, sentences = description.blocks(), Rows(folder / SENTENCES)
+    done = 0
+    for number in np.random.default_rng(0).permutation(len(blocks)):
+        start, end = blocks[number]
+        path = block_file(folder, start, end)
+        if not path.exists():
+            vectors = normalize_rows(encode(sentences.column("text", start, end).to_pylist())).astype(
+                np.float32
+            )
+            with atomic_path(path) as partial, partial.open("wb") as file:
+                np.save(file, vectors)
+        done += end - start
+        report(done, description.rows)
+
+
+APPROXIMATE = "vectors.faiss"
+TRAINING_ROWS_PER_LIST = 64
+PROBED = 64
+"""Lists that a search reads."""
+
+
+def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None:
+    """Compress all blocks of unit vectors into one file.
+
+    Vectors have one byte a dimension, or fewer if that exceeds the memory.
+
+    Args:
+        folder: The index.
+        blocks: Files of all blocks, in the order of the rows.
+        memory: Megabytes that the compressed vectors may take.
+
+    Raises:
+        EaseError: If faiss is missing, or even the smallest vectors exceed the memory.
+    """
+    faiss = load_faiss()
+    vectors = [np.load(block, mmap_mode="r") for block in blocks]
+    rows, dimension = sum(map(len, vectors)), vectors[0].shape[1]
+    most = max(1, rows // TRAINING_ROWS_PER_LIST)
+    lists = 2 ** math.floor(math.log2(min(4 * math.sqrt(rows), most)))
+    index = faiss.index_factory(
+        dimension, f"IVF{lists},{vector_code(rows, dimension, memory)}", faiss.METRIC_INNER_PRODUCT
+    )
+    wanted = min(rows, lists * TRAINING_ROWS_PER_LIST)
+    index.train(np.concatenate([block[:: max(1, rows // wanted)] for block in vectors]))
+    for block in vectors:
+        index.add(np.ascontiguousarray(block))
+    with atomic_path(folder / APPROXIMATE) as partial:
+        faiss.write_index(index, str(partial))
+
+
+def vector_code(rows: int, dimension: int, memory: int) -> str:
+    """Return faiss's name of the most exact code that fits: 8 bits a dimension, or product quantisation."""
+    available = memory * 10**6 / rows - 8  # 8 bytes hold the row's number
+    if available >= dimension:
+        return "SQ8"
+    sizes = [size for size in range(8, dimension) if dimension % size == 0 and size <= available]
+    if not sizes:
+        raise EaseError(
+            f"{rows:,} sentences need {rows * 16 // 10**6 + 1} MB of memory or more, not {memory}: raise `memory`."
+        )
+    return f"PQ{sizes[-1]}"
+
+
+def search_approximate(
+    index: Any, query: NDArray[np.float32], count: int, ranges: Sequence[tuple[int, int]]
+) -> NDArray[np.int64]:
+    """Return the rows of about the nearest vectors within ranges of rows: at most `count`, in no order."""
+    faiss = load_faiss()
+    parts = [faiss.IDSelectorRange(start, end) for start, end in ranges]
+    chosen = parts[0]
+    kept = [*parts]  # faiss holds pointers to the parts of a selector
+    for part in parts[1:]:
+        chosen = faiss.IDSelectorOr(chosen, part)
+        kept.append(chosen)
+    options = faiss.SearchParametersIVF(sel=chosen, nprobe=min(PROBED, index.nlist))
+    rows = index.search(query[None], count, params=options)[1][0]
+    found: NDArray[np.int64] = rows[rows >= 0]
+    return found
+
+
+def load_faiss() -> Any:
+    """Import faiss.
+
+    Raises:
+        EaseError: If it is not installed.
+    """
+    try:
+        import faiss
+    except ImportError as error:
+        raise EaseError(
+            "An index of so many sentences needs faiss: install the extra `demo`, or `pip install faiss-cpu`."
+        ) from error
+    return faiss
+
+
+ROW_GROUP = 16_384
+"""Rows of a group of the file: a search reads the groups of its results alone."""
+
+
+def write_sentences(target: Path, sentences: list[Path], links: list[Path], memory: int) -> None:
+    """Write the sentences that have a letter or digit, with their links, in a fixed order; DuckDB spills to disk.
+
+    Args:
+        target: The file.
+        sentences: The files of the table `sentences`.
+        links: The files of the table `links`; empty if no sentence has a known entity.
+        memory: Memory limit in megabytes.
+    """
+    engine = ibis.duckdb.connect(memory_limit=f"{memory}MB", temp_directory=str(target.parent / "spill"))
+    key = list(SENTENCE_KEY)
+    table = read_parquet(engine, sentences).select(*key, "page_title", "text")
+    table = table.filter(table.text.re_search(r"[\pL\pN]"))
+    if links:
+        linked = read_parquet(engine, links).select(*key, "entity", "title").distinct()
+        # An aggregate that sorts needs many times the memory, and cannot spill.
+        pairs = ibis.struct({"entity": linked.entity, "title": linked.title}).collect()
+        both = linked.group_by(key).agg(pairs=pairs.sort())
+        entities = both.select(
+            *key,
+            entities=both.pairs.map(lambda pair: pair["entity"]),
+            titles=both.pairs.map(lambda pair: pair["title"]),
+        )
+        table = table.left_join(entities, key).select(*table.columns, "entities", "titles")
+    else:
+        empty = ibis.null().cast
+        table = table.mutate(entities=empty("array<int64>"), titles=empty("array<string>"))
+    with atomic_path(target) as partial:
+        table.order_by(key).to_parquet(partial, row_group_size=ROW_GROUP)
+    engine.disconnect()
+
+
+def language_ranges(file: Path) -> dict[str, tuple[int, int]]:
+    """Return the first row of each language and the row after its last."""
+    ranges: dict[str, tuple[int, int]] = {}
+    start = 0
+    for batch in pq.ParquetFile(file).iter_batches(columns=["language"]):
+        codes, places = np.unique(batch.column(0).to_numpy(zero_copy_only=False), return_index=True)
+        order = np.argsort(places)
+        ends = [*places[order][1:], len(batch)]
+        for code, first, end in zip(codes[order], places[order], ends, strict=True):
+            ranges[str(code)] = (ranges.get(str(code), (start + int(first), 0))[0], start + int(end))
+        start += len(batch)
+    return ranges
+
+
+class Rows:
+    """Rows of a Parquet file by their number; memory holds one row group at a time."""
+
+    def __init__(self, file: Path) -> None:
+        """Read the footer."""
+        self._file = pq.ParquetFile(file)
+        sizes = [self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)]
+        self._starts = np.cumsum([0, *sizes])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def rows(self, wanted: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """Return rows with all columns, in the order of the numbers."""
+        found: dict[int, dict[str, Any]] = {}
+        groups = np.searchsorted(self._starts, wanted, side="right") - 1
+        for group in np.unique(groups):
+            inside = np.unique(wanted[groups == group])
+            taken = self._file.read_row_group(int(group)).take(inside - self._starts[group])
+            found |= dict(zip(inside.tolist(), taken.to_pylist(), strict=True))
+        return [found[int(row)] for row in wanted]
+
+    def column(self, name: str, start: int, end: int) -> Any:
+        """Return a column of a range of rows as an array of Arrow."""
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        last = int(np.searchsorted(self._starts, end, side="left"))
+        groups = self._file.read_row_groups([*range(first, last)], [name])
+        return groups[name].slice(start - int(self._starts[first]), end - start).combine_chunks()

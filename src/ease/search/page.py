@@ -1,16 +1,22 @@
-"""The search page: a form, results of models side by side, and a map of languages, without scripts or other hosts."""
+"""The search page: a form, and results of models side by side, without scripts or other hosts."""
 
 from __future__ import annotations
 
-import asyncio
+import errno
+import logging
 import re
 import socket
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import click
+import uvicorn
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -19,15 +25,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ease.errors import EaseError
 from ease.io.names import UNTRAINED
+from ease.io.suggestions import suggest
 from ease.methods import get_method, method_names
-from ease.search.engine import Found, NearEntity, Search
-from ease.search.maps import LanguageMap, map_languages
-from ease.search.opened import OpenModels
-from ease.search.reasons import words_of
+from ease.search import EXACT_LIMIT, MEMORY
+from ease.search.engine import Found, NearEntity, Opening, Search, Sources, words_of
 from ease.wikimedia.languages import Language
 
 LARGEST_K = 50
@@ -61,7 +65,6 @@ class Panel:
     """Sentences that the answer was chosen from, and their number; None: all"""
     found: Sequence[Found] = ()
     entities: Sequence[NearEntity] = ()
-    map: LanguageMap | None = None
     error: str = ""
 
 
@@ -88,25 +91,6 @@ class _Guard:
             return False
 
 
-class ImpatientProtocol(H11Protocol):
-    """Closes a connection that is idle, also before its first request."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
-        super().connection_made(transport)
-        self._wait_for_request()
-
-    def data_received(self, data: bytes) -> None:
-        """Wait for the rest of a request."""
-        super().data_received(data)
-        self._wait_for_request()
-
-    def _wait_for_request(self) -> None:
-        if self.timeout_keep_alive_task is None and (self.cycle is None or self.cycle.response_complete):
-            close = self.timeout_keep_alive_handler
-            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, close)
-
-
 def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
     """Return the application; a model is loaded when a request first chooses it.
 
@@ -117,39 +101,33 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
     environment = Environment(loader=PackageLoader("ease.search"), autoescape=True, undefined=StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters["pieces"] = marked_pieces
-    environment.globals.update(title_of=model_title, hue=_hue, language_name=_language_name)
+    environment.globals.update(title_of=model_title, language_name=_language_name)
+    template = environment.get_template("search.html.j2")
     style = files("ease.search").joinpath("templates/style.css").read_text(encoding="utf-8")
 
-    def show(request: Request, answer: Callable[[Panel, Search, Asked], Panel], template: str) -> Response:
+    def show(request: Request) -> Response:
         error, panels, asked = "", [], Asked("", models.names[-1:], [], _reader_of(request), 10)
         try:
             asked = _asked(request, models)
-            if asked.text or template == "map.html.j2":
-                panels = _answers(models, asked, answer)
+            panels = _answers(models, asked) if asked.text else []
         except EaseError as problem:
             error = str(problem)
-        html = environment.get_template(template).render(
+        html = template.render(
             asked=asked,
             panels=panels,
             error=error,
             models=models.names,
-            languages=_languages(panels),
+            languages=next((panel.search.index.languages for panel in panels if panel.search), []),
             waiting=any(not panel.search and not panel.error for panel in panels),
             query=request.url.query,
         )
         return HTMLResponse(html, 400 if error else 200, {"Content-Security-Policy": POLICY})
 
-    def search(request: Request) -> Response:
-        return show(request, _search_panel, "search.html.j2")
-
-    def language_map(request: Request) -> Response:
-        return show(request, _map_panel, "map.html.j2")
-
     def stylesheet(request: Request) -> Response:
         return Response(style, media_type="text/css")
 
     return Starlette(
-        routes=[Route("/", search), Route("/map", language_map), Route("/style.css", stylesheet)],
+        routes=[Route("/", show), Route("/style.css", stylesheet)],
         middleware=[Middleware(_Guard, host)],
     )
 
@@ -179,31 +157,23 @@ def _reader_of(request: Request) -> str:
     return code if CODE.fullmatch(code) else "en"
 
 
-def _answers(
-    models: OpenModels, asked: Asked, answer: Callable[[Panel, Search, Asked], Panel]
-) -> list[Panel]:
+def _answers(models: OpenModels, asked: Asked) -> list[Panel]:
     """Load all chosen models at once, then ask each."""
-    chosen = [models.choose(name) for name in asked.models]
     panels = []
-    for model in chosen:
+    for model in [models.choose(name) for name in asked.models]:
         model.wait()
         # Read before the answer, since the thread that builds the index continues meanwhile.
         embedded, search = None if model.complete else model.progress, model.search
         panel = Panel(model.name, model_title(model.name), search, embedded, error=model.error)
-        try:
-            panels.append(answer(panel, search, asked) if search else panel)
-        except EaseError as error:
-            panels.append(replace(panel, error=str(error)))
+        if search is not None:
+            try:
+                found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
+                entities = search.nearest_entities(asked.text, 8, asked.reader)
+                panel = replace(panel, found=found, entities=entities)
+            except EaseError as error:
+                panel = replace(panel, error=str(error))
+        panels.append(panel)
     return panels
-
-
-def _search_panel(panel: Panel, search: Search, asked: Asked) -> Panel:
-    found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
-    return replace(panel, found=found, entities=search.nearest_entities(asked.text, 8, asked.reader))
-
-
-def _map_panel(panel: Panel, search: Search, asked: Asked) -> Panel:
-    return replace(panel, map=map_languages(search, asked.text))
 
 
 def model_title(name: str) -> str:
@@ -218,26 +188,168 @@ def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     wanted = {word.casefold() for word in words}
     pieces, start = [], 0
     for word in words_of(text):
-        if word.casefold() in wanted:
-            place = text.index(word, start)
-            pieces += [(text[start:place], False), (word, True)]
-            start = place + len(word)
-        else:
-            place = text.index(word, start)
-            pieces.append((text[start : place + len(word)], False))
-            start = place + len(word)
+        place = text.index(word, start)
+        pieces += [(text[start:place], False), (word, word.casefold() in wanted)]
+        start = place + len(word)
     return [piece for piece in [*pieces, (text[start:], False)] if piece[0]]
-
-
-def _languages(panels: Sequence[Panel]) -> list[str]:
-    """Return the languages of the sentences, known once a model is open."""
-    return next((panel.search.index.languages for panel in panels if panel.search), [])
 
 
 def _language_name(code: str) -> str:
     return Language(code).english_name
 
 
-def _hue(number: int) -> int:
-    """Return a hue in degrees; neighbouring numbers differ by the golden angle."""
-    return round(number * 137.5) % 360
+logger = logging.getLogger(__name__)
+
+PATIENCE = 8.0
+"""Seconds that a request waits for the first part of an index."""
+
+
+class _Closed(Exception):
+    """Raised in a thread to end it after the current block of an index."""
+
+
+class OpenModel:
+    """A model that a thread of its own loads and builds the index of."""
+
+    def __init__(self, sources: Sources, name: str, memory: int, exact_limit: int) -> None:
+        """Start the thread."""
+        self.name = name
+        self.search: Search | None = None
+        self.error = ""
+        self.progress = (0, 0)
+        """Embedded sentences and their number; the latter is 0 until it is known"""
+        self._searchable, self._closing = threading.Event(), threading.Event()
+        arguments = (sources, memory, exact_limit)
+        self._thread = threading.Thread(target=self._open, args=arguments, daemon=True, name=f"open {name}")
+        self._thread.start()
+
+    def wait(self, seconds: float = PATIENCE) -> None:
+        """Wait until the model can be searched with, or has failed, but not longer than some seconds."""
+        self._searchable.wait(seconds)
+
+    def close(self) -> None:
+        """Let the thread end; what it has not embedded is left to the next start."""
+        self._closing.set()
+        self._thread.join()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the index has all sentences, and the model its entities."""
+        return not self._thread.is_alive()
+
+    def _open(self, sources: Sources, memory: int, exact_limit: int) -> None:
+        try:
+            opening = Opening(sources, self.name)
+
+            def report(done: int, total: int) -> None:
+                if self._closing.is_set():
+                    raise _Closed
+                self.progress = (done, total)
+                if self.search is None:
+                    self.search = opening.search(memory)
+                    self._searchable.set()
+
+            opening.build(memory, exact_limit, report)
+            self.search = opening.search(memory)  # Only a complete index has the means of sentences.
+        except _Closed:
+            pass
+        except EaseError as error:
+            self.error = str(error)
+        except Exception as error:
+            logger.exception("The model %s cannot be opened", self.name)
+            self.error = f"The model {self.name!r} cannot be opened: {type(error).__name__}: {error}"
+        finally:
+            self._searchable.set()
+
+
+class OpenModels:
+    """The models that can be chosen, and those that were."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        further: Sequence[str] = (),
+        *,
+        memory: int = MEMORY,
+        exact_limit: int = EXACT_LIMIT,
+    ) -> None:
+        """Find the models; none is loaded.
+
+        Args:
+            sources: The tables and models of the setting.
+            further: Folders or hub names of further encoders.
+            memory: Memory limit in megabytes, as in `open_search`.
+            exact_limit: As in `open_search`.
+
+        Raises:
+            EaseError: If there are no sentences, no model, or a further one does not exist.
+        """
+        sources.sentences()
+        self.names = [*sources.models(), *(sources.model(name).name for name in further)]
+        if not self.names:
+            sources.model("ease_plus")  # raises the error with what to do
+        self._sources, self._limits = sources, (memory, exact_limit)
+        self._open: dict[str, OpenModel] = {}
+        self._lock = threading.Lock()
+
+    def choose(self, name: str) -> OpenModel:
+        """Return a model, which is loaded in the background if it was not chosen before; failed ones are tried again.
+
+        Raises:
+            EaseError: If the name is unknown.
+        """
+        if name not in self.names:
+            raise EaseError(f"Unknown model {name!r}: {suggest(name, self.names)}")
+        with self._lock:
+            if name not in self._open or self._open[name].error:
+                self._open[name] = OpenModel(self._sources, name, *self._limits)
+            return self._open[name]
+
+    def close(self) -> None:
+        """End the work of all models; torch aborts the interpreter's exit while another thread computes."""
+        for model in self._open.values():
+            model.close()
+
+
+def serve(project: Path, setting: str, further: Sequence[str], host: str, port: int) -> None:
+    """Serve the page until an interrupt.
+
+    Args:
+        project: Folder of the project.
+        setting: Its setting whose sentences are searched.
+        further: Folders or hub names of further encoders.
+        host: Address to listen at.
+        port: 0: any free one.
+
+    Raises:
+        EaseError: If there is no trained model, or the address is in use.
+    """
+    models = OpenModels(Sources.of_project(project, setting), further)
+    server = make_server(models, host)
+    with listening(host, port) as there:
+        click.echo(f"Search page: http://{host}:{there.getsockname()[1]} (Ctrl-C ends it)")
+        with closing(models), suppress(KeyboardInterrupt):
+            server.run(sockets=[there])
+
+
+def make_server(models: OpenModels, host: str) -> uvicorn.Server:
+    """Return a server of the page that answers to a name of this machine, and to its addresses."""
+    # A configuration of logging would close the handlers of other libraries.
+    config = uvicorn.Config(make_app(models, host), log_config=None, log_level="warning", lifespan="off")
+    return uvicorn.Server(config)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address: requests wait from now on until they are served.
+
+    Raises:
+        EaseError: If the address is in use or not of this machine.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        what = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise EaseError(
+            f"Cannot listen at {host}:{port}; {what}: choose another --host or --port."
+        ) from error

@@ -18,12 +18,13 @@ from accelerate import Accelerator
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.base_models import start_of
-from ease.encoders.encoder import embedding_dimension, training_head
+from ease.encoders.batches import advise_on_full_memory
+from ease.encoders.check import start_of
+from ease.encoders.encoder import embedding_dimension
 from ease.encoders.encoding import encode_with
-from ease.encoders.full_memory import advise_on_full_memory
 from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
+from ease.encoders.poolings import training_head
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores, get_task

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder, save_encoder
-from ease.encoders.language_subspace import (
+from ease.encoders.whitening import (
     SENTENCES_PER_LANGUAGE,
     language_directions,
     mean_embeddings,

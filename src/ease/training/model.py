@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding, Transformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ease.encoders.encoder import load_encoder
 from ease.encoders.onednn import has_onednn, use_onednn
-from ease.encoders.padding import padding_known, prepare_padding
+from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
@@ -26,7 +26,6 @@ from ease.training.lora import add_lora
 from ease.training.options import TeacherOptions, TrainingJob
 from ease.training.packing import Packed, Transform, embed_packed, prepare_packing
 from ease.training.prepared_pairs import Layout, prompt_tokens
-from ease.training.static import averages_tokens, bag_features
 
 
 class TrainingModel(nn.Module):
@@ -166,8 +165,6 @@ class TrainingModel(nn.Module):
             return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
 
     def _embed(self, features: dict[str, Any]) -> Tensor:
-        if averages_tokens(self.encoder):
-            features = bag_features(features)
         embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
         return embeddings
 
@@ -197,10 +194,10 @@ logger = logging.getLogger(__name__)
 def load_for_training(job: TrainingJob) -> SentenceTransformer:
     """Load the encoder in single precision, with the job's dropout and adapters."""
     encoder = load_encoder(job.encoder, job.pooling, job.training.seed).float()
-    if not isinstance(encoder[0], Transformer | StaticEmbedding):
+    if not isinstance(encoder[0], Transformer):
         raise EaseError(
             f"The encoder {job.encoder!r} begins with {type(encoder[0]).__name__}, which no method trains: choose a "
-            "transformer, or a static encoder."
+            "transformer."
         )
     longest, prompt = encoder.max_seq_length, prompt_tokens(encoder)
     if longest is not None and job.training.max_tokens + prompt > longest:

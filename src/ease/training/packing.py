@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 
-from ease.encoders.padding import PADDED, prepare_padding
+from ease.encoders.token_batches import PADDED, prepare_padding
 from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,6 @@ from ease.training.inputs import (
     open_pair_table,
     used_entities,
 )
-from ease.training.static import token_ids
 
 logger = logging.getLogger(__name__)
 
@@ -175,7 +174,13 @@ def _check_texts(name: str, texts: Sequence[str | None], layout: Layout, pairs: 
 def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
     """Tokenise a column with the encoder's prompt; a missing text becomes an empty text that is not present."""
     longest, prompt = rows["tokens"].shape[1], default_prompt(encoder)
-    tokens = token_ids(encoder, [prompt + (text or "") for text in texts], longest)
+    tokens = encoder.tokenizer(
+        [prompt + (text or "") for text in texts],
+        truncation=True,
+        max_length=longest,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )["input_ids"]
     rows["length"] = [len(ids) for ids in tokens]
     rows["present"] = [text is not None for text in texts]
     used = np.arange(longest) < rows["length"][:, None]

@@ -17,9 +17,8 @@ from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.encoder import build_encoder, load_for_evaluation, save_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.loading import load_for_evaluation
 from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
 from ease.evaluation.scoring import score_tasks
 

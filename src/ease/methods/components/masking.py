@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
-from ease.encoders.padding import padding_known
+from ease.encoders.token_batches import padding_known
 from ease.errors import EaseError
 from ease.methods.components.losses import masked_token_loss
 

@@ -234,8 +234,7 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
     """Load one of the setting's encoders, or another one by its folder or hub name."""
     from ease.encoders.encoder import load_encoder
-    from ease.encoders.encoding import encode_with
-    from ease.encoders.placing import place
+    from ease.encoders.encoding import encode_with, place
 
     if name not in encoders:
         return encode_with(place(load_encoder(name)), encoding, source=name)

@@ -9,9 +9,6 @@ from ease.pipelines.distill.nodes import distill_shallow, distill_static
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import EASE_PLUS
 
-TEACHER = EASE_PLUS
-"""The method whose encoder is the teacher, unless the parameters name another one."""
-
 STUDENTS: dict[str, Callable[..., Any]] = {
     "static_student": distill_static,
     "shallow_student": distill_shallow,
@@ -20,27 +17,24 @@ STUDENTS: dict[str, Callable[..., Any]] = {
 
 
 def create_pipeline(setting: str) -> Pipeline:
-    """Create `distill` for all students of one setting."""
+    """Create `distill` for all students of one setting; the teacher is the setting's `ease_plus` or a given encoder."""
     return sum((_create(setting, student) for student in STUDENTS), Pipeline([]))
 
 
 def _create(setting: str, student: str) -> Pipeline:
-    """Create the nodes that train one student."""
+    tables, shared = ("training_pairs", "dumps"), ("encoding", "work", "tracking")
     # In the order of the functions' arguments: Kedro finds the types of parameters by their places.
-    tables = ["training_pairs", "dumps", "evaluation_data", "entity_vocabulary", "entity_embeddings"]
-    shared = ["encoding", "encoders", "tasks", "work", "tracking"]
-    given = ["teacher", *tables, *(f"params:{name}" for name in ("options", "recipe", "setting", *shared))]
+    given = ["teacher", *tables, *(f"params:{name}" for name in ("options", "setting", *shared))]
     made = node(STUDENTS[student], given, ["encoder", "history"], name="distill_encoder", tags=TRAINING_TAG)
     return pipeline(
         [made],
         namespace=f"{setting}.{student}",
         inputs={
-            "teacher": f"{setting}.{TEACHER}.encoder",
+            "teacher": f"{setting}.{EASE_PLUS}.encoder",
             **{table: f"{setting}.{table}" for table in tables},
         },
         parameters={
             "params:options": f"params:{setting}.{student}",
-            "params:recipe": f"params:{setting}.{TEACHER}",
             "params:setting": f"params:{setting}.setting",
             **{f"params:{name}": f"params:{name}" for name in shared},
         },

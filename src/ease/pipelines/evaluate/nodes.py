@@ -158,9 +158,9 @@ def load_baseline(
     Raises:
         EaseError: If it does not load, there are no pairs, or the rank is too high.
     """
-    from ease.encoders.language_subspace import remove_language_subspace
-    from ease.encoders.loading import load_for_evaluation
-    from ease.encoders.placing import place
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import place
+    from ease.encoders.whitening import remove_language_subspace
 
     encoder = load_for_evaluation(name, baseline)
     if baseline.language_rank:
@@ -176,7 +176,7 @@ def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterat
     Raises:
         EaseError: If there are no pairs yet, with the command that makes them.
     """
-    from ease.encoders.language_subspace import SENTENCES_PER_LANGUAGE
+    from ease.encoders.whitening import SENTENCES_PER_LANGUAGE
     from ease.entities.links import distinct_sentences
 
     if training_pairs is None:

@@ -82,10 +82,8 @@ def score_each(
         dimensions: Numbers of first dimensions to score in addition; the sentences are encoded once.
         revision: The revision that `load` requests from the hub.
     """
-    from ease.encoders.encoder import embedding_dimension
-    from ease.encoders.encoding import encode_with, fingerprint
-    from ease.encoders.loading import describe_encoder
-    from ease.encoders.placing import place
+    from ease.encoders.encoder import describe_encoder, embedding_dimension
+    from ease.encoders.encoding import encode_with, fingerprint, place
 
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located), [], {}, {}, {})

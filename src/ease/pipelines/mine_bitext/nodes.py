@@ -67,9 +67,8 @@ def mine_pairs(
     Raises:
         EaseError: If there is no encoder or no candidate, or no two sentences count as parallel.
     """
-    from ease.encoders.encoding import encode_with
-    from ease.encoders.loading import load_for_evaluation
-    from ease.encoders.placing import place
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import encode_with, place
 
     name = options.encoder or (None if encoder is None else str(encoder))
     if name is None:

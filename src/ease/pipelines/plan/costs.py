@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ByteSize, TypeAdapter
 
-from ease.encoders.estimates import TRAINED_BYTES
 from ease.methods import get_method
 from ease.pipelines.plan.rates import ParsingRate
 from ease.pipelines.recipe import CompleteRecipe
 
+TRAINED_BYTES = 16  # a weight, its gradient and both moments of AdamW
 PARSED = 1.4
 """Bytes of parsed parts and tables for each byte of a compressed dump, as measured"""
 

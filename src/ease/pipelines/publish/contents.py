@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ease.encoders.encoder import load_encoder
-from ease.encoders.exports.exporting import Exported, export_encoder
+from ease.encoders.exports import Exported, export_encoder
+from ease.entities.links import distinct_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.names import safe_name
 from ease.pipelines.publish.options import PublishOptions
-from ease.pipelines.publish.sentences import Drawn, draw_sentences
 from ease.pruning.versions import Version
-from ease.reporting.exports import main_rows, write_eval_results
-from ease.reporting.hub_card import hub_card
+from ease.reporting.exports import hub_card, main_rows, write_eval_results
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
@@ -35,6 +34,15 @@ TRAINING = "training"
 
 STATIC = "static"
 ENTITIES = "entities"
+FIXED = (
+    "A sentence.",
+    "No",
+    "The weather in the north will be cold tomorrow, with some rain in the afternoon and a clear sky at night.",
+    "¿Dónde está la biblioteca?",
+    "日本の首都は東京です。",
+    "Das ist ein deutscher Satz mit einigen Wörtern mehr.",
+)
+"""Texts that every form is compared on: one word, several scripts, several lengths"""
 
 
 def write_model(
@@ -49,19 +57,22 @@ def write_model(
     """Write an encoder with its card, entities, exported forms and static student; return what was written."""
     shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
     version = encoder.parent.name
-    drawn = draw_sentences(training_pairs, options.check_sentences, options.widgets, options.seed)
     sections = {}
     if has_entities(encoder):
         count = write_entity_table(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
         sections["Entities"] = _entities_text(count)
-    forms = export_encoder(load_encoder(str(encoder)), folder, drawn.sentences, options.forms)
+    texts = list(FIXED)
+    if options.forms and training_pairs is not None:
+        texts += distinct_sentences(training_pairs, options.check_sentences, options.seed)
+    forms = export_encoder(load_encoder(str(encoder)), folder, texts, options.forms)
     if forms:
-        sections["Other forms"] = _forms_text(forms, len(drawn.sentences))
-    if options.method != "static_student" and _is_of(student, encoder, options):
-        assert student is not None
+        sections["Other forms"] = _forms_text(forms, len(texts))
+    if student is not None and options.method != "static_student" and _is_of(student, encoder, options):
         shutil.copytree(student, folder / STATIC, ignore=shutil.ignore_patterns(TRAINING))
-        sections["Static student"] = STUDENT_TEXT
-    _write_card(folder, options, version, scores, drawn, sections)
+        sections["Static student"] = (
+            f"`{STATIC}` is a small encoder that reproduces this one by one vector per token."
+        )
+    _write_card(folder, options, version, scores, sections)
     return {
         "what": "model",
         "setting": options.setting,
@@ -113,10 +124,8 @@ def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
-def _is_of(student: Path | None, encoder: Path, options: PublishOptions) -> bool:
+def _is_of(student: Path, encoder: Path, options: PublishOptions) -> bool:
     """Return whether a student was distilled from this very encoder."""
-    if student is None:
-        return False
     made = Version(student.parent).provenance()
     given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
     own = made.get("inputs", {}).get(f"{options.setting}.{options.method}.encoder")
@@ -134,7 +143,6 @@ def _write_card(
     options: PublishOptions,
     version: str,
     scores: Sequence[dict[str, Any]],
-    drawn: Drawn,
     sections: dict[str, str],
 ) -> None:
     """Complete the card of the training, and write the results in the hub's newer form."""
@@ -152,7 +160,7 @@ def _write_card(
         write_eval_results(folder / ".eval_results", rows)
     card = folder / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else f"# {name}\n"
-    card.write_text(hub_card(text, name, rows, drawn.widgets, sections), encoding="utf-8")
+    card.write_text(hub_card(text, name, rows, sections), encoding="utf-8")
 
 
 def _forms_text(forms: Sequence[Exported], sentences: int) -> str:
@@ -169,13 +177,7 @@ def _forms_text(forms: Sequence[Exported], sentences: int) -> str:
         "The same encoder for ONNX Runtime and OpenVINO. Inputs: `input_ids` and `attention_mask` of this folder's "
         "tokenizer, (n, length) int64. Output: `sentence_embedding`, (n, dimension) float32; pooling is included.\n\n"
         f"{format_table(pd.DataFrame(rows))}\n\n"
-        f"The cosines are over {sentences} sentences. `int8` has weights of 8 bits.\n\n"
-        "```python\nimport onnxruntime\nfrom transformers import AutoTokenizer\n\n"
-        'tokens = AutoTokenizer.from_pretrained("path/to/this/folder")(\n'
-        '    ["A sentence."], padding=True, return_tensors="np"\n)\n'
-        'session = onnxruntime.InferenceSession("path/to/this/folder/onnx/model.onnx")\n'
-        'names = ("input_ids", "attention_mask")\n'
-        "embeddings = session.run(None, {name: tokens[name] for name in names})[0]\n```"
+        f"The cosines are over {sentences} sentences. `int8` has weights of 8 bits."
     )
 
 
@@ -184,12 +186,3 @@ def _entities_text(count: int) -> str:
         f"`{ENTITIES}/{TENSORS}` has the trained embeddings of {count:,} entities and the projection into the space of "
         f"the sentences: `embeddings @ projection.weight.T`. `{ENTITIES}/{LABELS}` names the entity of each row."
     )
-
-
-STUDENT_TEXT = f"""`{STATIC}` is a small encoder that reproduces this one by one vector per token:
-
-```python
-from sentence_transformers import SentenceTransformer
-
-student = SentenceTransformer("path/to/this/folder/{STATIC}")
-```"""

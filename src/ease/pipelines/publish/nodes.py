@@ -73,8 +73,10 @@ def write_folder(
         else:
             chosen = _chosen(options, encoder)
             about = write_model(folder, options, chosen, student, scores, vocabulary, training_pairs)
-        about["files"] = _sizes(folder)
-        _write_manifest(folder, about)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        about["files"] = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+        text = json.dumps(about, indent=2, ensure_ascii=False)
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
     logger.info("%s is ready for the hub: %d files", target, len(about["files"]))
     return {"folder": str(target.absolute()), **about}
 
@@ -157,14 +159,3 @@ def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
             "`publish.setting` and `publish.method` by --params, not in a file."
         )
     return encoder
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of all files by their paths in the folder."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-
-
-def _write_manifest(folder: Path, about: dict[str, Any]) -> None:
-    text = json.dumps(about, indent=2, ensure_ascii=False)
-    (folder / MANIFEST).write_text(text, encoding="utf-8")

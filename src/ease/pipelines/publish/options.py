@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ease.encoders.exports.forms import Form
+from ease.encoders.options import Form
 from ease.io.models import StrictModel
 
 
@@ -22,7 +22,6 @@ class PublishOptions(StrictModel):
     check_sentences: int = Field(
         ge=1, description="training sentences on which each form is compared with torch"
     )
-    widgets: int = Field(ge=0, description="examples for the hub's widget")
     seed: int = Field(description="seed of the drawn sentences")
     repository: str | None = Field(None, description="OWNER/NAME to push to; the token is that of HF_TOKEN")
     endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")

@@ -16,17 +16,14 @@ from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
-from ease.reporting.dimensions import dimension_tables, full_rows
+from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
-from ease.reporting.figures import bar_rows
-from ease.reporting.html import render_comparison, render_html
-from ease.reporting.markdown import render_markdown, table_markdown
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.reporting.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.published import Published
-from ease.reporting.report import Report, build_report
-from ease.reporting.scatters import ReportOptions
+from ease.reporting.rendering import render_comparison, render_html, render_markdown, table_markdown
+from ease.reporting.report import Report, ReportOptions, bar_rows, build_report
 from ease.reporting.score_summaries import COLUMNS, score_table
 
 logger = logging.getLogger(__name__)

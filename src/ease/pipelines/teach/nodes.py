@@ -117,7 +117,7 @@ def check_words(
         EaseError: With the share of unknown words, examples and the remedy.
     """
     from ease.encoders.encoder import load_encoder
-    from ease.encoders.unknown_words import count_words, find_unknown_words
+    from ease.encoders.tokenizer import count_words, find_unknown_words
 
     own = sentences.filter(sentences.language == language)
     words = count_words(drawn_sentences(own, setting), Language(language).locale)

@@ -106,7 +106,7 @@ def whiten_encoder(
         EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
     """
     from ease.encoders.encoder import load_encoder, save_encoder
-    from ease.encoders.placing import place
+    from ease.encoders.encoding import place
     from ease.encoders.whitening import SUMMARY
     from ease.encoders.whitening import whiten_encoder as whiten
     from ease.entities.links import distinct_sentences

@@ -19,9 +19,9 @@ from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.evaluate.nodes import about_baseline, score_baseline
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
+from ease.reporting.comparison import compare_with_printed, printed_tasks
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Published
-from ease.reporting.validation import compare_with_printed, printed_tasks
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,5 @@
 """Plotly figures from data frames."""
 
-from ease.reporting.plots.curves import plot_curves
 from ease.reporting.plots.data import plot_ingest_summary, plot_mewsc16, plot_pair_funnel
 from ease.reporting.plots.embeddings import (
     plot_alignment_uniformity,
@@ -9,7 +8,7 @@ from ease.reporting.plots.embeddings import (
     plot_roc_curves,
 )
 from ease.reporting.plots.published import plot_table_bars, plot_table_scatter
-from ease.reporting.plots.scores import plot_scores, plot_variants
+from ease.reporting.plots.scores import plot_curves, plot_scores, plot_variants
 from ease.reporting.plots.style import method_label, method_styles
 
 __all__ = [

@@ -8,7 +8,6 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from ease.reporting.plots.labels import place_labels
 from ease.reporting.plots.style import (
     PUBLISHED_STYLES,
     Style,
@@ -140,3 +139,47 @@ def _padded(values: pd.Series) -> list[float]:
     low, high = float(values.min()), float(values.max())
     room = max(1.0, (high - low) * 0.13)
     return [low - room, high + room]
+
+
+PLACES = {
+    f"{row} {column}": (right, up)
+    for row, up in (("top", 1), ("bottom", -1), ("middle", 0))
+    for column, right in (("center", 0), ("right", 1), ("left", -1))
+    if row != "middle" or right
+}
+"""Plotly's text positions with their directions from the point, in order of preference"""
+LETTER, LINE, GAP = 6.5, 15.0, 7.0
+"""Mean width of a letter, height of a line and distance of a label from its point, in pixels"""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top in pixels"""
+
+
+def place_labels(
+    points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float], width: float, height: float
+) -> list[str]:
+    """Choose for each point (`label`, `x`, `y`) the text position that overlaps least with other labels and points.
+
+    The ranges of the panel are in the unit of the points, its width and height in pixels.
+    """
+
+    def box(x: float, y: float, wide: float, high: float) -> Box:
+        return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
+
+    def overlap(one: Box, other: Box) -> float:
+        wide, high = (min(one[end], other[end]) - max(one[end - 2], other[end - 2]) for end in (2, 3))
+        return max(wide, 0) * max(high, 0)
+
+    left = (points["x"] - x_range[0]) / (x_range[1] - x_range[0]) * width
+    bottom = (points["y"] - y_range[0]) / (y_range[1] - y_range[0]) * height
+    taken = [box(x, y, 2 * GAP, 2 * GAP) for x, y in zip(left, bottom, strict=True)]
+    chosen = []
+    for x, y, label in zip(left, bottom, points["label"], strict=True):
+        wide = LETTER * len(label)
+        boxes = {
+            place: box(x + right * (wide / 2 + GAP), y + up * (LINE / 2 + GAP), wide, LINE)
+            for place, (right, up) in PLACES.items()
+        }
+        chosen.append(min(boxes, key=lambda place: sum(overlap(boxes[place], other) for other in taken)))
+        taken.append(boxes[chosen[-1]])
+    return chosen

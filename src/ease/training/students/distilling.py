@@ -1,44 +1,65 @@
-"""Training of a student: sentences, teacher embeddings, initial weights, loop and saved encoder."""
+"""Distillation: a student is made from its teacher, and sentence-transformers' trainer fits it to the embeddings.
+
+References:
+    Tulkens and van Dongen 2024 (Model2Vec): a forward pass over the vocabulary, weighted by Zipf's law.
+    Sanh et al. 2019 (DistilBERT): a student starts from layers of its teacher.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
+import torch
+from datasets import Dataset, Features, Value, disable_progress_bars
+from datasets import Sequence as ListOf
+from pydantic import ValidationError
+from safetensors.torch import save_file
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding, Transformer
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
+from transformers.trainer_utils import get_last_checkpoint
 
-from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
+from ease import __version__
+from ease.encoders.encoder import embedding_dimension, load_encoder, no_progress_bars, save_encoder
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.io.atomic import atomic_folder, write_text_atomically
-from ease.io.code_digest import code_version
+from ease.evaluation.metrics import unit_or_zero_rows
+from ease.io.atomic import atomic_folder
 from ease.io.device import best_device
-from ease.io.files import hash_contents, read_json
+from ease.io.locks import folder_lock, temporary_folder
+from ease.io.registry import check_name
+from ease.io.validation import format_validation_error
+from ease.training.prepared_pairs import default_prompt
 from ease.training.progress import Report
-from ease.training.students.learning import History, learn
-from ease.training.students.options import ShallowOptions, StaticOptions
-from ease.training.students.shallow import shallow_student
-from ease.training.students.static import fast_tokenizer, save_static, static_student
-from ease.training.students.targets import (
-    Targets,
-    blocks,
-    check_dimensions,
-    open_sentences,
-    open_targets,
-    principal_directions,
-    write_sentences,
-    write_targets,
-)
+from ease.training.students import ShallowOptions, StaticOptions
 
-CHECKPOINT, RESULT = "checkpoint.safetensors", "result.json"
+BLOCK = 8192
+"""Sentences encoded at a time"""
+TOKENS = 1024
+"""Tokens of the vocabulary embedded at a time"""
+SIF = 1e-3
+"""a of the initial weight a / (a + p) of a token with the frequency p (Arora et al. 2017)"""
+KINDS: dict[str, type[StaticOptions] | type[ShallowOptions]] = {
+    "static": StaticOptions,
+    "shallow": ShallowOptions,
+}
 
 
 class Distilled(NamedTuple):
@@ -46,14 +67,75 @@ class Distilled(NamedTuple):
 
     model: Path
     """Its folder, in the format of sentence-transformers"""
-    history: History
-    """Reported values, each with its `step`"""
+    history: list[dict[str, float]]
+    """Reported losses, each with its `step`"""
     dimension: int
     sentences: int
 
 
+def distill(
+    teacher: str | Path | SentenceTransformer,
+    sentences: Iterable[str],
+    student: str = "static",
+    *,
+    folder: str | Path | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> SentenceTransformer:
+    """Train a small encoder to reproduce the embeddings of a large one.
+
+    Args:
+        teacher: A hub name, a folder or an object; the object is not changed.
+        sentences: Training sentences; repeated sentences are used once.
+        student: `static` (one vector per token; their mean is the embedding) or `shallow` (the teacher's first layers).
+        folder: Folder for checkpoints and the saved student (`model`); the same call resumes an interrupted training
+            there. Default: a temporary folder.
+        report: Called with a step and its loss.
+        options: Options of the student (`dimension`, `int8`, `layers`, `matryoshka`, `rows`, `seed`) and `learning`, a
+            dictionary with `epochs`, `batch_size` and `learning_rate`.
+
+    Returns:
+        The student, on the CPU.
+
+    Raises:
+        EaseError: If an option is wrong, the teacher does not load or fit, or there is no sentence.
+
+    Example:
+        >>> import ease
+        >>> student = ease.distill("sentence-transformers/LaBSE", sentences, dimension=256)
+        >>> student.save("small")
+    """
+    check_name(student, list(KINDS), "student")
+    try:
+        validated = KINDS[student].model_validate(options)
+    except ValidationError as error:
+        raise EaseError(
+            f"Options of the student: {format_validation_error(error, KINDS[student])}"
+        ) from error
+    texts = _distinct(sentences)
+    if validated.rows is not None and validated.rows < len(texts):
+        chosen = np.random.default_rng(validated.seed).choice(len(texts), validated.rows, replace=False)
+        texts = [texts[place] for place in sorted(chosen)]
+    loaded = teacher if isinstance(teacher, SentenceTransformer) else load_encoder(str(teacher))
+    with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
+        made = distill_student(loaded, texts, validated, lock.folder, report=report)
+        return load_encoder(str(made.model))
+
+
+def _distinct(sentences: Iterable[str]) -> list[str]:
+    if isinstance(sentences, pa.Array | pa.ChunkedArray):
+        sentences = sentences.to_pylist()
+    wrong = isinstance(sentences, str | Mapping) or hasattr(sentences, "columns")
+    texts: list[Any] = [] if wrong else list(dict.fromkeys(sentences))
+    if wrong or not all(isinstance(text, str) for text in texts):
+        raise EaseError(
+            '`sentences` must be a list of texts, such as the column `table["sentence"]` of a table.'
+        )
+    return texts
+
+
 def distill_student(
-    teacher: str,
+    teacher: str | SentenceTransformer,
     sentences: Iterable[str],
     options: StaticOptions | ShallowOptions,
     folder: Path,
@@ -62,130 +144,216 @@ def distill_student(
     card: Callable[[int, int], str] | None = None,
     report: Report | None = None,
 ) -> Distilled:
-    """Train a student of an encoder, resume an interrupted training, or return the result of a finished one.
+    """Train a student of an encoder, or resume an interrupted training.
 
     Args:
-        teacher: A hub name or a folder.
+        teacher: A hub name, a folder or an encoder, which is not changed.
         sentences: Distinct training sentences, in a fixed order.
         options: Kind, size and training of the student.
         folder: Work folder, locked by the caller.
         encoding: Batch size and cache of the teacher's embeddings. Default: a cache in the work folder.
         card: Returns the model card, given the dimension and the number of sentences.
-        report: Called with a step and its values.
+        report: Called with a step and its loss.
 
     Raises:
         EaseError: If the teacher does not load or fit the options, or there is no sentence.
     """
-    device = best_device()
-    loaded = load_encoder(teacher).to(device)
-    _check(loaded, options)
-    file = folder / "sentences.arrow"
-    write_sentences(sentences, file)
-    key = _key(loaded, file, options, encoding or EncodingOptions())
-    finished = read_json(folder / RESULT)
-    if finished and finished["key"] == key and (folder / "model").is_dir():
-        return Distilled(
-            folder / "model", *(finished[name] for name in ("history", "dimension", "sentences"))
+    encoder = load_encoder(teacher) if isinstance(teacher, str) else copy.deepcopy(teacher)
+    encoder.to(best_device()).eval()
+    disable_progress_bars()
+    student = first_layers(encoder, options.layers) if isinstance(options, ShallowOptions) else None
+    _check_dimensions(encoder, options)
+    encoding = encoding or EncodingOptions(cache=folder / "teacher")
+    encode = encode_with(encoder, encoding, "teacher", teacher if isinstance(teacher, str) else None)
+    chosen = options.model_dump(mode="json", exclude={"teacher"})
+    digest = hashlib.sha256(json.dumps([__version__, fingerprint(encoder), chosen]).encode())
+    squares = np.zeros((embedding_dimension(encoder),) * 2)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        rest = iter(sentences)
+        while block := list(islice(rest, BLOCK)):
+            digest.update("\0".join(block).encode())
+            vectors = unit_or_zero_rows(encode(block)).astype(np.float16)
+            squares[:] += vectors.T.astype(np.float64) @ vectors
+            yield from ({"sentence": text, "label": row} for text, row in zip(block, vectors, strict=True))
+
+    features = Features({"sentence": Value("string"), "label": ListOf(Value("float16"))})
+    with temporary_folder() as temporary, no_progress_bars():
+        first = next(made := rows(), None)
+        if first is None:
+            raise EaseError(
+                "There is no training sentence for the student: give texts, or loosen the filters of the pairs."
+            )
+        data = Dataset.from_generator(
+            lambda: chain([first], made), features, cache_dir=str(temporary), fingerprint="targets"
         )
-    _forget_others(folder, key)
-    texts = open_sentences(file)
-    embeddings = _targets(folder / f"targets-{key}.npy", loaded, teacher, texts, encoding)
-    student, directions = _start(loaded, embeddings, texts, options)
-    checkpoint = folder / f"{key}-{CHECKPOINT}"
-    history = learn(
-        student.to(device),
-        texts,
-        embeddings,
-        options.learning,
-        checkpoint,
-        directions=directions,
-        matryoshka=options.matryoshka,
-        seed=options.seed,
-        report=report,
-    )
-    made = Distilled(folder / "model", history, embedding_dimension(student), len(texts))
-    # Otherwise a stop between the two writes would leave the result of an earlier student beside this model.
-    (folder / RESULT).unlink(missing_ok=True)
-    with atomic_folder(made.model) as aside:
-        text = None if card is None else card(made.dimension, made.sentences)
+        directions = np.eye(len(squares))
         if isinstance(options, StaticOptions):
-            save_static(student, aside, text, int8=options.int8)
-        else:
-            save_encoder(student, aside, text)
-    about = {"key": key, **made._asdict(), "model": made.model.name}
-    write_text_atomically(folder / RESULT, json.dumps(about))
-    _forget_others(folder, "")
-    shutil.rmtree(folder / "teacher", ignore_errors=True)
-    return made
+            # Largest sum of squares first; all directions together are a rotation, which keeps every cosine.
+            directions = np.linalg.eigh(squares)[1][:, ::-1][:, : options.dimension]
+        student = student or static_student(encoder, directions)
+        history = _fit(student, directions, data, options, folder / f"fit-{digest.hexdigest()[:16]}", report)
+    finished = Distilled(folder / "model", history, embedding_dimension(student), len(data))
+    with atomic_folder(finished.model) as aside:
+        save_encoder(
+            student.cpu(), aside, None if card is None else card(finished.dimension, finished.sentences)
+        )
+        if isinstance(options, StaticOptions) and options.int8:
+            _save_integers(student, aside)
+    for unfinished in (*folder.glob("fit-*"), folder / "teacher"):
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return finished
 
 
-def _targets(
-    file: Path,
-    teacher: SentenceTransformer,
-    name: str,
-    sentences: pa.ChunkedArray,
-    encoding: EncodingOptions | None,
-) -> Targets:
-    """Map the teacher's embeddings into memory; compute them if the file is missing."""
-    if not file.exists():
-        options = encoding or EncodingOptions()
-        if options.cache is None:
-            options = options.model_copy(update={"cache": file.parent / "teacher"})
-        write_targets(encode_with(teacher, options, "teacher", name), sentences, file)
-    return open_targets(file)
+def static_student(teacher: SentenceTransformer, directions: np.ndarray) -> SentenceTransformer:
+    """Return a static encoder whose vectors are the teacher's embeddings of single tokens.
+
+    Args:
+        teacher: The teacher, on the device on which it computes.
+        directions: Directions of the teacher's space that become the student's dimensions, (dimension, kept).
+    """
+    tokenizer = teacher.tokenizer
+    example = tokenizer("a", return_special_tokens_mask=True)
+    inner = np.flatnonzero(np.equal(example["special_tokens_mask"], 0))
+    ids = torch.tensor(example["input_ids"])
+    before, after = ids[: inner[0]], ids[inner[-1] + 1 :]
+    rows = []
+    with torch.inference_mode():
+        for tokens in torch.arange(len(tokenizer)).split(TOKENS):
+            columns = [before.expand(len(tokens), -1), tokens[:, None], after.expand(len(tokens), -1)]
+            inputs = torch.cat(columns, dim=1).to(teacher.device)
+            features = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs)}
+            rows.append(teacher(features)["sentence_embedding"].float().cpu().numpy())
+    vectors = np.concatenate(rows).astype(np.float64) @ directions
+    vectors -= vectors.mean(axis=0)
+    vectors /= max(float(np.sqrt(np.mean(vectors**2))), 1e-12)
+    frequencies = 1 / np.arange(2, len(vectors) + 2)  # tokens are numbered by frequency: Zipf's law
+    vectors *= (SIF / (SIF + frequencies / frequencies.sum()))[:, None]
+    vectors[tokenizer.all_special_ids] = 0
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    backend.no_truncation()
+    module = StaticEmbedding(backend, embedding_weights=torch.tensor(vectors, dtype=torch.float32))
+    return SentenceTransformer(modules=[module], device="cpu")
 
 
-def _start(
-    teacher: SentenceTransformer,
-    embeddings: Targets,
-    sentences: pa.ChunkedArray,
-    options: StaticOptions | ShallowOptions,
-) -> tuple[SentenceTransformer, NDArray[np.float64] | None]:
-    """Return the untrained student, and the directions of the teacher's space that it is trained to reproduce."""
-    if isinstance(options, ShallowOptions):
-        return shallow_student(teacher, options.layers), None
-    directions = principal_directions(embeddings, options.dimension)
-    return static_student(teacher, directions, blocks(sentences), options.frequency_scale), directions
+def first_layers(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
+    """Return a copy of a teacher with its first layers only.
+
+    Raises:
+        EaseError: If the teacher is not a transformer, or has too few layers.
+    """
+    if not isinstance(teacher[0], Transformer):
+        raise EaseError(
+            f"A shallow student needs a transformer as `teacher`, not {type(teacher[0]).__name__}: choose another one."
+        )
+    student = copy.deepcopy(teacher)
+    model: Any = student[0].model
+    count = int(model.config.num_hidden_layers)
+    if layers >= count:
+        raise EaseError(f"`layers` {layers}: the teacher has {count}, so give fewer, or another `teacher`.")
+    stacks = [part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == count]
+    if len(stacks) != 1:
+        raise EaseError(
+            f"{type(model).__name__} has {len(stacks)} lists of {count} layers: choose a teacher with one."
+        )
+    del stacks[0][layers:]
+    model.config.num_hidden_layers = layers
+    if getattr(model.config, "layer_types", None):
+        model.config.layer_types = model.config.layer_types[:layers]
+    return student
 
 
-def _check(teacher: SentenceTransformer, options: StaticOptions | ShallowOptions) -> None:
-    """Refuse options that do not fit the teacher before the teacher encodes the sentences."""
+def _check_dimensions(teacher: SentenceTransformer, options: StaticOptions | ShallowOptions) -> None:
+    """Refuse a teacher or dimensions that do not fit before the teacher encodes the sentences."""
     dimension = embedding_dimension(teacher)
     if isinstance(options, StaticOptions):
-        fast_tokenizer(teacher)
+        if not isinstance(teacher.tokenizer, PreTrainedTokenizerFast):
+            raise EaseError("A static student needs a fast tokenizer: choose a transformer as `teacher`.")
         if (options.dimension or 0) > dimension:
-            raise EaseError(
-                f"`dimension` {options.dimension} is above the teacher's {dimension}: set it to {dimension} at most, "
-                "or null."
-            )
+            raise EaseError(f"`dimension` {options.dimension} is above the teacher's {dimension}: lower it.")
         dimension = options.dimension or dimension
-    else:
-        shallow_student(teacher, options.layers)
-    check_dimensions(options.matryoshka, dimension)
+    if wrong := [count for count in options.matryoshka if count >= dimension]:
+        raise EaseError(f"`matryoshka` {wrong[0]}: give numbers below the student's {dimension}.")
 
 
-def _key(
-    teacher: SentenceTransformer,
-    sentences: Path,
+class _Distance(nn.Module):
+    """1 minus the cosine to the teacher's embeddings, averaged over numbers of first dimensions."""
+
+    def __init__(
+        self, student: SentenceTransformer, directions: np.ndarray, dimensions: Sequence[int]
+    ) -> None:
+        super().__init__()
+        self.student, self.dimensions = student, (None, *dimensions)
+        self.directions = torch.tensor(directions.copy(), dtype=torch.float32, device=student.device)
+
+    def forward(self, features: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
+        """Return the loss of a batch."""
+        (sentences,) = features
+        # Without dropout, the same sentences in the same order give the same student.
+        found = self.student.eval()(sentences)["sentence_embedding"]
+        wanted = labels.float() @ self.directions
+        losses = [
+            1 - functional.cosine_similarity(found[:, :kept], wanted[:, :kept]) for kept in self.dimensions
+        ]
+        return torch.stack(losses).mean()
+
+
+class _Reporting(TrainerCallback):
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def on_log(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Report a loss."""
+        if "loss" in given["logs"]:
+            self.report(state.global_step, {"loss": given["logs"]["loss"]})
+
+
+def _fit(
+    student: SentenceTransformer,
+    directions: np.ndarray,
+    data: Dataset,
     options: StaticOptions | ShallowOptions,
-    encoding: EncodingOptions,
-) -> str:
-    """Hash everything that a student depends on."""
-    described = {
-        "teacher": fingerprint(teacher, encoding.precision),
-        "sentences": hash_contents(sentences),
-        "kind": type(options).__name__,
-        "options": options.model_dump(
-            mode="json",
-            exclude={"teacher": True, "refining": True, "learning": {"checkpoint_seconds", "report_every"}},
-        ),
-        "code": code_version(),
-    }
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
+    folder: Path,
+    report: Report | None,
+) -> list[dict[str, float]]:
+    """Train a student in place, resuming from a checkpoint in the folder; return the reported losses."""
+    learning = options.learning
+    if not learning.epochs:
+        return []
+    device = best_device()
+    student.to(device)
+    steps = learning.epochs * -(-len(data) // learning.batch_size)
+    arguments = SentenceTransformerTrainingArguments(
+        str(folder),
+        num_train_epochs=learning.epochs,
+        per_device_train_batch_size=learning.batch_size,
+        learning_rate=learning.learning_rate,
+        max_grad_norm=0,
+        seed=options.seed,
+        use_cpu=device.type == "cpu",
+        save_steps=max(1, steps // 20),
+        save_total_limit=1,
+        logging_steps=max(1, steps // 50),
+        report_to="none",
+        disable_tqdm=True,
+        prompts=default_prompt(student) or None,
+    )
+    trainer = SentenceTransformerTrainer(
+        student,
+        arguments,
+        data.with_format("torch"),
+        loss=_Distance(student, directions, options.matryoshka),
+        callbacks=[_Reporting(report)] if report else [],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
+    return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
 
 
-def _forget_others(folder: Path, key: str) -> None:
-    """Remove the files of students with other keys; with an empty key, of all students."""
-    for file in (*folder.glob("targets-*.npy"), *folder.glob(f"*-{CHECKPOINT}")):
-        if not key or key not in file.name:
-            file.unlink()
+def _save_integers(student: SentenceTransformer, folder: Path) -> None:
+    """Replace saved vectors by 8-bit integers and a scale per token, by the names that `StaticEmbedding` reads."""
+    module: Any = student[0]
+    weight = module.embedding.weight.detach()
+    scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
+    (file,) = folder.rglob("model.safetensors")
+    save_file({"embeddings": (weight / scales[:, None]).round().to(torch.int8), "weights": scales}, file)

@@ -1,20 +1,20 @@
-"""Requests of the search page that are refused, and idle connections, on a server without trained models."""
+"""Requests of the search page that are refused, on a server without trained models."""
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from ease.search import server
-from ease.search.opened import OpenModels
-from ease.search.sources import Sources
+from ease.errors import EaseError
+from ease.search.engine import Sources
+from ease.search.page import OpenModels, listening, make_server
 from tests.search.made_project import Row, add_model, write_encoder, write_project
 
 Port = int
@@ -27,10 +27,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
     project = write_project(folder / "project", [Row("en", 1, "Page", 0, "A sentence.", [17])])
     add_model(project, "untrained", write_encoder(folder / "encoder"))
     models = OpenModels(Sources.of_project(project, "multilingual"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "IDLE_SECONDS", 1)
-        serving = server.make_server(models, "search.example")
-    with server.listening("127.0.0.1", 0) as there:
+    serving = make_server(models, "search.example")
+    with listening("127.0.0.1", 0) as there:
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [there]})
         thread.start()
         yield there.getsockname()[1]
@@ -100,10 +98,57 @@ def test_the_page_shows_where_its_entities_come_from(port: Port) -> None:
     assert '<span class="label" dir="auto" lang="en">Japan</span>' in html
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "])
-def test_an_idle_connection_is_closed(port: Port, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
-        connection.sendall(sent)
-        began = time.monotonic()
-        assert connection.recv(1) == b""
-        assert time.monotonic() - began > 0.5
+ROWS = [
+    Row("en", number // 10, "Page", number % 10, f"Sentence number {number}.", [17])
+    for number in range(6_000)
+]
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Sources:
+    """A project with 6,000 sentences and an untrained encoder."""
+    project = write_project(tmp_path / "project", ROWS)
+    add_model(project, "untrained", write_encoder(tmp_path / "encoder"))
+    return Sources.of_project(project, "multilingual")
+
+
+@pytest.mark.slow
+def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_loss(sources: Sources) -> None:
+    models = OpenModels(sources)
+    model = models.choose("untrained")
+    assert models.choose("untrained") is model, "loaded once"
+    model.wait(60)
+    assert model.search is not None, model.error
+    assert len(model.search.search("Sentence number 7.", k=5)) == 5
+    assert model.search.entities is None, "a part of the sentences has no means"
+    models.close()
+    embedded = model.search.index.embedded()
+    time.sleep(0.5)
+    assert model.search.index.embedded() == embedded > 0, "the thread has ended"
+    again = OpenModels(sources).choose("untrained")
+    deadline = time.monotonic() + 60
+    while not again.complete:
+        assert time.monotonic() < deadline, again.error
+        time.sleep(0.1)
+    assert again.search is not None
+    assert [one.entity for one in again.search.nearest_entities("Sentence number 7.")] == [17]
+    assert len(again.search.search("Sentence number 7.", k=6_000)) == 6_000
+
+
+def test_a_model_that_does_not_load_says_so_and_is_tried_again(sources: Sources) -> None:
+    models = OpenModels(sources)
+    config = next(sources.data.rglob("encoder/config.json"))
+    content = config.read_text(encoding="utf-8")
+    config.write_text("{", encoding="utf-8")
+    broken = models.choose("untrained")
+    broken.wait(60)
+    assert broken.search is None
+    assert "untrained" in broken.error
+    assert "\n" not in broken.error
+    config.write_text(content, encoding="utf-8")
+    repaired = models.choose("untrained")
+    repaired.wait(60)
+    assert repaired.search is not None, repaired.error
+    models.close()
+    with pytest.raises(EaseError, match="Unknown model 'ease': Choose from untrained"):
+        models.choose("ease")

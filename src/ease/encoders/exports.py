@@ -1,0 +1,302 @@
+"""Encoders as ONNX and OpenVINO models, in single precision and with 8-bit weights, each checked against torch.
+
+sentence-transformers' own backends need optimum, whose releases exclude transformers 5.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor, nn
+
+from ease.encoders.options import Form
+from ease.encoders.prompts import prompt_named
+from ease.errors import EaseError
+from ease.io.locks import temporary_folder
+
+FORMS: tuple[Form, ...] = get_args(Form)
+LEAST_COSINE: dict[Form, float] = {
+    "onnx": 0.9999,
+    "onnx_int8": 0.98,
+    "openvino": 0.9999,
+    "openvino_int8": 0.98,
+}
+"""Smallest cosine of a text's exported embedding to that of torch"""
+INPUTS = ("input_ids", "attention_mask")
+OUTPUT = "sentence_embedding"
+EXAMPLES = ("A sentence.", "Another sentence, which has more tokens than the first one.")
+"""The exporter follows the computation of these texts; batch and length stay free."""
+LONGEST_EXAMPLE = 24
+"""Tokens; an encoder may accept fewer"""
+
+Run = Callable[[dict[str, np.ndarray]], np.ndarray]
+
+
+class Exported(NamedTuple):
+    """An exported form, and the cosines of its embeddings to those of torch."""
+
+    form: Form
+    file: str
+    megabytes: float
+    lowest_cosine: float
+    mean_cosine: float
+
+
+def file_of(form: Form) -> Path:
+    """Return the file of a form below the folder of its encoder; an OpenVINO model also has a `.bin` beside it."""
+    kind, _, quantized = form.partition("_")
+    return Path(kind, f"model{'_int8' if quantized else ''}.{'onnx' if kind == 'onnx' else 'xml'}")
+
+
+def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
+    """Check that the libraries of the forms are installed, and that they can express an encoder.
+
+    Raises:
+        EaseError: If a library is missing, or the encoder has no transformer or a default prompt that is not pooled.
+    """
+    needed = ("onnx", "onnxscript", *({form.partition("_")[0] for form in forms} & {"openvino"}))
+    needed += ("nncf",) if "openvino_int8" in forms else ()
+    needed += ("onnxruntime",) if {"onnx", "onnx_int8"} & set(forms) else ()
+    if forms and (missing := [name for name in needed if find_spec(name) is None]):
+        raise EaseError(
+            f"The forms {', '.join(forms)} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`."
+        )
+    if forms and not isinstance(encoder[0], Transformer):
+        raise EaseError(
+            f"{', '.join(forms)}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are "
+            "exported: set `forms` to []."
+        )
+    if forms and not all(getattr(module, "include_prompt", True) for module in encoder):
+        raise EaseError(
+            f"{', '.join(forms)}: the encoder's pooling skips the tokens of prompts, which an export cannot: set "
+            "`forms` to []."
+        )
+
+
+def export_encoder(
+    encoder: SentenceTransformer, folder: Path, texts: Sequence[str], forms: Sequence[Form] = FORMS
+) -> list[Exported]:
+    """Write an encoder in several forms, each with pooling and all later modules, and with free batch size and length.
+
+    The inputs are `input_ids` and `attention_mask` of the encoder's tokenizer, both (n, length) int64; the output is
+    `sentence_embedding`, (n, dimension) float32. A prompt is part of the text, to be added before the tokenizer.
+
+    Args:
+        encoder: A transformer with its pooling, on the CPU.
+        folder: Gets the files that `file_of` names.
+        texts: Texts on which the forms are compared with torch.
+        forms: Forms to write.
+
+    Returns:
+        Each form with its lowest and mean cosine to torch over the texts.
+
+    Raises:
+        EaseError: If a library is missing, the encoder cannot be exported, or a cosine is below `LEAST_COSINE`.
+    """
+    check_forms(encoder, forms)
+    if not forms:
+        return []
+    encoder.eval()
+    with _quiet(), temporary_folder() as scratch:
+        source = scratch / "model.onnx"
+        _write_onnx(encoder, source)
+        for form in forms:
+            target = folder / file_of(form)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _convert(form, source, target)
+    expected = encoder.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
+    return [_compared(form, folder, encoder, texts, expected) for form in forms]
+
+
+def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:
+    class Embedding(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+            embeddings: Tensor = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})[
+                OUTPUT
+            ]
+            return embeddings
+
+    longest = min(encoder.max_seq_length or LONGEST_EXAMPLE, LONGEST_EXAMPLE)
+    tokens: Any = encoder.tokenizer(
+        list(EXAMPLES), padding=True, truncation=True, max_length=longest, return_tensors="pt"
+    )
+    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    try:
+        program = torch.onnx.export(
+            Embedding(),
+            tuple(tokens[name] for name in INPUTS),
+            dynamo=True,
+            verbose=False,
+            dynamic_shapes=(free, free),
+            input_names=INPUTS,
+            output_names=[OUTPUT],
+        )
+    except Exception as error:  # the exporter has many errors without a common class
+        raise EaseError(
+            f"torch cannot export {encoder[0].model.__class__.__name__} ({type(error).__name__}: "
+            f"{' '.join(str(error).split())[:200]}): set `forms` to []."
+        ) from error
+    assert program is not None
+    program.save(target)
+
+
+def _convert(form: Form, source: Path, target: Path) -> None:
+    """Write one form of an ONNX model."""
+    if form == "onnx":
+        import onnx
+
+        onnx.save(onnx.load(source), target)
+    elif form == "onnx_int8":
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        # 7 bits (`reduce_range`): processors without VNNI add products of 8 bits in 16 bits, which overflow.
+        quantize_dynamic(source, target, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+    else:
+        openvino = _without_telemetry("openvino")
+        model = openvino.convert_model(source)
+        if form == "openvino_int8":
+            nncf = _without_telemetry("nncf")
+            logging.getLogger("nncf").setLevel(logging.ERROR)  # set_log_level also changes others' handlers
+            with redirect_stdout(StringIO()):  # a progress bar
+                model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
+        try:
+            openvino.save_model(model, target, False)
+        except RuntimeError as error:
+            if "iostream" not in str(error):
+                raise
+            raise OSError(errno.EIO, f"OpenVINO could not write {target.name}") from error
+
+
+def _compared(
+    form: Form, folder: Path, encoder: SentenceTransformer, texts: Sequence[str], expected: np.ndarray
+) -> Exported:
+    """Load a written form by its own library, and compare its embeddings with those of torch.
+
+    Raises:
+        EaseError: If a cosine is too low.
+    """
+    found = load_exported(form, folder, encoder).encode(texts)
+    norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    cosines = (found * expected).sum(axis=1) / np.maximum(norms, 1e-12)
+    lowest, least = float(cosines.min()), LEAST_COSINE[form]
+    if not lowest >= least:
+        raise EaseError(
+            f"{form}: the cosine to torch falls to {lowest:.4f}, below {least}: remove {form} from `forms`."
+        )
+    file = folder / file_of(form)
+    size = sum(part.stat().st_size for part in file.parent.glob(f"{file.stem}.*"))
+    return Exported(form, file_of(form).as_posix(), size / 1e6, lowest, float(cosines.mean()))
+
+
+class ExportedEncoder(NamedTuple):
+    """An encoder's tokenizer and prompt, and an exported model: texts to embeddings."""
+
+    encoder: SentenceTransformer
+    run: Run
+
+    def encode(self, texts: Sequence[str], batch_size: int = 32) -> np.ndarray:
+        """Encode texts: (n, dimension) float32. Texts of a batch have similar lengths."""
+        order = np.argsort([len(text) for text in texts], kind="stable")
+        parts = np.split(order, range(batch_size, len(order), batch_size))
+        found = np.concatenate([self.run(self._tokens([texts[row] for row in rows])) for rows in parts])
+        embeddings: np.ndarray = found[np.argsort(order)]
+        return embeddings
+
+    def _tokens(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        encoder = self.encoder
+        prompt, longest = prompt_named(encoder.prompts, encoder.default_prompt_name), encoder.max_seq_length
+        tokens = encoder.tokenizer(
+            [prompt + text for text in texts],
+            padding=True,
+            truncation=longest is not None,
+            max_length=longest,
+            return_tensors="np",
+        )
+        return {name: tokens[name].astype(np.int64) for name in INPUTS}
+
+
+def load_exported(
+    form: Form, folder: Path, encoder: SentenceTransformer, threads: int | None = None
+) -> ExportedEncoder:
+    """Load an exported form.
+
+    Args:
+        form: Its name.
+        folder: The folder that has the file `file_of(form)`.
+        encoder: The same encoder in torch, for its tokenizer, its greatest length and its default prompt.
+        threads: Threads of the library; None: as many as the library chooses.
+    """
+    file = folder / file_of(form)
+    if form.startswith("openvino"):
+        # On some processors the default is bfloat16, whose cosines to torch are lower.
+        options = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            **({"INFERENCE_NUM_THREADS": threads} if threads else {}),
+        }
+        model = openvino_core().compile_model(file, "CPU", options)
+        return ExportedEncoder(encoder, lambda tokens: model(tokens)[OUTPUT])
+    import onnxruntime
+
+    session_options = onnxruntime.SessionOptions()
+    session_options.log_severity_level = 3  # errors
+    session_options.intra_op_num_threads = threads or 0
+    session = onnxruntime.InferenceSession(str(file), session_options, providers=["CPUExecutionProvider"])
+    return ExportedEncoder(encoder, lambda tokens: session.run([OUTPUT], tokens)[0])
+
+
+@cache
+def openvino_core() -> Any:
+    """Return OpenVINO's core, one for the process.
+
+    Each core replaces the stack for signals and restores the former one when it ends. After two cores whose lifetimes
+    overlap, that is a stack which no longer exists, and the next signal, such as Ctrl-C, ends the process.
+    """
+    return _without_telemetry("openvino").Core()
+
+
+def _without_telemetry(module: str) -> Any:
+    """Import `openvino` or `nncf` as if openvino-telemetry, which reports each conversion to a server, were missing."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    return import_module(module)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide the libraries' remarks on optional packages and on preparation that does not change the result."""
+    exporter, root = logging.getLogger("torch.onnx"), logging.getLogger()
+    registration = logging.getLogger("torch.onnx._internal.exporter._registration")
+    levels = exporter.level, registration.level
+
+    def hide(record: logging.LogRecord) -> bool:
+        return "pre-processing before quantization" not in record.getMessage()
+
+    root.addFilter(hide)
+    exporter.setLevel(logging.ERROR)
+    registration.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        root.removeFilter(hide)
+        exporter.setLevel(levels[0])
+        registration.setLevel(levels[1])
