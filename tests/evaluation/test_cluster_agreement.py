@@ -7,9 +7,6 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.stats import entropy
-
-from ease.errors import EaseError
 from ease.evaluation.cluster_agreement import (
     accuracy_of_clusters,
     adjusted_mutual_information,
@@ -20,6 +17,9 @@ from ease.evaluation.cluster_agreement import (
     purity_of_clusters,
     v_measure,
 )
+from scipy.stats import entropy
+
+from ease.errors import EaseError
 
 RANDOM = np.random.default_rng(7)
 CLASSES = RANDOM.integers(0, 6, 400)

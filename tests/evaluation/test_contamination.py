@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
 from ease.evaluation.text_fingerprints import (
     EXACT,
     MINHASH,
@@ -21,6 +19,8 @@ from ease.evaluation.text_fingerprints import (
     TestIndex,
     best_matches,
 )
+
+from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
 from ease.io.parquet import read_parquet
 from tests.spark import spark_session as spark_session
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ease.evaluation.item_files import read_items, read_resampled, write_items
 from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 
 from ease.errors import EaseError
-from ease.evaluation.item_files import read_items, read_resampled, write_items
 from ease.evaluation.items import (
     Items,
     agreement_items,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pytrec_eval
-from sklearn.metrics import ndcg_score
-
 from ease.evaluation.ranking import ndcg
+from sklearn.metrics import ndcg_score
 
 
 @pytest.mark.parametrize("documents", [4, 12, 300])

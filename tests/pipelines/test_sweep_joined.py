@@ -9,13 +9,13 @@ import ibis
 import mlflow
 import pandas as pd
 import pytest
+from ease.evaluation.tasks.components.languages import EncodeByLanguage
 
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import bli
-from ease.evaluation.tasks.components.languages import EncodeByLanguage
 from ease.pipelines.report.nodes import gather_sweeps
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.joined import Joined, score_joined

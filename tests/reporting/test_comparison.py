@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-
 from ease.evaluation.item_files import write_items
+
 from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.tasks import Score

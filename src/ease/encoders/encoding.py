@@ -33,7 +33,7 @@ from ease.encoders.placing import place
 from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.static import encode_static, is_static
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
-from ease.evaluation.tasks.components.prompted import Role
+from ease.evaluation.encodes import Role
 from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Role
 from ease.evaluation.tasks import KINDS, task_names
-from ease.evaluation.tasks.components.prompted import Role
 from ease.io.suggestions import nearest, suggest
 
 ALL = "all"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ease.evaluation.analysis.projection import principal_components
+from ease.evaluation.analysis.languages import principal_components
 from ease.search.engine import Search
 
 PER_LANGUAGE = 40

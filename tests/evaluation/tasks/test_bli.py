@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ease.evaluation.tasks.components.languages import EncodeByLanguage
 from pydantic import ValidationError
 from scipy.linalg import fractional_matrix_power, polar
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -17,7 +18,6 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from ease.errors import EaseError
 from ease.evaluation.retrieval import csls_ranks
 from ease.evaluation.tasks import Encode, bli, main_score, missing_files
-from ease.evaluation.tasks.components.languages import EncodeByLanguage
 
 Pairs = list[tuple[str, str]]
 

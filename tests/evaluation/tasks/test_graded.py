@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, read_graded_pairs, score_graded_sets
 from scipy.stats import spearmanr
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, average_main_scores, sample_graded, sickr, stsb
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, read_graded_pairs, score_graded_sets
 
 
 def cosine(encode: Encode, left: str, right: str) -> float:

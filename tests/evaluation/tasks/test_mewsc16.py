@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ease.evaluation.tasks.mewsc16 import Options, evaluate, files, read_language
 from sklearn.cluster import KMeans
 from sklearn.metrics import v_measure_score
 from sklearn.metrics.cluster import pair_confusion_matrix
@@ -16,7 +17,6 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 from ease.errors import EaseError
 from ease.evaluation.clustering import cluster
 from ease.evaluation.tasks import Encode, available_subsets, missing_files
-from ease.evaluation.tasks.mewsc16 import Options, evaluate, files, read_language
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
 PUBLISHED = {

@@ -8,13 +8,13 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
+from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
 from pydantic import ValidationError
 from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
 from ease.evaluation.tasks import Encode, main_score, missing_files
-from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
 from ease.evaluation.tasks.mldoc import (
     CATEGORIES,
     LANGUAGES,

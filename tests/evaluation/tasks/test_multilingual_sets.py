@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ease.evaluation.tasks.components.flores_languages import BELEBELE, FLORES, SIB
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Score, belebele, flores, masakhanews, sib200, sts22
-from ease.evaluation.tasks.components.flores_languages import BELEBELE, FLORES, SIB
 
 NEWS = (
     "category\theadline\ttext\turl\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ease.evaluation.tasks.components.relevance import collect_relevance
 
 import ease
 from ease.encoders.encoder import build_encoder
@@ -17,7 +18,6 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.sets import at_paths, locate_sets, read_located, read_sets
 from ease.evaluation.tasks import Encode
-from ease.evaluation.tasks.components.relevance import collect_relevance
 
 PAIRS = [("a b c", "a b c", "5"), ("a b c", "a b d", "3.5"), ("a b c", "x y z", "0"), ("a", "b", "")]
 TEXTS = [("sport", f"ball goal team {n}") for n in range(6)] + [("money", f"bank coin {n}") for n in range(6)]

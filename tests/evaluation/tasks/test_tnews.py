@@ -9,11 +9,11 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from ease.evaluation.tasks.tnews import TOPICS, Options, evaluate, files, read_news
 from sklearn.cluster import KMeans
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, available_subsets, main_score, missing_files
-from ease.evaluation.tasks.tnews import TOPICS, Options, evaluate, files, read_news
 
 WORDS = {"103": "比赛 进球 球队 冠军", "109": "手机 芯片 网络 软件", "114": "股市 大盘 涨停 基金"}
 ROWS = [(number, f"{words} {n}") for number, words in WORDS.items() for n in range(4)]

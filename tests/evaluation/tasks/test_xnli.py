@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from ease.errors import EaseError
 from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
 from ease.evaluation.analysis.sentence_pairs import parallel_sentences
-from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.xnli import FILE, LANGUAGES, PAIRS, Options, evaluate, files
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode
 
 QUOTED = '"Well" he said, row'
 

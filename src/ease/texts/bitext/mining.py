@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ease.evaluation.candidate_search import Candidates, candidate_neighbours
 from ease.evaluation.mining import Matches, one_to_one
+from ease.evaluation.search import Candidates, candidate_neighbours
 from ease.io.lazy import ibis
 from ease.texts.bitext.options import MiningOptions
 from ease.texts.bitext.vectors import in_batches

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.retrieval import unit_rows
-from ease.evaluation.tasks import Encode
 from ease.io.files import report_write_errors
 
 if TYPE_CHECKING:
