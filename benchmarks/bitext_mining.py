@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import ibis
 import numpy as np
 import pandas as pd
-from ease.evaluation.candidate_search import candidate_neighbours
 from numpy.typing import NDArray
 
 from benchmarks.command_line import command_line_parser
@@ -33,7 +32,7 @@ from ease.entities.bitext import CandidateOptions, find_candidates, number_sente
 from ease.entities.links import page_subjects, resolve_links
 from ease.entities.sentences import SENTENCE_KEY
 from ease.evaluation.mining import Matches, MinedPairs, best_threshold, mining_score, one_to_one
-from ease.evaluation.search import Neighbours, mutual_neighbours
+from ease.evaluation.search import Neighbours, candidate_neighbours, mutual_neighbours
 from ease.io.parquet import read_parquet
 from ease.reporting.markdown_tables import format_table
 from ease.sample import SampleFiles, SampleOptions, write_sample

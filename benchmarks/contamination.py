@@ -19,9 +19,8 @@ import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ease.evaluation.text_fingerprints import ContaminationOptions
 
-from ease.evaluation.contamination import find_matches
+from ease.evaluation.contamination import ContaminationOptions, find_matches
 from ease.io.parquet import read_parquet
 
 VOCABULARY, BLOCK = 50_000, 50_000

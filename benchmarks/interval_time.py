@@ -13,13 +13,12 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ease.evaluation.item_files import write_items
-
 from benchmarks.inputs import evaluation_tasks
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import write_items
 from ease.evaluation.scoring import score_tasks
 
 

@@ -31,9 +31,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from benchmarks.command_line import command_line_parser
 from ease.encoders.encoder import build_encoder, load_encoder, set_pooling
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.evaluation.tasks import mewsc16
+from ease.evaluation.tasks import get_task
 from ease.wikimedia.wikinews.options import NewsOptions
 from ease.wikimedia.wikinews.released import clean_released
+
+mewsc16 = get_task("mewsc16")
 
 Encoder = Callable[[Sequence[str]], np.ndarray]
 METRICS = ("accuracy", "adjusted_mutual_information")
@@ -94,7 +96,7 @@ def built_in_encoders() -> dict[str, Encoder]:
 
 def score(encode: Encoder, folder: Path, languages: Sequence[str]) -> list[float]:
     """Return the mean of each metric over the languages."""
-    options = mewsc16.Options(path=folder, subsets=tuple(languages), seeds=(42,), n_init=3)
+    options = mewsc16.options(path=folder, subsets=tuple(languages), seeds=(42,), n_init=3)
     scores = [score for score in mewsc16.evaluate(encode, options) if score.subset in languages]
     return [fmean(score.value for score in scores if score.metric == metric) for metric in METRICS]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ease.evaluation.tasks.components.prompted import encode_for, encode_in_role
 from huggingface_hub import constants
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
@@ -18,6 +17,7 @@ from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.loading import describe_encoder, load_for_evaluation
 from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
 from ease.errors import EaseError
+from ease.evaluation.encodes import encode_for, encode_in_role
 
 SENTENCES = ["Berlin is the capital of Germany", "A short one", "Another sentence that is rather long"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -14,8 +14,10 @@ from ease.encoders.encoder import embedding_dimension, load_encoder, save_encode
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.word_vectors import MEAN_WORD, read_word_vectors
 from ease.errors import EaseError
-from ease.evaluation.tasks import stsb
+from ease.evaluation.tasks import get_task
 from ease.io.text_tables import LONGEST_LINE
+
+stsb = get_task("stsb")
 
 GLOVE = "berlin 1 0 0\ncapital 0 2 0\n, 0 0 1\nthe 3 3 3\n2004 4 0 4\n"
 VECTORS = {"berlin": [1, 0, 0], "capital": [0, 2, 0], ",": [0, 0, 1], "the": [3, 3, 3], "2004": [4, 0, 4]}
@@ -97,7 +99,7 @@ def test_the_average_agrees_with_the_librarys_reader(test_data: Path, tmp_path: 
     assert np.allclose(ours[filled], theirs[filled], atol=1e-6)
     assert np.abs(ours).sum(axis=1).min() > 0
     (score,) = stsb.evaluate(
-        encode_with(load_encoder(str(path))), stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
+        encode_with(load_encoder(str(path))), stsb.options(path=test_data / "eval" / "stsb", subsets=("dev",))
     )
     assert 40 < score.value < 80
 

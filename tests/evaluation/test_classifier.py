@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
-from ease.evaluation.classifier import (
+from sklearn.linear_model import LogisticRegression
+from torch.nn import functional
+
+from ease.errors import EaseError
+from ease.evaluation.classifiers import (
     ClassifierSettings,
     LabelledEmbeddings,
     select_classifiers,
     train_classifier,
 )
-from sklearn.linear_model import LogisticRegression
-from torch.nn import functional
-
-from ease.errors import EaseError
 
 NAMES = np.array(["MCAT", "CCAT", "GCAT"])
 

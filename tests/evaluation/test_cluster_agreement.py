@@ -7,7 +7,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from ease.evaluation.cluster_agreement import (
+from scipy.stats import entropy
+
+from ease.errors import EaseError
+from ease.evaluation.clustering import (
     accuracy_of_clusters,
     adjusted_mutual_information,
     hungarian_accuracy,
@@ -17,9 +20,6 @@ from ease.evaluation.cluster_agreement import (
     purity_of_clusters,
     v_measure,
 )
-from scipy.stats import entropy
-
-from ease.errors import EaseError
 
 RANDOM = np.random.default_rng(7)
 CLASSES = RANDOM.integers(0, 6, 400)

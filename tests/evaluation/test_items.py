@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ease.evaluation.item_files import read_items, read_resampled, write_items
 from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 
@@ -20,6 +19,7 @@ from ease.evaluation.items import (
     mean_items,
 )
 from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import read_items, read_resampled, write_items
 from ease.evaluation.tasks import Score
 
 RANDOM = np.random.default_rng(7)

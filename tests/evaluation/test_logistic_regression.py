@@ -6,14 +6,20 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from ease.evaluation.classifier import LabelledEmbeddings
-from ease.evaluation.logistic_regression import MAX_ITERATIONS, Folds, cross_validate, fit, train_and_test
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
+from ease.evaluation.classifiers import (
+    MAX_ITERATIONS,
+    Folds,
+    LabelledEmbeddings,
+    cross_validate,
+    fit,
+    train_and_test,
+)
 from ease.evaluation.items import mean_items
 
 STRENGTHS = (0.01, 1.0, 100.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pytrec_eval
-from ease.evaluation.ranking import ndcg
 from sklearn.metrics import ndcg_score
+
+from ease.evaluation.retrieval import ndcg
 
 
 @pytest.mark.parametrize("documents", [4, 12, 300])

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 from datasets import Dataset
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, score_graded_sets
 from huggingface_hub import ModelCard, parse_eval_result_entries
 from mteb.cache import ResultCache
 from mteb.results import TaskResult
@@ -20,6 +19,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.evaluation.tasks.graded_pairs import GradedPair, score_graded_sets
 from ease.reporting.exports import MTEB, task_results, write_exports
 from ease.reporting.own import gather_models
 from tests.reporting.made import baseline, row

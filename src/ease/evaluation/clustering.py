@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from sklearn.metrics.cluster import contingency_matrix, expected_mutual_informat
 from threadpoolctl import threadpool_limits
 
 from ease.errors import EaseError
-from ease.evaluation.items import Items, agreement_items, mean_items
 from ease.evaluation.metrics import finite_rows
 
 logger = logging.getLogger(__name__)
@@ -156,13 +155,6 @@ ROWS = {
     "mean_cluster_purity": mean_purity_of_clusters,
 }
 """The contribution of each row to a measure that is a mean over rows."""
-
-
-def items_of(metric: str, classes: ArrayLike, runs: Sequence[ArrayLike]) -> Items:
-    """Return the rows' contributions to a measure with the clusters of several runs."""
-    if metric in ROWS:
-        return mean_items(np.mean([ROWS[metric](classes, run) for run in runs], axis=0))
-    return agreement_items(metric, classes, runs)
 
 
 def _aligned(classes: ArrayLike, clusters: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -100,8 +100,8 @@ def fine_tune(
             _with_head(encoder, len(classes), str(folder / "encoder")),
             arguments,
             DataCollatorWithPadding(tokenizer),
-            train_dataset=rows(training),  # type: ignore[arg-type]
-            eval_dataset=rows(development),  # type: ignore[arg-type]
+            train_dataset=rows(training),
+            eval_dataset=rows(development),
             compute_metrics=lambda found: {"accuracy": float(np.mean(_hits(found)))},
         )
         trainer.train()

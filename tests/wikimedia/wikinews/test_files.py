@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import mewsc16
+from ease.evaluation.tasks import get_task
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.wikinews.files import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
@@ -25,6 +25,8 @@ from tests.wikimedia.made_news import (
     skipped,
     write_news,
 )
+
+mewsc16 = get_task("mewsc16")
 
 SPORTS = "[[Category:Sports]]"
 PAGES = [

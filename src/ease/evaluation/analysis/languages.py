@@ -17,8 +17,8 @@ from pydantic import Field, PositiveFloat, field_validator, model_validator
 from ease.errors import EaseError
 from ease.evaluation.analysis.pairs import PRINTED, Encoders, check_printed, sample
 from ease.evaluation.metrics import Floats, normalize_rows
-from ease.evaluation.set_files import Sides
 from ease.evaluation.tasks import error_prefix
+from ease.evaluation.tasks.set_files import Sides
 from ease.io.models import StrictModel, Words
 
 LEAST_PAIRS = 3

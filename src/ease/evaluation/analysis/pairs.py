@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field, model_validator
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import Floats, pairwise_cosine
-from ease.evaluation.set_files import Sides
 from ease.evaluation.tasks import AVERAGE, available_subsets, error_prefix, get_task, task_names
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, pair_cosines
+from ease.evaluation.tasks.set_files import Sides
 from ease.io.models import StrictModel
 
 IMPROVED, DETERIORATED = "improved", "deteriorated"

@@ -17,9 +17,9 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import TIE_TOLERANCE, Embeddings, similarity_blocks
-from ease.evaluation.set_files import Sides, read_parquet
 from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts
 from ease.evaluation.tasks.parallel_sentences import METRIC
+from ease.evaluation.tasks.set_files import Sides, read_parquet
 
 logger = logging.getLogger(__name__)
 

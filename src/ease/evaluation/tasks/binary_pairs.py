@@ -16,9 +16,9 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import auc_items
-from ease.evaluation.set_files import TableOptions, required
 from ease.evaluation.tasks import Score
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, pair_cosines
+from ease.evaluation.tasks.set_files import TableOptions, required
 
 logger = logging.getLogger(__name__)
 

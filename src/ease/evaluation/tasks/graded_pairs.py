@@ -20,8 +20,8 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import correlation_items
 from ease.evaluation.metrics import DECIMALS, pairwise_cosine, spearman
-from ease.evaluation.set_files import SetFiles, TableOptions, TableTask, required
 from ease.evaluation.tasks import Score, Texts, error_prefix
+from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
 from ease.io.text_tables import read_rows
 
 logger = logging.getLogger(__name__)

@@ -12,10 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import MEASURES, cluster, items_of
+from ease.evaluation.clustering import MEASURES, ROWS, cluster
 from ease.evaluation.encodes import Encode
-from ease.evaluation.set_files import TableOptions, TableTask
+from ease.evaluation.items import agreement_items, mean_items
 from ease.evaluation.tasks import Score, Seeds, Texts, repeated_score
+from ease.evaluation.tasks.set_files import TableOptions, TableTask
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +122,10 @@ class LabelledTextsTask(TableTask):
         note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
         for metric in options.metrics:
             values = [MEASURES[metric](data.labels, clusters) for clusters in found]
-            items = items_of(metric, data.labels, found)
+            if metric in ROWS:
+                items = mean_items(np.mean([ROWS[metric](data.labels, run) for run in found], axis=0))
+            else:
+                items = agreement_items(metric, data.labels, found)
             score = repeated_score(self.name, subset, metric, values, note, items)
             logger.info("%s %s: %s %.1f, %d texts", self.name, subset, metric, score.value, len(data.texts))
             yield score

@@ -14,9 +14,9 @@ from typing import Any
 from ease.errors import EaseError
 from ease.evaluation.classifiers import LabelledEmbeddings
 from ease.evaluation.encodes import Encode
-from ease.evaluation.set_files import SetFiles, read_fields
 from ease.evaluation.tasks import Files
 from ease.evaluation.tasks.labelled_texts import LabelledTexts, collect_texts
+from ease.evaluation.tasks.set_files import SetFiles, read_fields
 from ease.evaluation.tasks.transfer import Transfer, TransferOptions
 from ease.wikimedia.languages import Language
 

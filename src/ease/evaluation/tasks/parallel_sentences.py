@@ -15,8 +15,8 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import ParallelHits, parallel_hits
-from ease.evaluation.set_files import SetFiles, Sides, TableOptions, TableTask, required
 from ease.evaluation.tasks import Score, Texts
+from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, required
 
 logger = logging.getLogger(__name__)
 

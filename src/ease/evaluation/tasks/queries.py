@@ -13,9 +13,9 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_in_role
 from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import ndcg
-from ease.evaluation.set_files import SetFiles, TableOptions, TableTask, read_fields, required
 from ease.evaluation.tasks import Files, Score, Texts
 from ease.evaluation.tasks.graded_pairs import parse_gold
+from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
 
 logger = logging.getLogger(__name__)
 

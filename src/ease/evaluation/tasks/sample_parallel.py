@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.retrieval import parallel_hits
-from ease.evaluation.set_files import Sides, read_parquet
 from ease.evaluation.tasks import Files, Score, Task, TaskOptions, Texts, averages
 from ease.evaluation.tasks.parallel_sentences import METRIC, hit_score
+from ease.evaluation.tasks.set_files import Sides, read_parquet
 
 Facts = dict[str, dict[str, str]]
 """Sentences by language and fact."""
