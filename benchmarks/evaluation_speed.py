@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import mteb
 import torch
 from datasets import Dataset
+from ease.evaluation.tasks.tatoeba import read_pair
 from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
@@ -34,8 +35,7 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.evaluation.tasks import get_task
-from ease.evaluation.tasks.components.graded_pairs import read_paired_files
-from ease.evaluation.tasks.tatoeba import read_pair
+from ease.evaluation.tasks.graded_pairs import read_paired_files
 
 TASKS = ("sts", "sts17", "tatoeba")
 Rows = dict[str, list[Any]]

@@ -16,6 +16,8 @@ from ease.encoders.word_vectors import MEAN_WORD, read_word_vectors
 from ease.errors import EaseError
 from ease.io.text_tables import LONGEST_LINE
 
+stsb = get_task("stsb")
+
 GLOVE = "berlin 1 0 0\ncapital 0 2 0\n, 0 0 1\nthe 3 3 3\n2004 4 0 4\n"
 VECTORS = {"berlin": [1, 0, 0], "capital": [0, 2, 0], ",": [0, 0, 1], "the": [3, 3, 3], "2004": [4, 0, 4]}
 

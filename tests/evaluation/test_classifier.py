@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import (
+from ease.evaluation.classifiers import (
     ClassifierSettings,
     LabelledEmbeddings,
     select_classifiers,

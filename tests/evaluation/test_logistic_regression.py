@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import LabelledEmbeddings
+from ease.evaluation.classifiers import Folds, LabelledEmbeddings, cross_validate, fit, train_and_test
+from ease.evaluation.tasks.senteval import MAX_ITERATIONS
 from ease.evaluation.items import mean_items
-from ease.evaluation.logistic_regression import MAX_ITERATIONS, Folds, cross_validate, fit, train_and_test
 
 STRENGTHS = (0.01, 1.0, 100.0)
 FOLDS = Folds(count=3, seed=7)

@@ -9,9 +9,16 @@ from sklearn.base import clone
 from torch import nn
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import LabelledEmbeddings
-from ease.evaluation.logistic_regression import Family, Folds, cross_validate, fit, train_and_test
-from ease.evaluation.network import LEARNING_RATE, NetworkClassifier
+from ease.evaluation.classifiers import (
+    LEARNING_RATE,
+    Family,
+    Folds,
+    LabelledEmbeddings,
+    NetworkClassifier,
+    cross_validate,
+    fit,
+    train_and_test,
+)
 
 
 def ring(seed: int, count: int = 600) -> LabelledEmbeddings:

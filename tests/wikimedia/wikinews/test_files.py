@@ -13,6 +13,9 @@ import yaml
 from ease.errors import EaseError
 from ease.evaluation.tasks import mewsc16
 from ease.wikimedia.wikinews.editions import WIKINEWS
+from ease.evaluation.tasks import get_task
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 from tests.wikimedia.made_news import (
     article,
@@ -23,6 +26,8 @@ from tests.wikimedia.made_news import (
     skipped,
     write_news,
 )
+
+mewsc16 = get_task("mewsc16")
 
 SPORTS = "[[Category:Sports]]"
 PAGES = [

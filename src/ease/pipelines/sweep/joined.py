@@ -58,7 +58,7 @@ def score_joined(
         tasks: The options of each task.
     """
     from ease.encoders.encoding import encode_with
-    from ease.evaluation.tasks.components.languages import EncodeByLanguage
+    from ease.evaluation.encodes import EncodeByLanguage
 
     located, name = read_located(evaluation_data), f"{title} seed={seed}"
     references = scorable(joined.tasks, located)
