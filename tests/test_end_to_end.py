@@ -291,7 +291,7 @@ def test_every_version_records_its_inputs(project: Project) -> None:
     pairs = project.latest("03_primary/multilingual/pairs.parquet").parent.name
     assert provenance["inputs"]["multilingual.pairs"] == pairs
     assert provenance["parameters"]["params:hard_negatives"]["without"] == "keep"
-    assert provenance["made_by"].startswith("0.")
+    assert provenance["code"].startswith("0.")
     versions = [path for path in (project.folder / "data").glob("**/????-??-??T*Z") if path.is_dir()]
     assert len(versions) > 20
     assert all((version / "provenance.json").is_file() for version in versions)

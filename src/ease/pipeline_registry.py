@@ -30,7 +30,6 @@ from ease.pipelines import (
     validate_evaluation,
 )
 from ease.pipelines.setting import EASE_PLUS, MLM
-from ease.pipelines.stages import StagesOutermost, in_stage
 
 SETTINGS = ("multilingual", "monolingual")
 EASE = "ease"
@@ -39,8 +38,6 @@ COMPARED = ("simcse", EASE, EASE_PLUS)
 LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""
 LANGUAGES_SWEEP = "low_resource_languages"
-STAGES = {"acquire_evaluation": "acquire"}
-"""The stage of each piece whose name differs from its stage's."""
 SWEEPS = sweep.registered_sweeps()
 """Settings of the sweeps, by the sweeps' names; each is a pipeline of its own."""
 
@@ -57,7 +54,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     every = {setting: setting_pieces(setting, methods) for setting in SETTINGS}
     students = {setting: create_distillation(setting, every[setting]) for setting in SETTINGS}
     compared_students = [
-        in_stage(report.create_pipeline(setting, (*methods, *distill.STUDENTS)), setting, "report")
+        report.create_pipeline(setting, (*methods, *distill.STUDENTS))
         for setting in SETTINGS
     ]
     sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
@@ -71,9 +68,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     scored = of_all_settings(every, "evaluate") + evaluate.create_baselines_pipeline(SETTINGS)
     scored = sum(map(score_students, SETTINGS), scored)
     return {
-        # Kedro-Viz opens with this pipeline. It comes first: Viz shows commands that run the default pipeline, with the
-        # node names of the first pipeline that has the node.
-        "__default__": StagesOutermost(sums["train_multilingual"], "multilingual"),
+        "__default__": sums["train_multilingual"],
         **every["multilingual"],
         "acquire_evaluation": located,
         "train": of_all_settings(every, "train"),
@@ -102,7 +97,7 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
     # If MLM is not trained, no stage would make its encoder.
     trainings = [train.create_pipeline(setting, method, mlm_start=MLM in methods) for method in methods]
     evaluations = [evaluate.create_pipeline(setting, name) for name in (UNTRAINED, *methods)]
-    pieces = {
+    return {
         "acquire": acquire.create_pipeline(setting),
         "acquire_evaluation": acquire_evaluation.create_pipeline(setting),
         "ingest": ingest.create_pipeline(setting),
@@ -113,13 +108,11 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
         "evaluate": sum(evaluations, Pipeline([])),
         "report": report.create_pipeline(setting, methods),
     }
-    return {name: in_stage(piece, setting, STAGES.get(name, name)) for name, piece in pieces.items()}
 
 
 def create_audit(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
     """Create the audit of one setting, after the stages that parse its dumps."""
-    own = in_stage(audit.create_pipeline(setting), setting, "audit")
-    return pieces["acquire"] + pieces["ingest"] + own
+    return pieces["acquire"] + pieces["ingest"] + audit.create_pipeline(setting)
 
 
 def create_distillation(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
@@ -133,10 +126,9 @@ def score_students(setting: str) -> Pipeline:
 
 
 def create_sweep(name: str, registered: sweep.Registered, data: Mapping[str, Pipeline]) -> Pipeline:
-    """Create a sweep in a stage of its own, after those that make its setting's data if the sweep reads entities."""
-    setting = registered.setting
-    own = in_stage(sweep.create_pipeline(name, registered), setting, "sweep")
-    return data[setting] + own if registered.entities else own
+    """Create a sweep, after the stages that make its setting's data if the sweep reads entities."""
+    own = sweep.create_pipeline(name, registered)
+    return data[registered.setting] + own if registered.entities else own
 
 
 def create_report(methods: Sequence[str]) -> Pipeline:

@@ -14,7 +14,6 @@ from kedro.pipeline.pipeline import OutputNotUniqueError
 
 from ease.errors import EaseError
 from ease.io.suggestions import suggest
-from ease.pipelines.stages import spellings
 
 
 def check_environment(context: KedroContext) -> None:
@@ -43,7 +42,7 @@ def check_run_names() -> None:
     chosen = [*_words(given.get("pipeline")), *_words(given.get("pipelines"))]
     _check("--pipelines", chosen, pipelines)
     run = _summed(chosen or ["__default__"])
-    nodes = [node for spelled in spellings(run) for node in spelled.nodes]
+    nodes = run.nodes
     names, tags = {node.name for node in nodes}, {tag for node in nodes for tag in node.tags}
     parts = [node.namespace.split(".") for node in nodes if node.namespace]
     namespaces = {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}

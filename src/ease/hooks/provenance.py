@@ -16,9 +16,9 @@ from pydantic import TypeAdapter
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
 from ease.io.atomic import write_text_atomically
-from ease.io.code_digest import code_digest, code_version
+from ease.io.result_versions import code_version
 from ease.io.nested import dotted
-from ease.pruning.versions import SIDECAR
+from ease.io.versions import SIDECAR
 
 _JSON = TypeAdapter(Any)
 
@@ -60,7 +60,7 @@ class Provenance:
         assert self._catalog is not None
         dataset = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
-            made_from = {"dataset": dataset_name, "made_by": code_version(), **self._made_from[node.name]}
+            made_from = {"dataset": dataset_name, **self._made_from[node.name]}
             _write_sidecar(_folder(dataset, version), made_from)
 
 
@@ -103,7 +103,7 @@ def _changes(old: Any, new: Any) -> str:
 
 def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
-        "code": code_digest(node.func),
+        "code": code_version(),
         "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in parameters.items()},
         "inputs": input_versions(node, catalog),
     }

@@ -21,7 +21,7 @@ from pydantic import BaseModel, RootModel
 from ease.evaluation.sets import read_located
 from ease.hooks.names import pipelines_of_run
 from ease.hooks.provenance import input_versions
-from ease.io.code_digest import code_version
+from ease.io.result_versions import code_version
 from ease.io.files import hash_contents
 from ease.io.names import DEVELOPMENT, safe_name
 from ease.io.nested import dotted

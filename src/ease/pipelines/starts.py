@@ -13,7 +13,7 @@ from kedro.pipeline.node import Node
 from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.nested import dotted
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting
-from ease.pruning.versions import Version
+from ease.io.versions import provenance_of
 from ease.training.students import StudentOptions
 
 TRAINING = ("train_encoder", "whiten_encoder")
@@ -110,8 +110,8 @@ def _parameters_of(name: str, catalog: CatalogProtocol) -> dict[str, Any]:  # ty
         return {}
     if not dataset.exists():
         return {}
-    version = Version(dataset.folder_of(dataset.resolve_load_version() or ""))
-    return cast(dict[str, Any], version.provenance().get("parameters", {}))
+    made_from = provenance_of(dataset.folder_of(dataset.resolve_load_version() or ""))
+    return cast(dict[str, Any], made_from.get("parameters", {}))
 
 
 def _first_change(then: Any, now: Any, field: str) -> tuple[str, Any, Any] | None:

@@ -19,7 +19,7 @@ from ease.io.lazy import ibis
 from ease.io.names import safe_name
 from ease.pipelines.publish.options import PublishOptions
 from ease.pipelines.publish.sentences import Drawn, draw_sentences
-from ease.pruning.versions import Version
+from ease.io.versions import provenance_of
 from ease.reporting.exports import main_rows, write_eval_results
 from ease.reporting.hub_card import hub_card
 from ease.reporting.markdown_tables import format_table
@@ -102,7 +102,7 @@ def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
     Raises:
         EaseError: If the vocabulary is gone.
     """
-    made_from = Version(encoder.parent).provenance().get("inputs", {})
+    made_from = provenance_of(encoder.parent).get("inputs", {})
     recorded = made_from.get(f"{setting}.entity_vocabulary")
     path = newest
     if newest is not None and recorded is not None:
@@ -118,7 +118,7 @@ def _is_of(student: Path | None, encoder: Path, options: PublishOptions) -> bool
     """Return whether a student was distilled from this very encoder."""
     if student is None:
         return False
-    made = Version(student.parent).provenance()
+    made = provenance_of(student.parent)
     given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
     own = made.get("inputs", {}).get(f"{options.setting}.{options.method}.encoder")
     # The setting's encoder is an input of the student's node even if the parameters name another teacher.

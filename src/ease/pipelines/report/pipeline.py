@@ -14,7 +14,6 @@ from ease.pipelines.report.nodes import (
     write_comparison,
     write_report,
 )
-from ease.pipelines.stages import in_stage
 from ease.pipelines.train import WHITENING
 
 
@@ -100,7 +99,6 @@ def create_report_pipeline(
         tags="report",
     )
     gathered = (
-        in_stage(create_gathering_pipeline(setting, own, sweeps[setting]), setting, "report")
-        for setting, own in methods.items()
+        create_gathering_pipeline(setting, own, sweeps[setting]) for setting, own in methods.items()
     )
     return sum(gathered, Pipeline([written, exported]))

@@ -9,7 +9,6 @@ from ease.pipelines import audit, entity_pairs, evaluate, hard_negatives, ingest
 from ease.pipelines.entity_embeddings.nodes import embed_entities
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import EASE_PLUS, MLM
-from ease.pipelines.stages import in_stage
 from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
 from ease.pipelines.teach.options import TEACH
 from ease.pipelines.teach.report import report_teaching
@@ -19,18 +18,20 @@ METHOD = EASE_PLUS
 
 def create_pipeline() -> Pipeline:
     """Create `teach`."""
-    pieces = {
-        "acquire": _create_acquire(),
-        "ingest": ingest.create_pipeline(TEACH),
-        "audit": audit.create_pipeline(TEACH) + _create_evaluation_sets(),
-        "entity_pairs": entity_pairs.create_pipeline(TEACH),
-        "hard_negatives": hard_negatives.create_pipeline(TEACH),
-        "entity_embeddings": _create_start() + _create_entity_embeddings(),
-        "train": _create_training(),
-        "evaluate": evaluate.create_pipeline(TEACH, UNTRAINED) + evaluate.create_pipeline(TEACH, METHOD),
-        "report": _create_report(),
-    }
-    return sum((in_stage(piece, TEACH, name) for name, piece in pieces.items()), Pipeline([]))
+    return (
+        _create_acquire()
+        + ingest.create_pipeline(TEACH)
+        + audit.create_pipeline(TEACH)
+        + _create_evaluation_sets()
+        + entity_pairs.create_pipeline(TEACH)
+        + hard_negatives.create_pipeline(TEACH)
+        + _create_start()
+        + _create_entity_embeddings()
+        + _create_training()
+        + evaluate.create_pipeline(TEACH, UNTRAINED)
+        + evaluate.create_pipeline(TEACH, METHOD)
+        + _create_report()
+    )
 
 
 def _create_acquire() -> Pipeline:
