@@ -79,7 +79,13 @@ def test_older_versions_and_leftovers_are_listed_and_removed(data: Data) -> None
     assert "may be removed: python -m ease.pruning --delete" in listed
     data.prune("--delete")
     assert [path.name for path in (data.folder / "03_primary/pairs.parquet").iterdir()] == [TIMES[2]]
-    assert [path.exists() for path in (killed, work, cache, unfinished, own)] == [False, False, True, True, True]
+    assert [path.exists() for path in (killed, work, cache, unfinished, own)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
     assert "0 items of" in data.prune()
 
 
@@ -95,7 +101,9 @@ def test_inputs_of_the_newest_version_are_kept(data: Data) -> None:
 
 
 def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinished(data: Data) -> None:
-    used, superseded, unfinished = (data.part(f"en/{name}", "rows" * number) for number, name in enumerate("abc"))
+    used, superseded, unfinished = (
+        data.part(f"en/{name}", "rows" * number) for number, name in enumerate("abc")
+    )
     data.sentences(TIMES[0], superseded)
     newest = data.sentences(TIMES[1], used)
     assert "en/c: no version uses it; it may belong to an unfinished run" in data.prune("--delete")
@@ -200,5 +208,3 @@ def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:
         assert lock.exists()
     data.prune("--delete")
     assert not lock.exists()
-
-

@@ -54,8 +54,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     every = {setting: setting_pieces(setting, methods) for setting in SETTINGS}
     students = {setting: create_distillation(setting, every[setting]) for setting in SETTINGS}
     compared_students = [
-        report.create_pipeline(setting, (*methods, *distill.STUDENTS))
-        for setting in SETTINGS
+        report.create_pipeline(setting, (*methods, *distill.STUDENTS)) for setting in SETTINGS
     ]
     sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
     every_data = {setting: training_data(pieces) for setting, pieces in every.items()}

@@ -48,7 +48,15 @@ def find_leftovers(data: Path, tables: Path, keep: int = 1) -> Iterator[tuple[Pa
     for sample in (data / "01_raw" / "sample").glob("sample-*"):
         if f"/{sample.name}/" not in named:
             yield sample, "a sample that no kept version uses"
-    outputs = data / "07_model_output"
+    yield from _unused_caches(data / "07_model_output", old)
+    for work in (data / "06_models" / "work").glob("*"):
+        resumed = not work.name.endswith(".removed") and any(any(work.rglob(name)) for name in RESUMED)
+        if not resumed and not any(is_locked(lock.parent) for lock in work.rglob(LOCK_FILE)):
+            yield work, "left by a step that has ended"
+
+
+def _unused_caches(outputs: Path, old: set[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the embeddings, scores and search indexes of encoders that are not kept."""
     for cache in (outputs / "embeddings").glob("*"):
         if reason := _unused(cache.with_name(f"{cache.stem.rpartition('-')[2]}{USERS}"), old):
             yield cache, reason
@@ -56,10 +64,6 @@ def find_leftovers(data: Path, tables: Path, keep: int = 1) -> Iterator[tuple[Pa
         reason = _unused(next(index.glob(f"*{USERS}"), index / USERS), old)
         if reason and index.is_dir() and not is_locked(index):
             yield index, reason
-    for work in (data / "06_models" / "work").glob("*"):
-        resumed = not work.name.endswith(".removed") and any(any(work.rglob(name)) for name in RESUMED)
-        if not resumed and not any(is_locked(lock.parent) for lock in work.rglob(LOCK_FILE)):
-            yield work, "left by a step that has ended"
 
 
 def _versions(places: Iterable[Path], keep: int) -> tuple[set[Path], set[Path]]:

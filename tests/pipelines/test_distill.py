@@ -13,7 +13,7 @@ from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.pipelines.distill.nodes import described_student
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.training import TrainingData
 from tests.project import Project
 
 SIZES = {"layers": 2, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 500}

@@ -189,7 +189,9 @@ class _Replay(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, captured: _Captured, _: Tensor, *values: Tensor) -> Any:
         ctx.captured = captured
-        for weight in captured.computed:  # an earlier sub-batch's gradients, in memory that the replays overwrite
+        for (
+            weight
+        ) in captured.computed:  # an earlier sub-batch's gradients, in memory that the replays overwrite
             weight.grad = None if weight.grad is None else weight.grad.clone()
         torch._foreach_copy_(captured.inputs, list(values))
         captured.forward()

@@ -18,6 +18,11 @@ STUDENTS: dict[str, Callable[..., Any]] = {
 }
 """Nodes that train the students, by the students' names in folders, MLflow and the report"""
 
+TABLES = {
+    **{"rows": "training_pairs", "dumps": "dumps", "evaluation_data": "evaluation_data"},
+    **{"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"},
+}
+
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `distill` for all students of one setting."""
@@ -25,24 +30,22 @@ def create_pipeline(setting: str) -> Pipeline:
 
 
 def _create(setting: str, student: str) -> Pipeline:
-    """Create the nodes that train one student."""
-    # In the order of the functions' arguments: Kedro finds the types of parameters by their places.
-    tables = ["training_pairs", "dumps", "evaluation_data", "entity_vocabulary", "entity_embeddings"]
-    shared = ["encoding", "encoders", "tasks", "work", "tracking"]
-    given = ["teacher", *tables, *(f"params:{name}" for name in ("options", "recipe", "setting", *shared))]
+    """Create the node that trains one student."""
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    params = ("options", "recipe", "setting", "encoding", "encoders", "tracking", "work")
+    given = {name: f"params:{name}" for name in params} | {"teacher": "teacher"} | TABLES
+    given["tasks"] = "params:tasks"
     made = node(STUDENTS[student], given, ["encoder", "history"], name="distill_encoder", tags=TRAINING_TAG)
     return pipeline(
         [made],
         namespace=f"{setting}.{student}",
-        inputs={
-            "teacher": f"{setting}.{TEACHER}.encoder",
-            **{table: f"{setting}.{table}" for table in tables},
-        },
+        inputs={"teacher": f"{setting}.{TEACHER}.encoder"}
+        | {table: f"{setting}.{table}" for table in TABLES.values()},
         parameters={
             "params:options": f"params:{setting}.{student}",
             "params:recipe": f"params:{setting}.{TEACHER}",
             "params:setting": f"params:{setting}.setting",
-            **{f"params:{name}": f"params:{name}" for name in shared},
+            **{f"params:{name}": f"params:{name}" for name in (*params[3:], "tasks")},
         },
         tags="distill",
     )

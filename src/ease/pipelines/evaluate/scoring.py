@@ -18,8 +18,8 @@ from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
 from ease.evaluation.truncation import Truncated, scores_truncated
-from ease.io.result_versions import code_version
 from ease.io.locks import temporary_folder
+from ease.io.result_versions import code_version
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

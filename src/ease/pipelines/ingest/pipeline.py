@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.ingest.nodes import parse_wikipedia, read_wikidata, resolve_links, summarize_ingest
+from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikidata, summarize_ingest
 
 
 def create_pipeline(setting: str) -> Pipeline:
@@ -22,10 +22,10 @@ def create_pipeline(setting: str) -> Pipeline:
                 name="read_wikidata",
             ),
             node(
-                resolve_links,
+                make_links,
                 ["sentences", "redirects", "sitelinks", "dumps", "params:setting"],
                 "links",
-                name="resolve_links",
+                name="make_links",
             ),
             node(
                 summarize_ingest,

@@ -17,7 +17,7 @@ from ease.io.lazy import ibis
 from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
 from ease.pipelines.mine_bitext.options import BitextOptions
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.mine_bitext.nodes import find_candidates, mine_pairs
+from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
 from ease.pipelines.setting import EASE_PLUS
 
 ENCODER = EASE_PLUS
@@ -14,10 +14,10 @@ def create_pipeline(setting: str) -> Pipeline:
     return pipeline(
         [
             node(
-                find_candidates,
+                find_bitext_candidates,
                 ["sentences", "links", "sitelinks", "params:mine_bitext", "params:setting"],
                 ["bitext_sentences", "bitext_candidates"],
-                name="find_candidates",
+                name="find_bitext_candidates",
             ),
             node(
                 mine_pairs,

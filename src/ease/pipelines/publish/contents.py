@@ -17,9 +17,9 @@ from ease.encoders.exports.exporting import Exported, export_encoder
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.names import safe_name
+from ease.io.versions import provenance_of
 from ease.pipelines.publish.options import PublishOptions
 from ease.pipelines.publish.sentences import Drawn, draw_sentences
-from ease.io.versions import provenance_of
 from ease.reporting.exports import main_rows, write_eval_results
 from ease.reporting.hub_card import hub_card
 from ease.reporting.markdown_tables import format_table

@@ -98,7 +98,5 @@ def create_report_pipeline(
         name="export_scores",
         tags="report",
     )
-    gathered = (
-        create_gathering_pipeline(setting, own, sweeps[setting]) for setting, own in methods.items()
-    )
+    gathered = (create_gathering_pipeline(setting, own, sweeps[setting]) for setting, own in methods.items())
     return sum(gathered, Pipeline([written, exported]))

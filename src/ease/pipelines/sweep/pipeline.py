@@ -5,7 +5,7 @@ from kedro.pipeline import Pipeline, node, pipeline
 from ease.methods import method_names
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.sweep.nodes import locate_sweep_sets, report_sweep, run_sweep
-from ease.pipelines.sweep.registered import Registered
+from ease.pipelines.sweep.variants import Registered
 
 SHARED = ("tasks", "work", "acquire", "acquire_evaluation", "texts", "encoders")
 MADE = {name: name for name in ("sentences", "training_pairs", "dumps")}

@@ -19,9 +19,9 @@ from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder, write_text_atomically
-from ease.io.result_versions import code_version
 from ease.io.device import best_device
 from ease.io.files import hash_contents, read_json
+from ease.io.result_versions import code_version
 from ease.training.progress import Report
 from ease.training.students.learning import History, learn
 from ease.training.students.options import ShallowOptions, StaticOptions

@@ -1,14 +1,16 @@
-"""Train with a recipe on tables of the catalog, in a nested MLflow run."""
+"""Train with a recipe on tables of the catalog: starts, texts, and the training in a nested MLflow run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+from pydantic import Field
 
 from ease.encoders.base_models import base_model_of, start_of
 from ease.encoders.model_card import (
@@ -18,14 +20,19 @@ from ease.encoders.model_card import (
     DataSource,
     ModelCardData,
 )
+from ease.entities.hashing import draw
+from ease.errors import EaseError
 from ease.evaluation.scoring import chosen_tasks
 from ease.evaluation.sets import at_paths, read_located, require_sets
 from ease.io.addresses import is_remote
+from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
-from ease.io.parquet import files_of, write_parquet
-from ease.pipelines.acquire.located import released_files
-from ease.pipelines.acquire.options import SAMPLE
+from ease.io.models import StrictModel
+from ease.io.names import PREPARATION
+from ease.io.parquet import files_of, read_parquet, write_parquet
+from ease.pipelines.acquire.nodes import released_files, sample_file
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import (
     RunReport,
     TrackingOptions,
@@ -34,16 +41,28 @@ from ease.pipelines.mlflow_runs import (
     log_plot,
     note_gain,
     training_run,
+    write_origin,
 )
-from ease.pipelines.origins import write_origin
-from ease.pipelines.recipe import CompleteRecipe
-from ease.pipelines.setting import Setting
+from ease.pipelines.recipe import CompleteRecipe, Recipe
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.reporting.plots import plot_curves
-from ease.texts import source_options
+from ease.texts import gather_texts, source_options
 from ease.texts.components.options import SourceOptions
+from ease.texts.components.workspace import open_workspace
 from ease.training.options import TrainingJob, TrainingResult
 
+Rows = list[dict[str, Any]]
+
 TEXT_LICENCE = "as its publisher says"
+
+SAMPLE_TEXTS = ("nli", "parallel_train")
+"""The sample's own training texts, addressed as `sample:NAME`."""
+
+
+class TextOptions(StrictModel):
+    """Limits of gathering training texts."""
+
+    memory_limit: str = Field("4GB", description="of DuckDB, which spills to disk beyond it")
 
 
 class TrainingData(NamedTuple):
@@ -53,13 +72,126 @@ class TrainingData(NamedTuple):
     """The encoder to train, or the teacher of a student: a folder or a hub name"""
     rows: ibis.Table
     """Pairs of sentences and entities, or training texts, with a `pair_id`"""
-    vocabulary: ibis.Table | None
-    """For methods that read entities"""
-    entity_embeddings: Path | None
     evaluation_data: Mapping[str, Any]
     dumps: Mapping[str, Any]
     tasks: Mapping[str, Mapping[str, Any]]
     setting: Setting
+    vocabulary: ibis.Table | None = None
+    """For methods that read entities, as the embeddings"""
+    entity_embeddings: Path | None = None
+
+
+def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
+    """Return the setting's training pairs.
+
+    Raises:
+        EaseError: If there are none yet, with the command that makes the pairs.
+    """
+    if training_pairs is None:
+        raise EaseError(
+            f"There are no training pairs: make them by `kedro run --pipelines=train_{setting.name} "
+            f"--tags={PREPARATION}`."
+        )
+    return training_pairs
+
+
+def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
+    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained.
+
+    Raises:
+        EaseError: If there is no such encoder yet, with the command that makes it.
+    """
+    start = mlm if setting.start == MLM and method != MLM else untrained
+    if start is None:
+        raise EaseError(missing_start(setting, method))
+    return start
+
+
+def missing_start(setting: Setting, method: str) -> str:
+    """Return the message that there is no encoder to start from, with the commands that make it."""
+    prepare = f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`"
+    if setting.start != MLM or method == MLM:
+        return f"There is no encoder to train: make it by {prepare}."
+    return (
+        f"`{setting.name}.setting.start` is {MLM}, but this run has no encoder of that method: make the data by "
+        f"{prepare}, then train it and the methods by `kedro run --pipelines=train,evaluate --namespaces="
+        f"{setting.name}.{MLM},{setting.name}.METHOD --params {setting.name}.setting.start={MLM}`."
+    )
+
+
+def missing_encoder(setting: str, purpose: str, option: str) -> str:
+    """Return the message that a setting has no encoder of EASE+ for a purpose, with the commands that train it."""
+    return (
+        f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by `kedro run --pipelines=train_{setting} "
+        f"--tags={PREPARATION}`, then train it by `kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`, or "
+        f"name another encoder as `{option}`."
+    )
+
+
+def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
+    """Build or load a setting's encoder and save it in a folder."""
+    from ease.encoders.encoder import build_encoder, save_encoder
+
+    save_encoder(build_encoder(setting.encoder, drawn_sentences(sentences, setting)), folder)
+    write_origin(folder, None, setting.encoder)
+
+
+def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
+    """Yield sentences of all languages in a seeded random order; nothing is read before the first."""
+    ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
+    keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
+    drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
+    for batch in drawn.to_pyarrow_batches():
+        yield from batch.column("text").to_pylist()
+
+
+def gather_data(
+    recipe: Recipe | CompleteRecipe,
+    seed: int,
+    training_pairs: ibis.Table | None,
+    acquire: AcquireOptions,
+    options: TextOptions,
+    folder: Path,
+) -> tuple[Path, Rows]:
+    """Gather the texts that a recipe's `data` names, with a separate DuckDB, whichever engine computes the tables.
+
+    Args:
+        recipe: Names the sources and the number of rows.
+        seed: Chooses rows, languages and pairs.
+        training_pairs: The setting's pairs, for sources of the kind `pairs`; None if there are none.
+        acquire: Locates the sample, for addresses such as `sample:nli`.
+        options: Limits.
+        folder: Emptied first; receives the file.
+
+    Returns:
+        A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
+        and used.
+
+    Raises:
+        EaseError: With the file, line or parameter that is wrong.
+    """
+    sources = []
+    for source in recipe.data or ():
+        address = str(source.get("path", ""))
+        if address.startswith(SAMPLE):
+            source = {**source, "path": sample_file(address, SAMPLE_TEXTS, "training texts", acquire)}
+        sources.append(source_options(source))
+    file = folder / "texts.parquet"
+    with report_write_errors(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        workspace = open_workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
+        gathered = gather_texts(sources, workspace, seed, recipe.rows)
+        write_parquet(gathered.table, file)
+        workspace.connection.disconnect()
+        shutil.rmtree(workspace.folder)
+    for line, read in zip(gathered.report, sources, strict=True):
+        line["sha256"] = [hash_contents(place) for place in read.places if place.exists()]
+    return file, gathered.report
+
+
+def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
+    """Return the rows of a file that `gather_data` wrote, with a DuckDB of their own."""
+    return read_parquet(open_workspace(file.parent, options.memory_limit).connection, [file])
 
 
 def train_tracked(
@@ -87,8 +219,7 @@ def train_tracked(
         result = run_job(job, report, lock)
         report.complete(result.history)
         note_gain(run_id, result)
-        curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
-        log_plot(plot_curves(curves), "curves")
+        log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
         if tracking is not None:
             log_model(result.model, name, tracking)
     write_origin(result.model, run_id, data.setting.encoder, recipe.training.matryoshka)
@@ -99,13 +230,11 @@ def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> Train
     """Describe a training by files that each of its processes can read."""
     located = read_located(data.evaluation_data)
     require_sets(data.setting.dev_tasks, located, data.tasks)
-    vocabulary = data.vocabulary
+    vocabulary = folder / "entity_vocabulary.parquet"
     return TrainingJob(
         folder=folder,
         pairs=ordered_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
-        vocabulary=vocabulary
-        if vocabulary is None
-        else ordered_file(vocabulary, "row", folder / "entity_vocabulary.parquet"),
+        vocabulary=None if data.vocabulary is None else ordered_file(data.vocabulary, "row", vocabulary),
         table=data.entity_embeddings,
         encoder=str(data.encoder),
         pooling=data.setting.encoder.pooling,
@@ -188,7 +317,7 @@ def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
     return sources
 
 
-def history_rows(result: TrainingResult) -> list[dict[str, Any]]:
+def history_rows(result: TrainingResult) -> Rows:
     """Return the reported values as rows of step, name and value."""
     return [
         {"step": int(values["step"]), "name": name, "value": value}
