@@ -16,8 +16,7 @@ from ease.entities.bitext import language_pairs, number_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.options import SAMPLE
-from ease.pipelines.mine_bitext.options import BitextOptions
-from ease.pipelines.mine_bitext.parts import Mining, mined_part
+from ease.pipelines.mine_bitext.parts import BitextOptions, Mining, mined_part
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.training import TextOptions, missing_encoder
@@ -51,9 +50,9 @@ def mine_pairs(
     dumps: dict[str, Any],
     options: BitextOptions,
     encoding: EncodingOptions,
-    setting: Setting,
     texts: TextOptions,
     work: str,
+    setting: Setting,
 ) -> tuple[Path, list[dict[str, Any]]]:
     """Score the candidates by margin, and match the sentences of each pair of languages one to one.
 

@@ -52,17 +52,17 @@ def locate_sweep_sets(
 
 
 def run_sweep(
-    sentences: ibis.Table | None,
-    training_pairs: ibis.Table | None,
-    dumps: dict[str, Any],
-    evaluation_data: dict[str, Any],
     sweep: Sweep,
+    evaluation_data: dict[str, Any],
     setting: Setting,
     tasks: dict[str, dict[str, Any]],
     work: str,
     acquire: AcquireOptions,
     texts: TextOptions,
     encoders: EncoderDefaults,
+    sentences: ibis.Table | None,
+    training_pairs: ibis.Table | None,
+    dumps: dict[str, Any],
     vocabulary: ibis.Table | None = None,
     entity_embeddings: Path | None = None,
     **recipes: Any,
