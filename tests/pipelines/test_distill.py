@@ -98,7 +98,7 @@ def test_the_card_names_the_settings_own_teacher_or_the_given_one() -> None:
         }
     )
     dumps: dict[str, Any] = {"source": "sample:", "wikipedia": [], "wikidata": [], "wikidata_source": None}
-    data = TrainingData("teacher", None, None, None, {}, dumps, {}, setting)  # type: ignore[arg-type]
+    data = TrainingData("teacher", None, {}, dumps, {}, setting)  # type: ignore[arg-type]
     own = described_student("static_student", data, None)
     assert (own.start, own.base_model) == ("the encoder `multilingual.ease_plus`", None)
     given = described_student("static_student", data, "sentence-transformers/LaBSE")
