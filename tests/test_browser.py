@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from mlflow.tracking import MlflowClient
 
@@ -150,30 +149,6 @@ def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, p
     page.open(f"{shown}&sid={names['multilingual.comparison_plot']}")
     page.wait_for("Scores by method", "sample_parallel: each language with en")
     assert page.texts(".pipeline-metadata .js-plotly-plot, .pipeline-metadata .plotly")
-
-
-def test_kedro_viz_shows_the_statistics_of_every_dataset(project: Project, viz: str, page: Browser) -> None:
-    names = identifiers(viz)
-    datasets = [
-        name
-        for name in register_pipelines()["train_multilingual"].datasets()
-        if not name.startswith("params:")
-    ]
-    stats = {name: answer_of(f"{viz}/api/nodes/{names[name]}").get("stats") or {} for name in datasets}
-    assert [name for name, values in stats.items() if not values.get("file_size")] == []
-    pairs = project.latest("03_primary/multilingual/pairs.parquet")
-    assert stats["multilingual.pairs"] == {
-        "rows": pq.read_metadata(pairs).num_rows,
-        "columns": len(pq.read_schema(pairs).names),
-        "file_size": pairs.stat().st_size,
-    }
-    scores = project.json("07_model_output/multilingual/ease/scores.json")
-    assert stats["multilingual.ease.scores"]["rows"] == len(scores)
-    page.open(f"{viz}/?pid=train_multilingual&expandAllPipelines=true&sid={names['multilingual.pairs']}")
-    page.wait_for("Dataset statistics", "Expand preview")
-    (panel,) = page.texts(".pipeline-metadata")
-    assert f"{stats['multilingual.pairs']['rows']}rows" in panel
-    assert "N/Afile size" not in panel
 
 
 OVERLAPS = """

@@ -55,7 +55,11 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
     ("pipelines", "chosen", "expected"),
     [
         (("train", "evaluate"), "multilingual.ease", {"train_encoder", "score_encoder"}),
-        (("train", "evaluate"), "multilingual.simcse", {"gather_method_texts", "train_encoder", "score_encoder"}),
+        (
+            ("train", "evaluate"),
+            "multilingual.simcse",
+            {"gather_method_texts", "train_encoder", "score_encoder"},
+        ),
         (("train", "evaluate"), "multilingual.whitening", {"fit_whitening", "score_encoder"}),
         (("train_multilingual",), "multilingual.untrained", {"make_start_encoder", "score_encoder"}),
         (("train_multilingual",), "multilingual.ease", {"train_encoder", "score_encoder"}),

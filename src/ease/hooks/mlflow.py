@@ -133,22 +133,18 @@ def follow_project(store: Path, project: Path, artifacts: str) -> None:
         project: The project's current folder.
         artifacts: The folder of artifacts, relative to the project.
     """
-    here = (project.absolute() / artifacts).as_uri()
+    here, ending = (
+        (project.absolute() / artifacts).as_uri(),
+        Path("/", artifacts).as_uri().removeprefix("file://"),
+    )
     with closing(sqlite3.connect(store, timeout=60)) as database, database:
-        present = database.execute(
-            "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns"
-        ).fetchall()
-        columns = [
-            (table, name) for table, names in LOCATIONS.items() for name in names if (table, name) in present
-        ]
-        if ("experiments", "artifact_location") not in columns:
-            return
-        found = database.execute("SELECT artifact_location FROM experiments").fetchall()
-        ending = Path("/", artifacts).as_uri().removeprefix("file://")
-        places = {place: place if "://" in place else Path(place).as_uri() for (place,) in found if place}
-        former = [place for place, uri in places.items() if place.endswith(ending) and uri != here]
-        for place in former:
-            for table, column in columns:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")} & LOCATIONS.keys()
+        places = database.execute("SELECT artifact_location FROM experiments").fetchall() if tables else []
+        for (place,) in places:
+            uri = place if not place or "://" in place else Path(place).as_uri()
+            if not place or uri == here or not place.endswith(ending):
+                continue
+            for table, column in ((name, column) for name in tables for column in LOCATIONS[name]):
                 database.execute(
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
                     f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",

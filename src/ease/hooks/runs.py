@@ -1,4 +1,4 @@
-"""What happens around a run: checks, locks, provenance, statistics for Kedro-Viz, missing scores, one-line errors."""
+"""What happens around a run: checks, locks, provenance, results, missing scores, one-line errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import IO, Any
 
 import click
-import pyarrow as pa
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import AbstractVersionedDataset, DataCatalog, DatasetError
@@ -30,7 +29,7 @@ from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
-from ease.io.locks import lock_data_for_run, writing
+from ease.io.locks import lock_data_for_run
 from ease.io.nested import dotted
 from ease.io.project import make_or
 from ease.io.result_versions import code_version
@@ -42,9 +41,6 @@ logger = logging.getLogger(__name__)
 
 EVALUATE_TAG = "evaluate"
 """Nodes with this tag return rows of scores; a row without a value names something that could not be scored."""
-
-STATS_FILE = Path(".viz") / "stats.json"
-"""Where Kedro-Viz reads statistics by the name of the dataset: `rows`, `columns` and `file_size`."""
 
 NEXT_STEPS = {
     "train": "`kedro mlflow ui` compares the runs, `kedro run --pipelines=report` the scores with the papers'",
@@ -248,60 +244,6 @@ def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
     if isinstance(dataset, AtomicSave):
         return dataset.folder_of(version)
     return Path(dataset._get_versioned_path(version)).parent
-
-
-class DatasetStats:
-    """Writes rows, columns and size of the datasets that a run saved, or loaded if they have none yet.
-
-    Kedro-Viz's own hook supports only pandas data frames, and drops the statistics of earlier runs.
-    """
-
-    def __init__(self) -> None:
-        self._file = STATS_FILE
-        self._stats: dict[str, dict[str, int]] = {}
-
-    @hook_impl
-    def after_context_created(self, context: KedroContext) -> None:
-        """Find the file."""
-        self._file = Path(context.project_path) / STATS_FILE
-
-    @hook_impl
-    def before_pipeline_run(self, catalog: DataCatalog) -> None:
-        """Read the statistics of earlier runs, before Kedro-Viz's hook replaces them."""
-        self._catalog, self._stats = catalog, read_json(self._file) or {}
-
-    @hook_impl
-    def after_dataset_loaded(self, dataset_name: str) -> None:
-        """Record the statistics of a dataset that has none yet."""
-        if "file_size" not in self._stats.get(dataset_name, {}):
-            self.after_dataset_saved(dataset_name)
-
-    @hook_impl
-    def after_dataset_saved(self, dataset_name: str) -> None:
-        """Record the statistics of the new version."""
-        from ease.datasets.files import AtomicSave  # imports Plotly Express
-
-        dataset: Any = self._catalog.get(dataset_name)
-        try:
-            if isinstance(dataset, AtomicSave):
-                self._stats[dataset_name] = dataset.statistics()
-        except (OSError, EaseError, DatasetError, pa.ArrowException) as error:
-            logger.warning("Kedro-Viz will show no statistics of %s: %s", dataset_name, error)
-
-    @hook_impl(trylast=True)
-    def after_pipeline_run(self) -> None:
-        """Write the statistics, after Kedro-Viz's hook."""
-        try:
-            with writing(self._file.parent):  # another run may have added datasets
-                known = (read_json(self._file) or {}) | self._stats
-                write_text_atomically(self._file, json.dumps(known, indent=1))
-        except EaseError as error:
-            logger.warning("Kedro-Viz will not show this run's statistics of datasets: %s", error)
-
-    @hook_impl
-    def on_pipeline_error(self) -> None:
-        """Write the statistics of what was saved before the error."""
-        self.after_pipeline_run()
 
 
 class Results:
