@@ -14,7 +14,7 @@ from ease.pipelines.report.nodes import (
     write_comparison,
     write_report,
 )
-from ease.pipelines.train import WHITENING
+from ease.pipelines.train.nodes import WHITENING
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:

@@ -3,7 +3,12 @@
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.io.names import UNTRAINED
-from ease.pipelines import audit, entity_embeddings, entity_pairs, evaluate, hard_negatives, ingest
+from ease.pipelines.audit.pipeline import create_pipeline as audit
+from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
+from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
+from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
+from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
+from ease.pipelines.ingest.pipeline import create_pipeline as ingest
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.teach.nodes import (
@@ -23,16 +28,16 @@ def create_pipeline() -> Pipeline:
     """Create `teach`."""
     return (
         _create_acquire()
-        + ingest.create_pipeline(TEACH)
-        + audit.create_pipeline(TEACH)
+        + ingest(TEACH)
+        + audit(TEACH)
         + _create_evaluation_sets()
-        + entity_pairs.create_pipeline(TEACH)
-        + hard_negatives.create_pipeline(TEACH)
+        + entity_pairs(TEACH)
+        + hard_negatives(TEACH)
         + _create_start()
-        + entity_embeddings.create_pipeline(TEACH, own_options=True)
+        + entity_embeddings(TEACH, own_options=True)
         + _create_training()
-        + evaluate.create_pipeline(TEACH, UNTRAINED)
-        + evaluate.create_pipeline(TEACH, METHOD)
+        + evaluate(TEACH, UNTRAINED)
+        + evaluate(TEACH, METHOD)
         + _create_report()
     )
 
