@@ -161,7 +161,7 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
     run = ("-m", "kedro", "run", "--pipelines=acquire,ingest", "--params", given)
     done = run_command(sys.executable, *run, cwd=project, library=library)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Done: 5 steps" in done.stderr
+    assert "Done: 5 nodes" in done.stderr
     assert [*project.glob("data/02_intermediate/multilingual/sentences/*/sentences/*.parquet")]
 
 

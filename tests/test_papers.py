@@ -12,9 +12,9 @@ from kedro.io import CatalogProtocol
 
 from ease.evaluation.scoring import task_name
 from ease.pipeline_registry import SWEEPS, register_pipelines
+from ease.pipelines.checks import find_faults
 from ease.pipelines.evaluate.nodes import about_baseline
 from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.pipelines.preflight import find_faults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.comparison import printed_tasks

@@ -14,6 +14,7 @@ from ease.encoders.encoder import embedding_dimension, load_encoder, save_encode
 from ease.encoders.encoding import fingerprint
 from ease.encoders.word_vectors import MEAN_WORD, read_word_vectors
 from ease.errors import EaseError
+from ease.evaluation.tasks import get_task
 from ease.io.text_tables import LONGEST_LINE
 
 stsb = get_task("stsb")

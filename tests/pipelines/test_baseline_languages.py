@@ -8,14 +8,13 @@ import ibis
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from tests.encoders.test_whitening import SENTENCES
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.pipelines.evaluate.nodes import load_baseline
 from ease.pipelines.evaluate.options import Baseline
-from tests.encoders.test_whitening import make_encoder
+from tests.encoders.test_whitening import SENTENCES, make_encoder
 
 TEXTS = [text for own in SENTENCES.values() for text in own]
 

@@ -18,9 +18,9 @@ from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import get_task
 from ease.pipelines.report.nodes import gather_sweeps
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.joined import Joined, score_joined
 from ease.pipelines.sweep.nodes import trained_rows
-from ease.pipelines.sweep.variants import Sweep
+from ease.pipelines.sweep.trainings import score_joined
+from ease.pipelines.sweep.variants import Joined, Sweep
 from ease.reporting.own import gather_models
 from ease.reporting.published import Model
 from tests.evaluation.tasks.test_bli import write

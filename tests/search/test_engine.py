@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 import ease
 from ease.errors import EaseError
-from ease.pruning.leftovers import find_leftovers
+from ease.pruning import find_leftovers
 from ease.search.engine import Search, shared_words, words_of
 from ease.search.page import marked_pieces
 from tests.search.made_project import (
@@ -199,9 +199,9 @@ def test_an_index_names_its_encoder_for_the_removal_of_leftovers(project: Path, 
     folder = ease.open_search(project=project).index.folder
     target = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
     data = project / "data"
-    assert folder not in [one.path for one in find_leftovers(data, data, keep=1)]
+    assert folder not in [path for path, _ in find_leftovers(data, data)]
     shutil.rmtree(target)
-    assert folder in [one.path for one in find_leftovers(data, data, keep=1)]
+    assert folder in [path for path, _ in find_leftovers(data, data)]
     ease.open_search(project=project, model=str(write_encoder(tmp_path / "own")), index=tmp_path / "mine")
     assert not list((tmp_path / "mine").glob("*.encoders"))
 

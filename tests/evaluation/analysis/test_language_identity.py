@@ -18,9 +18,9 @@ from ease.evaluation.analysis.languages import (
     divide,
 )
 from ease.evaluation.analysis.pairs import parallel_sentences
-from ease.evaluation.tasks.parallel_sentences import ParallelSentences
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks.parallel_sentences import ParallelSentences
 
 tatoeba = get_task("tatoeba")
 

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.languages import ProjectionOptions, draw_parallel, project, project_parallel
-from ease.evaluation.tasks.parallel_sentences import ParallelSentences
 from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks.parallel_sentences import ParallelSentences
 
 PCA = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=6)
 TSNE = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=20, method="tsne", perplexity=5)

@@ -11,10 +11,7 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import mewsc16
-from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.evaluation.tasks import get_task
-from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 from tests.wikimedia.made_news import (

@@ -16,7 +16,7 @@ from ease.io.lazy import ibis
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_inputs import required_pairs
+from ease.pipelines.training import required_pairs
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from ease.evaluation.score_cache import cached_scores, items_file
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Score, get_task
-from ease.io.code_digest import code_version
 from ease.io.locks import temporary_folder
+from ease.io.result_versions import code_version
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -9,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from ease.entities.bitext import CandidateOptions, LanguagePair
 from ease.entities.hashing import as_int64, draw
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
+from ease.io.models import Words
 from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
-from ease.pipelines.mine_bitext.options import BitextOptions
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions
+from ease.texts.bitext.mining import MiningOptions
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -28,6 +31,25 @@ logger = logging.getLogger(__name__)
 COUNTS = "counts.json"
 DIGEST_RANGE = 1 << 24
 """Candidates are hashed to numbers below it, whose sum fits into 64 bits."""
+
+
+class BitextOptions(CandidateOptions, MiningOptions):
+    """Which sentences are compared, by which encoder, and which count as parallel."""
+
+    languages: Words | None = Field(
+        None, min_length=1, description="languages to compare; null: all languages of the setting"
+    )
+    encoder: str | None = Field(
+        None,
+        min_length=1,
+        description="a hub name, a folder, or a text file of word vectors; null: the setting's newest encoder of "
+        "`ease_plus`",
+    )
+    licence: str | None = Field(
+        None,
+        min_length=1,
+        description="licence of the sentences, as the hub names it; null: Wikipedia's, by the dump's date",
+    )
 
 
 class Mining:

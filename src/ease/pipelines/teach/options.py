@@ -24,7 +24,9 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     if not isinstance(taught, dict) or not isinstance(taught.get("setting"), dict):
         return
     setting, encoder = taught["setting"], taught["setting"].get("encoder")
-    language = str(taught.get("language") or "")
+    for name in ("language", "companions"):
+        taught[name] = "no" if taught.get(name) is False else taught.get(name)
+    language = str(taught["language"] or "")
     if setting.get("languages") is None:
         among = SAMPLE_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
         companions = split_words(taught.get("companions"))

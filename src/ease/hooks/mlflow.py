@@ -1,30 +1,39 @@
-"""Log parameters, headline scores and the data of each training to MLflow."""
+"""MLflow around a run: the store, the run that a `kedro run` opens, its parameters, scores and data."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mlflow
+from kedro.config import MissingConfigException
+from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
+from kedro.framework.project import pipelines
 from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
+from kedro_mlflow.framework.hooks import MlflowHook
 from mlflow.entities import Dataset, DatasetInput, InputTag
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 from pydantic import BaseModel, RootModel
 
+from ease.errors import EaseError
 from ease.evaluation.sets import read_located
-from ease.hooks.names import pipelines_of_run
-from ease.hooks.provenance import input_versions
-from ease.io.code_digest import code_version
+from ease.hooks.runs import input_versions
 from ease.io.files import hash_contents
+from ease.io.locks import file_lock
 from ease.io.names import DEVELOPMENT, safe_name
 from ease.io.nested import dotted
+from ease.io.result_versions import code_version
 from ease.pipelines.mlflow_runs import (
     TRAINING_TAG,
     close_killed_runs,
@@ -38,6 +47,8 @@ from ease.pipelines.setting import Setting
 
 if TYPE_CHECKING:
     import pandas as pd
+
+logger = logging.getLogger(__name__)
 
 CODE = "code"
 """The parameter that holds the version of the code."""
@@ -53,6 +64,93 @@ SWEEP = "_sweep"
 
 DIGEST_LENGTH = 36
 """Maximum length of a data set's digest in MLflow."""
+
+SQLITE = "sqlite:///"
+LOCATIONS = {
+    "experiments": ("artifact_location",),
+    "runs": ("artifact_uri",),
+    "logged_models": ("artifact_location",),
+    "model_versions": ("source", "storage_location"),
+    "trace_tags": ("value",),
+}
+"""Columns of MLflow's tables that hold addresses of artifacts."""
+
+
+class MlflowRun(MlflowHook):
+    """Opens the MLflow run of a `kedro run` and ends it; `Tracking` logs the parameters."""
+
+    def _log_param(self, name: str, value: Any) -> None:
+        """Log nothing: kedro-mlflow would log a group of options as one text."""
+
+    @hook_impl
+    def after_pipeline_run(self, run_params: dict[str, Any], pipeline: Any, catalog: Any) -> None:
+        """End the run as often as it was opened; the next run of this process would otherwise log into it."""
+        super().after_pipeline_run(run_params, pipeline, catalog)
+        while not self._already_active_mlflow and mlflow.active_run():
+            mlflow.end_run()
+
+
+class MlflowStore:
+    """Protects the creation of the store, and updates the addresses in one that was created in another folder."""
+
+    @hook_impl(wrapper=True)
+    def after_context_created(self, context: KedroContext) -> Generator[None]:
+        """Let kedro-mlflow create the store while no other run does, then update the store's addresses.
+
+        Two runs that create MLflow's tables at the same time fail. MLflow stores absolute addresses, so a copied
+        project would write into the folder of the original.
+        """
+        with file_lock(Path(context.project_path) / "pyproject.toml"):
+            try:
+                yield
+            except MlflowException as error:
+                raise EaseError(
+                    "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: "
+                    f"{str(error).splitlines()[0]} A database works, such as sqlite:///data/08_reporting/mlflow.db."
+                ) from error
+            self._follow(context)
+
+    def _follow(self, context: KedroContext) -> None:
+        try:
+            config = context.config_loader["mlflow"]
+        except (KeyError, MissingConfigException):
+            return
+        address = str(config.get("server", {}).get("mlflow_tracking_uri"))
+        options = config.get("tracking", {}).get("experiment", {}).get("create_experiment_kwargs", {})
+        artifacts = str(options.get("artifact_location"))
+        store = Path(context.project_path) / address.removeprefix(SQLITE)
+        if not address.startswith(SQLITE) or "://" in artifacts or Path(artifacts).is_absolute():
+            return
+        if store.is_file():
+            follow_project(store, Path(context.project_path), artifacts)
+
+
+def follow_project(store: Path, project: Path, artifacts: str) -> None:
+    """Replace the project's former folder in a store's addresses by the current one.
+
+    Args:
+        store: MLflow's SQLite file.
+        project: The project's current folder.
+        artifacts: The folder of artifacts, relative to the project.
+    """
+    here, ending = (
+        (project.absolute() / artifacts).as_uri(),
+        Path("/", artifacts).as_uri().removeprefix("file://"),
+    )
+    with closing(sqlite3.connect(store, timeout=60)) as database, database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")} & LOCATIONS.keys()
+        places = database.execute("SELECT artifact_location FROM experiments").fetchall() if tables else []
+        for (place,) in places:
+            uri = place if not place or "://" in place else Path(place).as_uri()
+            if not place or uri == here or not place.endswith(ending):
+                continue
+            for table, column in ((name, column) for name in tables for column in LOCATIONS[name]):
+                database.execute(
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
+                    f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",
+                    (here, len(place) + 1, place, len(place) + 1, f"{place}/"),
+                )
+            logger.warning("The project was moved: MLflow's artifacts of %s are now found in %s", place, here)
 
 
 class Tracking:
@@ -75,7 +173,9 @@ class Tracking:
         if run is None or run.info.run_name != named_by_kedro:
             return  # the configuration names it
         settings = [catalog.load(name) for name in sorted(pipeline.inputs()) if name.endswith(".setting")]
-        chosen = [*pipelines_of_run(run_params), *(run_params.get("namespaces") or ())]
+        names = run_params.get("pipeline_names") or ["__default__"]
+        # Kedro lists them in the order of a set, which is another one in each process.
+        chosen = [*(name for name in pipelines if name in names), *(run_params.get("namespaces") or ())]
         described = [describe_setting(Setting.model_validate(settings[0]))] if len(settings) == 1 else []
         mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described]))
         tags = MlflowClient().get_run(run.info.run_id).data.tags
