@@ -22,7 +22,6 @@ from typing import Any, ClassVar, NamedTuple
 import mteb
 import torch
 from datasets import Dataset
-from ease.evaluation.tasks.tatoeba import read_pair
 from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
@@ -82,12 +81,13 @@ def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
     found: dict[str, LocalSTS | LocalBitext] = {}
     for name, options in tasks.items():
         task = get_task(name)
-        for subset, paths in task.files(task.Options.model_validate(options)).items():
+        chosen = task.options(**options)
+        for subset, paths in task.files(chosen).items():
             if not all(path.exists() for path in paths):
                 continue
             if name == "tatoeba":
-                rows = dict(zip(("sentence1", "sentence2"), read_pair(*paths), strict=True))
-                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", rows)
+                columns = dict(zip(("sentence1", "sentence2"), task.read(chosen, subset, paths), strict=True))
+                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", columns)
             else:
                 files = zip(paths[::2], paths[1::2], strict=True)
                 pairs = [pair for both in files for pair in read_paired_files(*both)]

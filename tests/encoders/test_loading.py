@@ -17,6 +17,7 @@ from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import encode_for, encode_in_role
+from ease.evaluation.tasks import get_task
 
 SENTENCES = ["Berlin is the capital of Germany", "A short one", "Another sentence that is rather long"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -50,8 +51,8 @@ def test_what_was_saved_is_used_by_default(folder: Path) -> None:
     encode = encode_with(encoder)
     for name, prompt in (("tatoeba", "topic: "), ("stc", "topic: ")):
         given = plain.encode(SENTENCES, prompt=prompt, normalize_embeddings=True)
-        np.testing.assert_allclose(encode_for(encode, name)(SENTENCES), given, atol=1e-6)
-    retrieval = encode_for(encode, "belebele")
+        np.testing.assert_allclose(encode_for(encode, name, get_task(name).KIND)(SENTENCES), given, atol=1e-6)
+    retrieval = encode_for(encode, "belebele", "Retrieval")
     np.testing.assert_allclose(
         encode_in_role(retrieval, "query")(SENTENCES),
         plain.encode_query(SENTENCES, normalize_embeddings=True),
@@ -79,7 +80,7 @@ def test_options_replace_what_was_saved(folder: Path) -> None:
         **{"revision": None, "used_pooling": "cls", "normalized": False, "embedding_dimension": 4},
         **{"precision": "bf16", "max_length": 10},
     }
-    encode = encode_for(encode_with(encoder), "stc")
+    encode = encode_for(encode_with(encoder), "stc", "Clustering")
     assert encode.describe_prompts() == "say: "  # type: ignore[attr-defined]
     assert encode(SENTENCES).shape == (3, 4)
     assert not np.allclose(np.linalg.norm(encode(SENTENCES), axis=1), 1, atol=0.05)

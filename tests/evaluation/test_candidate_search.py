@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ease.errors import EaseError
-from ease.evaluation import candidate_search
+from ease.evaluation import search
 from ease.evaluation.mining import margin_scores, one_to_one
 from ease.evaluation.search import MISSING, Neighbours, candidate_neighbours, mutual_neighbours
 
@@ -23,7 +23,7 @@ def all_pairs(left: int, right: int) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def test_with_all_pairs_as_candidates_it_is_the_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidate_search, "BLOCK", 97)
+    monkeypatch.setattr(search, "PAIRS", 97)
     left, right = units(40, 0), units(55, 1)
     here, there = all_pairs(40, 55)
     order = np.random.default_rng(2).permutation(len(here))

@@ -19,7 +19,6 @@ from ease.evaluation.contamination import (
     ContaminationOptions,
     TestIndex,
     best_matches,
-    contaminated_items,
     find_matches,
     read_task_texts,
 )
@@ -121,12 +120,6 @@ def test_a_run_does_not_cross_two_sentences() -> None:
     assert list(index.matches([" ".join(words[:7]), " ".join(words[7:])])) == []
 
 
-def test_matches_name_the_test_texts_of_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ease.evaluation.contamination.BATCH", 2)
-    index = TestIndex(["one", "two", "three", "four", "five"], ContaminationOptions())
-    assert {row: match.sentence for row, match in index.matches(["FIVE", "Two"])} == {4: "FIVE", 1: "Two"}
-
-
 def test_a_similarity_equal_to_the_limit_suffices() -> None:
     text = " ".join(WORDS[:12])
     near = with_a_typing_error(text)
@@ -192,4 +185,4 @@ def test_items_of_a_task_with_a_leaked_text(tmp_path: Path) -> None:
         connection.create_table("training", table),
         ContaminationOptions(),
     )
-    assert np.flatnonzero(contaminated_items(texts, matches)).tolist() == [7, 9]
+    assert np.flatnonzero(texts.contaminated(matches)).tolist() == [7, 9]

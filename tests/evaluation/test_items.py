@@ -80,11 +80,6 @@ def test_some_of_the_items() -> None:
     assert mean_items([1.0, 0.0, 1.0], denominators=[2, 2, 0]).take([0, 2]).value() == 100
 
 
-def test_texts_of_another_number_than_the_items_are_refused() -> None:
-    with pytest.raises(EaseError, match="give one each"):
-        mean_items([1.0, 0.0], [("one",)])
-
-
 def test_items_and_resampled_scores_survive_their_file(tmp_path: Path) -> None:
     scored = Score("stsb", "test", "spearman", 1.0, items=correlation_items(COSINES, GOLD))
     scores = [

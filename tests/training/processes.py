@@ -28,7 +28,7 @@ context = multiprocessing.get_context("forkserver")
 
 def start_server() -> None:
     """Start the server with this process's search path, which it does not inherit."""
-    context.set_forkserver_preload(["ease.training.__main__", "ease.evaluation.tasks.sample_graded"])
+    context.set_forkserver_preload(["ease.training.__main__", "ease.evaluation.tasks.graded_pairs"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", SOURCE)
         # As torchrun starts its processes; with another number of threads sums are rounded otherwise.

@@ -20,15 +20,14 @@ from ease.evaluation.analysis.languages import (
 from ease.evaluation.analysis.pairs import parallel_sentences
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task
-from ease.evaluation.tasks.parallel_sentences import ParallelSentences
+from ease.evaluation.tasks.set_files import Sides
 
 tatoeba = get_task("tatoeba")
 
 LANGUAGES = ("de", "ja", "sv")
-PARALLEL = [
-    ParallelSentences((code, "en"), [f"{code} {n}" for n in range(100)], [f"en {n}" for n in range(100)])
-    for code in LANGUAGES
-]
+PARALLEL = {
+    code: Sides([f"{code} {n}" for n in range(100)], [f"en {n}" for n in range(100)]) for code in LANGUAGES
+}
 OPTIONS = LanguageIdentityOptions(parallel="sample_parallel", groups=(("en", *LANGUAGES),), strength=10)
 
 
@@ -104,10 +103,10 @@ def test_translations_stay_in_one_split_in_all_languages() -> None:
 
 def test_no_translation_occurs_in_both_splits_across_languages() -> None:
     parts = {"de": range(60), "ja": range(40, 100), "sv": [*range(30), *range(30)]}
-    parallel = [
-        ParallelSentences((code, "en"), [f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen])
+    parallel = {
+        code: Sides([f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen])
         for code, chosen in parts.items()
-    ]
+    }
     training, test = divide(parallel, ("en", *LANGUAGES), OPTIONS)
     fitted, tested = ({int(text.split()[1]) for _, text in side} for side in (training, test))
     assert not fitted & tested
@@ -120,7 +119,7 @@ def test_each_group_has_its_own_classifier_with_or_without_the_pivot() -> None:
     table = compare_language_identity({"m": encoder(5)}, PARALLEL, groups)
     assert table["languages"].tolist() == ["de, ja", "en, sv"]
     assert table["accuracy"].tolist() == [100, 100]
-    assert groups.pairs == ["de-en", "ja-en", "sv-en"]
+    assert groups.pairs == {code: f"{code}-en" for code in LANGUAGES}
 
 
 def test_a_single_language_needs_no_classifier() -> None:
@@ -133,10 +132,10 @@ def test_invalid_choices_are_refused() -> None:
         {"parallel": "tatoeba", "pivot": "eng", "groups": ["eng deu", "deu fra"]}
     )
     assert words.groups == (("eng", "deu"), ("deu", "fra"))
-    assert words.pairs == ["deu-eng", "fra-eng"]
+    assert words.pairs == {"deu": "deu-eng", "fra": "fra-eng"}
     with pytest.raises(ValidationError, match="`groups` contains en en: name each language once"):
         LanguageIdentityOptions(parallel="x", groups=(("en", "en"),))
-    lonely = [ParallelSentences(("de", "en"), ["de 1"], ["en 1"]), *PARALLEL[1:]]
+    lonely = {**PARALLEL, "de": Sides(["de 1"], ["en 1"])}
     with pytest.raises(EaseError, match="sample_parallel: 1 sentences in de are too few"):
         divide(lonely, ("de", "ja"), OPTIONS)
     broken: Encode = lambda sentences: np.full((len(sentences), 2), np.nan)  # noqa: E731
@@ -149,7 +148,7 @@ def test_languages_of_tatoeba_are_identified_by_their_letters(test_data: Path) -
         parallel="tatoeba", pivot="eng", groups=(("eng", "deu", "hin"), ("eng", "tur", "ara", "bul"))
     )
     folder = tatoeba.options(path=test_data / "eval" / "tatoeba")
-    parallel = [parallel_sentences("tatoeba", folder, pair) for pair in options.pairs]
+    parallel = {code: parallel_sentences("tatoeba", folder, pair) for code, pair in options.pairs.items()}
     letters = HashingVectorizer(analyzer="char", n_features=256, alternate_sign=False)
     encode: Encode = lambda texts: letters.transform(texts).toarray()  # noqa: E731
     table = compare_language_identity({"letters": encode}, parallel, options)

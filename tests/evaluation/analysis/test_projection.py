@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from ease.errors import EaseError
 from ease.evaluation.analysis.languages import ProjectionOptions, draw_parallel, project, project_parallel
 from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks.parallel_sentences import ParallelSentences
+from ease.evaluation.tasks.set_files import Sides
 
 PCA = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=6)
 TSNE = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=20, method="tsne", perplexity=5)
@@ -55,9 +55,7 @@ def test_tsne_is_independent_of_the_number_of_threads() -> None:
     assert pictures[0] == pytest.approx(pictures[1], abs=1e-6)
 
 
-SENTENCES = ParallelSentences(
-    ("ja", "en"), [f"文{row}" for row in range(50)], [f"s{row}" for row in range(50)]
-)
+SENTENCES = Sides([f"文{row}" for row in range(50)], [f"s{row}" for row in range(50)])
 
 
 def test_sentences_are_drawn_with_their_translations_by_the_seed() -> None:

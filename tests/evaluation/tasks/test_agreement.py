@@ -49,7 +49,7 @@ def score_at_hand(encode: Encode, folder: Path) -> dict[tuple[str, str], float]:
     for name in FOLDERS:
         task = get_task(name)
         wanted = tuple(subset for published, subset in PUBLISHED if published == name)
-        options = task.Options.model_validate({"path": folder / FOLDERS[name], "subsets": wanted})
+        options = task.options(path=folder / FOLDERS[name], subsets=wanted)
         if len(missing_files(task.files(options))) == len(wanted):
             continue
         for score in task.evaluate(encode, options):

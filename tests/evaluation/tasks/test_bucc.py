@@ -241,5 +241,5 @@ def test_errors_name_the_line_of_invalid_files(
 def test_errors_name_the_language_pair_of_invalid_embeddings(tmp_path: Path, value: float, said: str) -> None:
     for split in ("sample", "training"):
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
-    with pytest.raises(EaseError, match=f"bucc de-en sample: 2 of 2 rows of the queries {said}"):
+    with pytest.raises(EaseError, match=f"bucc de-en: sample: 2 of 2 rows of the queries {said}"):
         evaluate(lambda sentences: np.full((len(sentences), 3), value), Options(path=tmp_path))

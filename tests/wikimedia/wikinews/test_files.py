@@ -49,8 +49,10 @@ def test_text_files_and_table_agree_line_by_line(tmp_path: Path) -> None:
 
 def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
     folder, _ = build(tmp_path, *PAGES)
-    table = mewsc16.read_language((folder / "en.parquet",))
-    text = mewsc16.read_language((folder / "en_sentences.txt", folder / "en_categories.txt"))
+    options = mewsc16.options(path=folder, subsets=("en",))
+    table = mewsc16.read(options, "en", mewsc16.files(options)["en"])
+    (folder / "en.parquet").unlink()
+    text = mewsc16.read(options, "en", mewsc16.files(options)["en"])
     assert list(table.texts) == list(text.texts)
     assert list(table.labels) == list(text.labels)
     assert len(table.texts) == 11

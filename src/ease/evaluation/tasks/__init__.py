@@ -39,7 +39,7 @@ AVERAGE = "average"
 """Prefix of the names of subsets that are means of other subsets."""
 
 PLACE = ("path", "subsets")
-"""Options that are a user's alone, for whom the file of the task has no default."""
+"""Options in the file of a task that are those of a project, and no part of the task."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,11 @@ def get_task(name: str) -> Task:
     check_name(name, task_names(), "evaluation task")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]
-    module = import_module(f"{__name__}.{configured.get('kind') or name}")
-    return cast(Task, module.TASK(name, {key: own for key, own in configured.items() if key not in PLACE}))
+    kind = configured.get("kind")
+    module = import_module(f"{__name__}.{kind or name}")
+    # The file of a task with a module of its own has options only, whose defaults are the module's.
+    defined = {key: own for key, own in configured.items() if (kind and key not in PLACE) or key == "source"}
+    return cast(Task, module.TASK(name, defined))
 
 
 def missing_files(files: Files) -> dict[str, list[Path]]:
