@@ -1,4 +1,4 @@
-"""Compare encoding speed with `SentenceTransformer.encode`, and evaluation speed with and without the cache.
+"""Compare encoding speed with `SentenceTransformer.encode`.
 
     python -m benchmarks.encoding_speed
     python -m benchmarks.encoding_speed --encoder bert-base-uncased --sentences 100000
@@ -7,8 +7,7 @@
 Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds: in
 single precision, with weights in bf16, and on a GPU with matrix products in TF32; ours also with its own batches. The
 ratios are to `SentenceTransformer.encode` in the same precision and in single precision, the cosines to its embeddings
-in single precision. Then the same encoder scores the available tasks twice: one by one without a cache, and together
-with a cache that starts empty. With `--made`, generated sentences are encoded and no task is scored.
+in single precision. With `--made`, generated sentences are encoded.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -38,7 +36,8 @@ from ease.io.device import best_device
 PEER = "SentenceTransformer.encode"
 
 Encode = Callable[[list[str]], np.ndarray]
-Name = TypeVar("Name")
+Name = tuple[str, str, object]
+"""Trainer, precision and batch size"""
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:
@@ -53,9 +52,7 @@ def sentences_of(tasks: TaskOptions) -> list[str]:
     return list(found)
 
 
-def in_turn(
-    ways: dict[Name, Callable[[], object]], rounds: int, budget: float = math.inf
-) -> dict[Name, float]:
+def in_turn(ways: dict[Name, Callable[[], object]], rounds: int, budget: float) -> dict[Name, float]:
     """Return the median seconds of each function by name; rounds alternate between the functions.
 
     After the first round, no round begins that is likely to end after `budget` seconds.
@@ -90,7 +87,7 @@ def main() -> None:
     """Parse the arguments, measure and print Markdown tables."""
     parser = command_line_parser(__doc__)
     parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
-    parser.add_argument("--made", action="store_true", help="encode generated sentences, and score no task")
+    parser.add_argument("--made", action="store_true", help="encode generated sentences")
     parser.add_argument("--sentences", type=int, default=20_000, help="maximum number of sentences")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
@@ -101,12 +98,8 @@ def main() -> None:
         found = sentences_of(tasks) if tasks else made_sentences(given.sentences)
         sentences = list(dict.fromkeys(found))[: given.sentences]
         encoder = build_encoder(encoder_options(given.encoder), sentences).to(best_device())
-        print(
-            f"{len(sentences):,} sentences; tasks: {', '.join(tasks) or 'none'}; device: {encoder.device}\n"
-        )
+        print(f"{len(sentences):,} sentences; device: {encoder.device}\n")
         encoding_table(encoder, sentences, given)
-        if tasks:
-            task_table(encoder, tasks, given)
 
 
 def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: argparse.Namespace) -> None:
@@ -114,7 +107,7 @@ def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: ar
     precisions: list[EncodingPrecision] = ["fp32", "bf16"]
     if encoder.device.type == "cuda":
         precisions.insert(1, "tf32")
-    encodes: dict[tuple[str, str, object], Encode] = {}
+    encodes: dict[Name, Encode] = {}
     for precision in precisions:
         encodes[PEER, precision, given.batch_size] = by_peer(encoder, precision, given.batch_size)
         for size in (given.batch_size, None) if precision != "tf32" else (given.batch_size,):
@@ -122,9 +115,9 @@ def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: ar
             encodes["ours", precision, size or "by tokens"] = encode_with(encoder, options)
     for encode in encodes.values():
         encode(sentences[:: max(1, len(sentences) // 1000)])  # loads libraries and kernels
-    embeddings: dict[tuple[str, str, object], np.ndarray] = {}
+    embeddings: dict[Name, np.ndarray] = {}
 
-    def run(name: tuple[str, str, object]) -> None:
+    def run(name: Name) -> None:
         embeddings[name] = encodes[name](sentences)
 
     seconds = in_turn({name: partial(run, name) for name in encodes}, given.rounds, given.seconds)
@@ -136,27 +129,6 @@ def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: ar
         one, other = (torch.from_numpy(embeddings[way]).double() for way in (name, single))
         nearness = float(torch.cosine_similarity(one.to(encoder.device), other.to(encoder.device)).min())
         print_row(*name, f"{spent:.2f}", f"{len(sentences) / spent:,.0f}", *ratios, f"{1 - nearness:.0e}")
-
-
-def task_table(encoder: SentenceTransformer, tasks: TaskOptions, given: argparse.Namespace) -> None:
-    """Print the time of all tasks one by one without a cache, and together as the `evaluate` pipeline scores them."""
-
-    def one_by_one() -> None:
-        encode = partial(encoder.encode, batch_size=given.batch_size, show_progress_bar=False)
-        for name in tasks:
-            score_tasks(encode, [name], tasks)
-
-    def together() -> None:
-        with tempfile.TemporaryDirectory() as cache:
-            options = EncodingOptions(batch_size=given.batch_size, cache=Path(cache))
-            score_tasks(encode_with(encoder, options), list(tasks), tasks)
-
-    separate = "tasks one by one, no cache"
-    scored = in_turn({separate: one_by_one, "tasks together, with the cache": together}, given.rounds)
-    print()
-    print_head("", "seconds", "ratio")
-    for name, spent in scored.items():
-        print_row(name, f"{spent:.1f}", f"{scored[separate] / spent:.2f}")
 
 
 if __name__ == "__main__":

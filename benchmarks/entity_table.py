@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,13 +27,6 @@ from ease.training.options import TrainingOptions
 
 WARM_UP = 3
 """Steps before the measured ones."""
-
-
-class Measured(NamedTuple):
-    """Median milliseconds of a step, and the peak memory in MiB."""
-
-    milliseconds: float
-    megabytes: float
 
 
 def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps: int = 20) -> list[float]:
@@ -61,8 +53,8 @@ def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps:
     return list(np.diff(marks[WARM_UP:]))
 
 
-def measure(options: TrainingOptions, entities: int, dimension: int) -> Measured | None:
-    """Return the cost of a step in this process; None if the table and its moments do not fit in memory."""
+def measure(options: TrainingOptions, entities: int, dimension: int) -> tuple[float, float] | None:
+    """Return the milliseconds of a step in this process and its peak memory in MiB; None if it does not fit."""
     try:
         seconds = step_seconds(options, entities, dimension)
     except RuntimeError as error:
@@ -71,7 +63,7 @@ def measure(options: TrainingOptions, entities: int, dimension: int) -> Measured
         return None
     on_gpu = torch.cuda.is_available()
     peak = torch.cuda.max_memory_allocated() / 2**20 if on_gpu else peak_megabytes()
-    return Measured(1000 * statistics.median(seconds), peak)
+    return 1000 * statistics.median(seconds), peak
 
 
 def main() -> None:

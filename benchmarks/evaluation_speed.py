@@ -12,12 +12,13 @@ threads of torch that wait for each other use CPU time.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import mteb
 import torch
@@ -40,30 +41,23 @@ TASKS = ("sts", "sts17", "tatoeba")
 Rows = dict[str, list[Any]]
 
 
-class Seconds(NamedTuple):
-    """Time of one round."""
-
-    cpu: float
-    """Of all threads"""
-    wall: float
+def _load_rows(self: Any, num_proc: int | None = None, **_: Any) -> None:
+    self.dataset = {"test": Dataset.from_dict(self.rows)}
+    self.data_loaded = True
 
 
-class _Local:
-    """A task whose data set is made from rows."""
-
-    rows: ClassVar[Rows] = {}
-
-    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
-        self.dataset = {"test": Dataset.from_dict(self.rows)}
-        self.data_loaded = True
-
-
-class LocalSTS(_Local, AbsTaskSTS):
+class LocalSTS(AbsTaskSTS):
     """Graded pairs with the columns sentence1, sentence2 and score."""
 
+    rows: ClassVar[Rows] = {}
+    load_data = _load_rows
 
-class LocalBitext(_Local, AbsTaskBitextMining):
+
+class LocalBitext(AbsTaskBitextMining):
     """Parallel sentences with the columns sentence1 and sentence2."""
+
+    rows: ClassVar[Rows] = {}
+    load_data = _load_rows
 
 
 def chosen_tasks(available: TaskOptions, references: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -138,9 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure both ways in turn and print a Markdown table."""
     parser = command_line_parser(__doc__)
     parser.add_argument("--encoder", required=True, help="hub name or folder")
-    parser.add_argument(
-        "--tasks", nargs="+", default=TASKS, help="tasks, or single subsets of them as task:subset"
-    )
+    parser.add_argument("--tasks", nargs="+", default=TASKS, help="tasks, or subsets as task:subset")
     parser.add_argument("--batch-size", type=int, help="of both; default: of each way")
     parser.add_argument("--ways", nargs="+", choices=["mteb", "ease"], default=["mteb", "ease"])
     parser.add_argument("--rounds", type=int, default=1)
@@ -155,27 +147,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "mteb": partial(score_by_mteb, encoder, peers, given.batch_size),
             "ease": partial(score_here, encoder, tasks, given.batch_size),
         }
-        seconds: dict[str, list[Seconds]] = {name: [] for name in given.ways}
+        fastest = dict.fromkeys(given.ways, (math.inf, math.inf))
+        scores: dict[str, dict[str, float]] = {}
         for _ in range(given.rounds):
-            scores = {name: _timed(ways[name], seconds[name]) for name in given.ways}
-    _print(seconds, scores, len(peers))
-
-
-def _timed(way: Callable[[], dict[str, float]], seconds: list[Seconds]) -> dict[str, float]:
-    cpu, wall = time.process_time(), time.perf_counter()
-    scores = way()
-    seconds.append(Seconds(time.process_time() - cpu, time.perf_counter() - wall))
-    return scores
-
-
-def _print(seconds: dict[str, list[Seconds]], scores: dict[str, dict[str, float]], subsets: int) -> None:
-    print(f"{subsets} subsets; fastest round\n")
+            for name in given.ways:
+                cpu, wall = time.process_time(), time.perf_counter()
+                scores[name] = ways[name]()
+                spent = time.process_time() - cpu, time.perf_counter() - wall
+                fastest[name] = min(fastest[name], spent)
+    print(f"{len(peers)} subsets; fastest round\n")
     print_head("", "CPU seconds", "ratio", "seconds", "ratio")
-    fastest = {name: Seconds(*map(min, zip(*own, strict=True))) for name, own in seconds.items()}
-    base = next(iter(fastest.values()))
-    for name, own in fastest.items():
-        ratios = [f"{first / spent:.2f}" for first, spent in zip(base, own, strict=True)]
-        print_row(name, f"{own.cpu:.1f}", ratios[0], f"{own.wall:.1f}", ratios[1])
+    for name, (cpu, wall) in fastest.items():
+        first_cpu, first_wall = fastest[given.ways[0]]
+        print_row(name, f"{cpu:.1f}", f"{first_cpu / cpu:.2f}", f"{wall:.1f}", f"{first_wall / wall:.2f}")
     if len(scores) == 2:
         # MTEB searches Tatoeba in one direction only.
         graded = [name for name in scores["mteb"] if not name.startswith("tatoeba/")]

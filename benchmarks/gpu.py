@@ -160,22 +160,20 @@ def describe_machine() -> dict[str, str]:
     """Return the device, its memory, and the versions of the libraries, which a part's process would use."""
     code = f"""
 import importlib, json, torch
-found = {{name: importlib.import_module(name).__version__ for name in {LIBRARIES!r}}}
+versions = {{name: importlib.import_module(name).__version__ for name in {LIBRARIES!r}}}
 device, memory = "cpu", ""
 if torch.cuda.is_available():
     device = torch.cuda.get_device_name()
     memory = f"{{torch.cuda.get_device_properties(0).total_memory / 2**30:.0f}} GiB"
-print(json.dumps({{"device": device, "memory": memory, **found}}))
+print(json.dumps({{"device": device, "memory": memory, "python": {platform.python_version()!r}, **versions}}))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(
-            f"A library does not load: {done.stderr.strip().splitlines()[-1]} (scripts/gpu_wheels.sh)"
-        )
+        fault = done.stderr.strip().splitlines()[-1]
+        raise SystemExit(f"A library does not load: {fault} (scripts/gpu_wheels.sh)")
     found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return {**found, "python": platform.python_version()}
+    return found
 
 
 def environment(*, one_device: bool = True) -> dict[str, str]:
@@ -233,9 +231,8 @@ def run_part(
 def code_hash() -> str:
     """Return a hash of the Python files of the library, the tests and the benchmarks."""
     digest = hashlib.sha256()
-    for file in sorted(
-        file for place in ("src", "tests", "benchmarks") for file in (ROOT / place).rglob("*.py")
-    ):
+    files = [file for place in ("src", "tests", "benchmarks") for file in (ROOT / place).rglob("*.py")]
+    for file in sorted(files):
         digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

@@ -57,24 +57,13 @@ class Cost(NamedTuple):
     printed: str
 
 
-def content_of(source: Path) -> tuple[bytes, list[bytes]]:
-    """Return the XML before the pages of a dump, and its pages."""
+def repeat_dump(source: Path, folder: Path, megabytes: float, packing: str = "bz2, many streams") -> Dump:
+    """Repeat the pages of a dump with new titles and page IDs up to a size."""
+    ending, streams = PACKINGS[packing]
     content = b"".join(block for _, block in DecompressedStream(source))
     first = content.index(b"<page>")
-    return content[:first], PAGE.findall(content, first)
-
-
-def repeat_dump(
-    source: Path, folder: Path, megabytes: float, packing: str = "bz2, many streams", pages: str = "all"
-) -> Dump:
-    """Repeat pages with new titles and IDs up to a size: all, "articles" alone, or each article with a "talk" page."""
-    ending, streams = PACKINGS[packing]
-    head, found = content_of(source)
-    if pages != "all":
-        found = [page for page in found if b"<ns>0</ns>" in page]
-    if pages == "talk":
-        found = [other for page in found for other in (page, _talk_page(page))]
-    parts = [head, *_repeated(found, megabytes * 1e6), b"</mediawiki>\n"]
+    pages = _repeated(PAGE.findall(content, first), megabytes * 1e6)
+    parts = [content[:first], *pages, b"</mediawiki>\n"]
     target = folder / f"{source.name.partition('wiki')[0]}wiki-20240101-pages-articles.xml{ending}"
     with target.open("wb") as file:
         if ending == ".gz":
@@ -84,10 +73,6 @@ def repeat_dump(
             groups = (parts[start : start + each] for start in range(0, len(parts), each))
             file.writelines(bz2.compress(b"".join(group)) for group in groups)
     return Dump(target, source.name.partition("-pages")[0], sum(map(len, parts)) / 1e6)
-
-
-def _talk_page(article: bytes) -> bytes:
-    return article.replace(b"<title>", b"<title>Talk:", 1).replace(b"<ns>0", b"<ns>1", 1)
 
 
 def _repeated(pages: list[bytes], size: float) -> Iterator[bytes]:
@@ -146,11 +131,6 @@ def print_readers(dump: Dump, rounds: int, folder: Path) -> None:
     print_row(dump.name, f"{dump.megabytes:.0f}", f"{ours:.1f}", *others)
 
 
-def _our_speed(dump: Dump, rounds: int, folder: Path) -> float:
-    costs = [cost_of([*OURS, "ease", dump.path, folder], folder) for _ in range(rounds)]
-    return dump.megabytes / statistics.median(cost.cpu_seconds for cost in costs)
-
-
 def print_scaling(dump: Dump, packing: str, rounds: int, folder: Path) -> None:
     """Print the wall-clock seconds with one and two workers."""
     seconds: dict[int, list[float]] = {1: [], 2: []}
@@ -185,15 +165,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for packing in PACKINGS:
             dump = repeat_dump(slices[0], work, given.scaling_megabytes or given.megabytes, packing)
             print_scaling(dump, packing, given.rounds, out)
-        print()
-        print_head("dump", "articles, MB/s", "half talk pages, MB/s", "ratio")
-        for source in slices:
-            alone = _our_speed(
-                repeat_dump(source, work, given.megabytes, pages="articles"), given.rounds, out
-            )
-            dump = repeat_dump(source, work, 2 * given.megabytes, pages="talk")
-            among = _our_speed(dump, given.rounds, out)
-            print_row(dump.name, f"{alone:.1f}", f"{among:.1f}", f"{among / alone:.2f}")
         print()
         print_head("MB of XML", "peak MB of a worker", "MB/s and core", texts=0)
         for megabytes in given.sizes:

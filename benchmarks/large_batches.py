@@ -14,7 +14,6 @@ alternate between the variants; the table shows medians.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import math
 import statistics
@@ -23,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
@@ -35,7 +35,6 @@ from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
 
 MAX_TOKENS = 32
-MEGABYTE = 2**20
 
 
 class Measured(NamedTuple):
@@ -79,20 +78,8 @@ def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, ste
     rates = [line["pairs_per_second"] for line in result.history if "pairs_per_second" in line]
     rate = statistics.median(rates[1:] or rates)  # the first step includes the start-up
     if torch.cuda.is_available():
-        return Measured(torch.cuda.max_memory_allocated() / MEGABYTE, rate)
+        return Measured(torch.cuda.max_memory_allocated() / 2**20, rate)
     return Measured(peak_megabytes() - before, rate)
-
-
-def medians(folder: Path, batch_size: int, given: argparse.Namespace, ways: Sequence[bool]) -> list[Measured]:
-    """Return the medians of each variant; rounds alternate between the variants."""
-    runs = [
-        [
-            in_new_process(measure, folder, batch_size, given.mini_batch_size, in_mini_batches, given.steps)
-            for in_mini_batches in ways
-        ]
-        for _ in range(given.rounds)
-    ]
-    return [Measured(*map(statistics.median, zip(*found, strict=True))) for found in zip(*runs, strict=True)]
 
 
 def cells_of(found: Sequence[float], form: str) -> list[str]:
@@ -111,19 +98,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mini-batch-size", type=int, default=64, help="pairs in each part of a batch")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument(
-        "--no-direct",
-        action="store_true",
-        help="skip the direct variant, for batches that do not fit in memory",
-    )
+    parser.add_argument("--no-direct", action="store_true", help="for batches that do not fit in memory")
     given = parser.parse_args(arguments)
     heads = [f"{way}, {unit}" for unit in ("MB", "pairs/s") for way in ("direct", "mini-batches")]
     print_head("batch", *heads[:2], "ratio", *heads[2:], "ratio", texts=0)
     with tempfile.TemporaryDirectory() as work:
         prepare(Path(work), given.encoder, max(given.batch_sizes))
         for batch_size in given.batch_sizes:
-            found = medians(Path(work), batch_size, given, [True] if given.no_direct else [True, False])
-            memory, speed = zip(*found, strict=True)
+            ways = [True] if given.no_direct else [True, False]
+            runs = [
+                [
+                    in_new_process(measure, Path(work), batch_size, given.mini_batch_size, way, given.steps)
+                    for way in ways
+                ]
+                for _ in range(given.rounds)
+            ]
+            memory, speed = np.median(runs, axis=0).T  # (ways, memory and speed)
             print_row(f"{batch_size:,}", *cells_of(memory, ",.0f"), *cells_of(speed, ".1f"))
 
 

@@ -6,7 +6,6 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,12 +26,12 @@ from sentence_transformers import (
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.optim import AdamW, SparseAdam
+from torch.optim import AdamW, Optimizer, SparseAdam
 from transformers import PrinterCallback, TrainerCallback
 
 from benchmarks.inputs import encoder_options, made_sentences, real_data
 from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
-from ease.training.job import run_job
+from ease.training.job import build_model, run_job
 from ease.training.options import TrainingJob, TrainingOptions
 from ease.training.sampling import pair_indices
 
@@ -165,16 +164,6 @@ class EntityLoss(nn.Module):
         return entity_loss + self.views.compute_loss_from_embeddings(embeddings, labels)
 
 
-class _StepCallback(TrainerCallback):
-    """Calls a function after each step."""
-
-    def __init__(self, mark: Callable[[int], None]) -> None:
-        self._mark = mark
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        self._mark(state.global_step)
-
-
 def train_peer(
     folder: Path,
     method: str,
@@ -202,6 +191,11 @@ def train_peer(
         table = torch.randn(entities, encoder.get_embedding_dimension() or 0, device=device)
         loss = EntityLoss(encoder, table).to(device)
         optimizers["optimizers"] = (sparse_and_dense(loss), None)
+
+    class Steps(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+            mark(state.global_step)
+
     with tempfile.TemporaryDirectory() as work:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=work,
@@ -220,7 +214,7 @@ def train_peer(
             args=arguments,
             train_dataset=Dataset.from_dict(columns),
             loss=loss,
-            callbacks=[_StepCallback(mark)],
+            callbacks=[Steps()],
             **optimizers,
         )
         trainer.remove_callback(PrinterCallback)  # it prints between the rows of the table
@@ -272,16 +266,19 @@ def plain_curve(folder: Path, method: str, batch_size: int, steps: int, device: 
     """
     pairs = pq.read_table(folder / "pairs.parquet")
     encoder = load_encoder(str(folder / "still")).to(device).train()
-    dense: list[nn.Parameter] = list(encoder.parameters())
+    weights: list[nn.Parameter] = list(encoder.parameters())
+    optimizers: list[Optimizer] = []
     if method == "ease":
         table = nn.Embedding.from_pretrained(
             load_file(folder / "table.safetensors")["embeddings"], freeze=False, sparse=True
-        )
-        table.to(device)
-        projection = nn.Parameter(_projection(folder, batch_size).to(device))
-        dense.append(projection)
-        sparse = SparseAdam([table.weight], lr=CURVE_RATE)
-    optimizer = AdamW(dense, lr=CURVE_RATE, weight_decay=0.0, foreach=False)
+        ).to(device)
+        optimizers.append(SparseAdam([table.weight], lr=CURVE_RATE))
+        job = our_job(folder, folder / "projection", method, "still", batch_size=batch_size, device="cpu")
+        torch.manual_seed(job.training.seed)
+        method_of_ours: Any = build_model(job).method
+        projection = nn.Parameter(method_of_ours.projection.weight.detach().to(device))
+        weights.append(projection)
+    optimizers.append(AdamW(weights, lr=CURVE_RATE, weight_decay=0.0, foreach=False))
     losses = []
     for step, rows in enumerate(islice(pair_indices(len(pairs), batch_size, seed=0), steps)):
         batch = pairs.take(rows)
@@ -296,18 +293,15 @@ def plain_curve(folder: Path, method: str, batch_size: int, steps: int, device: 
             views = [encoder(dict(texts))["sentence_embedding"].float() for _ in range(2)]
         loss = _contrast(views[0], views[1])
         if method == "ease":
-            ids = torch.from_numpy(
-                np.concatenate([batch[name].to_numpy() for name in ("entity", "hard_negative")])
-            )
-            loss = loss + _contrast(views[0], table(ids.to(device)) @ projection.T)
+            ids = np.concatenate([batch[name].to_numpy() for name in ("entity", "hard_negative")])
+            loss = loss + _contrast(views[0], table(torch.from_numpy(ids).to(device)) @ projection.T)
         loss.backward()
-        steppers = [optimizer, sparse] if method == "ease" else [optimizer]
-        _clip(dense, table.weight if method == "ease" else None)
-        for stepper in steppers:
-            for group in stepper.param_groups:
+        _clip([*weights, table.weight] if method == "ease" else weights)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
                 group["lr"] = CURVE_RATE * (steps - step) / steps
-            stepper.step()
-            stepper.zero_grad()
+            optimizer.step()
+            optimizer.zero_grad()
         losses.append(loss.item())
     return np.array(losses)
 
@@ -318,29 +312,15 @@ def _contrast(anchors: Tensor, candidates: Tensor) -> Tensor:
     return functional.cross_entropy(cosines * SCALE, torch.arange(len(anchors), device=anchors.device))
 
 
-def _clip(dense: list[nn.Parameter], table: nn.Parameter | None) -> None:
-    """Clip the gradients to a joint norm of 1."""
-    gradients = [weights.grad for weights in dense if weights.grad is not None]
-    if table is not None and table.grad is not None:
-        table.grad = table.grad.coalesce()
-        gradients.append(table.grad.values())
+def _clip(parameters: list[nn.Parameter]) -> None:
+    """Clip the gradients, dense and sparse, to a joint norm of 1."""
+    gradients = []
+    for weights in parameters:
+        if weights.grad is not None and weights.grad.is_sparse:
+            weights.grad = weights.grad.coalesce()
+            gradients.append(weights.grad.values())
+        elif weights.grad is not None:
+            gradients.append(weights.grad)
     norm = math.sqrt(sum(float(gradient.double().square().sum()) for gradient in gradients))
     for gradient in gradients:
         gradient.mul_(min(1.0, 1 / (norm + 1e-6)))
-
-
-@cache
-def _projection(folder: Path, batch_size: int) -> Tensor:
-    """Return the initial projection of the EASE trainer, from a training with a negligible learning rate."""
-    with tempfile.TemporaryDirectory() as work:
-        job = our_job(
-            folder,
-            Path(work),
-            "ease",
-            "still",
-            learning_rate=1e-30,
-            max_steps=1,
-            batch_size=batch_size,
-            device="cpu",
-        )
-        return load_file(run_job(job).model / "training" / "parts.safetensors")["method.projection.weight"]

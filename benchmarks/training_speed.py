@@ -25,11 +25,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +67,9 @@ BATCHES = 64
 """Batches for which the sentences suffice without a repetition; preparing more would take longer than measuring"""
 STEPS = 1_000_000
 """More than a training is measured for"""
+
+Training = Callable[[Callable[[int], None]], None]
+"""Trains until its argument, which it calls with steps, raises `Enough`"""
 
 WAYS: dict[str, dict[str, Any]] = {
     "ours": {},
@@ -132,7 +135,7 @@ class Setup:
         torch.cuda.synchronize()
         return time.perf_counter()
 
-    def measure(self, train: Callable[[Callable[[int], None]], None], batch_size: int) -> Speed:
+    def measure(self, train: Training, batch_size: int) -> Speed:
         """Return the speed of `train` after the warm-up; it reports steps, not necessarily all, to its argument."""
         marks: list[tuple[int, float]] = []
 
@@ -218,39 +221,42 @@ def matrix_peak(setup: Setup, attempts: int = 5) -> float:
     return 2 * size**3 / min(seconds)
 
 
+def in_turn(
+    setup: Setup, trainings: dict[str, tuple[Training, int]], rounds: int
+) -> Iterator[tuple[str, Speed, float]]:
+    """Yield each training's name, median speed and median ratio to the first; a training has a batch size.
+
+    Rounds alternate between the trainings, so the last round yields them.
+    """
+    speeds: dict[str, list[Speed]] = {name: [] for name in trainings}
+    first = next(iter(speeds.values()))
+    for place in range(rounds):
+        for name, (training, batch_size) in trainings.items():
+            own = speeds[name]
+            own.append(setup.measure(training, batch_size))
+            print(f"{name}, round {place + 1}: {own[-1].rate:,.4g} pairs/s", file=sys.stderr)
+            if place == rounds - 1:
+                rate = statistics.median(speed.rate for speed in own)
+                ratios = (ours.rate / theirs.rate for ours, theirs in zip(own, first, strict=True))
+                yield name, Speed(rate, own[0].gigabytes), statistics.median(ratios)
+
+
 def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int], rounds: int) -> None:
     """Print a row for each method, batch size and trainer."""
     peak = matrix_peak(setup)
     print(f"Matrix peak: {peak / 1e9:,.0f} GFLOP/s\n")
     print_head("method", "trainer", "batch", "pairs/s", "ratio", "of the peak", "GiB", texts=2)
-    work = setup.work.folder
-    for method in methods:
-        for batch_size in batch_sizes:
-            trainers: dict[str, Callable[[Callable[[int], None]], None]] = {}
-            if setup.peer:
-                trainers[PEER] = partial(
-                    *(train_peer, work, method, batch_size, STEPS, setup.device, setup.half, setup.entities)
-                )
-            for way in setup.ways:
-                trainers[way] = partial(train_ours, setup, method, batch_size, WAYS[way])
-            speeds: dict[str, list[Speed]] = {name: [] for name in trainers}
-            for place in range(rounds):
-                for name, trainer in trainers.items():
-                    speeds[name].append(setup.measure(trainer, batch_size))
-                    if place == rounds - 1:
-                        _print_speed(setup, (method, name, batch_size), speeds, peak)
-
-
-def _print_speed(
-    setup: Setup, row: tuple[str, str, int], speeds: dict[str, list[Speed]], peak: float
-) -> None:
-    """Print the row of a trainer, whose ratios are to the first one."""
-    found = speeds[row[1]]
-    rate = statistics.median(speed.rate for speed in found)
-    pairs = zip(found, next(iter(speeds.values())), strict=True)
-    ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
-    memory = "" if setup.device == "cpu" else f"{found[0].gigabytes:.1f}"
-    print_row(*row, f"{rate:,.4g}", f"{ratio:.2f}", f"{rate * setup.work.flops_of_a_pair / peak:.0%}", memory)
+    work, device, half, entities = setup.work.folder, setup.device, setup.half, setup.entities
+    for method, size in product(methods, batch_sizes):
+        trainings: dict[str, tuple[Training, int]] = {}
+        if setup.peer:
+            trainings[PEER] = partial(train_peer, work, method, size, STEPS, device, half, entities), size
+        for way in setup.ways:
+            trainings[way] = partial(train_ours, setup, method, size, WAYS[way]), size
+        for name, (rate, gigabytes), ratio in in_turn(setup, trainings, rounds):
+            share = rate * setup.work.flops_of_a_pair / peak
+            memory = "" if math.isnan(gigabytes) else f"{gigabytes:.1f}"
+            print_row(method, name, size, f"{rate:,.4g}", f"{ratio:.2f}", f"{share:.0%}", memory)
 
 
 def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
@@ -264,17 +270,15 @@ def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
         "EASE+": ("ease_plus", batch_size, False),
         "EASE+, twice the pairs": ("ease_plus", 2 * batch_size, False),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in options}
+    trainings: dict[str, tuple[Training, int]] = {
+        name: (partial(train_ours, setup, method, pairs, {}, self_supervised=views), pairs)
+        for name, (method, pairs, views) in options.items()
+    }
     print()
     print_head("method", "pairs", "seconds per step", "ratio")
-    for place in range(rounds):
-        for name, (method, pairs, views) in options.items():
-            way = partial(train_ours, setup, method, pairs, {}, self_supervised=views)
-            seconds[name].append(pairs / setup.measure(way, pairs).rate)
-            if place == rounds - 1:
-                both = zip(seconds[name], seconds["EASE"], strict=True)
-                ratio = statistics.median(one / ease for one, ease in both)
-                print_row(name, pairs, f"{statistics.median(seconds[name]):.4g}", f"{ratio:.2f}")
+    for name, (rate, _), ratio in in_turn(setup, trainings, rounds):
+        pairs = options[name][1]
+        print_row(name, pairs, f"{pairs / rate:.4g}", f"{pairs / batch_size / ratio:.2f}")
 
 
 def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: int) -> None:
@@ -307,23 +311,14 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128])
     parser.add_argument("--entities", type=int, default=20_000, help="number of entities")
     parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
-    parser.add_argument(
-        "--seconds", type=float, default=10, help="time for which a training is measured after its warm-up"
-    )
+    parser.add_argument("--seconds", type=float, default=10, help="time of a training after its warm-up")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--tables",
-        nargs="+",
-        choices=TABLES,
-        default=TABLES,
-        help="speed, the costs of a step of EASE and EASE+, the losses compared with a plain loop; default: all",
-    )
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES, help="default: all")
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="ways of the EASE trainer")
     parser.add_argument("--no-peer", action="store_true", help="do not train with sentence-transformers")
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
-    parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
     return parser.parse_args(given)
 
@@ -334,7 +329,7 @@ def main(given: Sequence[str] | None = None) -> None:
     logging.disable(logging.WARNING)
     torch.set_num_threads(arguments.threads)
     device = "cuda" if arguments.device == "auto" and torch.cuda.is_available() else "cpu"
-    half = arguments.precision == "bf16" or (arguments.precision == "auto" and device == "cuda")
+    half = device == "cuda"
     machine = torch.cuda.get_device_name() if device == "cuda" else f"{arguments.threads} thread(s) of a CPU"
     libraries = (torch, transformers, sentence_transformers)
     versions = ", ".join(f"{library.__name__} {library.__version__}" for library in libraries)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import resource
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from benchmarks import large_batches
 from benchmarks.inputs import made_sentences
-from tests.project import ROOT
 
 
 @pytest.mark.long
@@ -27,24 +23,6 @@ def test_gradient_caching_uses_less_memory(capfd: pytest.CaptureFixture[str]) ->
     assert ratio == pytest.approx(blocks / direct, abs=0.02)
     assert ratio < 0.7
     assert rates[2] == pytest.approx(rates[1] / rates[0], abs=0.02)
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory in this way")
-def test_a_batch_that_does_not_fit_has_no_figures() -> None:
-    command = [sys.executable, "-m", "benchmarks.large_batches", "--no-direct", "--steps", "1"]
-    done = subprocess.run(
-        [*command, "--batch-sizes", "64", "16000", "--mini-batch-size", "16000"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
-    )
-    fits, does_not = (re.findall(r"[^| ]+", row) for row in done.stdout.splitlines()[2:])
-    assert float(fits[2]) > 0
-    assert does_not == ["16,000", "–", "nan", "–", "–", "nan", "–"]
 
 
 def test_generated_sentences_are_reproducible_and_vary_in_length() -> None:

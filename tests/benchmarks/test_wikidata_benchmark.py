@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import wikidata_ingestion
-from benchmarks.made_wikidata import LANGUAGES, make_wikidata
+from benchmarks.wikidata_ingestion import LANGUAGES, make_wikidata
 
 
 @pytest.mark.long
