@@ -105,7 +105,7 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "file", "old", "new"),
     [
-        (write_shard, "wikimedia/wikipedia/articles.py", '== "redirect":', '!= "redirect":'),
+        (write_shard, "wikimedia/wikipedia.py", '== "redirect":', '!= "redirect":'),
         (write_shard, "wikimedia/wikitext/titles.py", "return", "return 1,"),
         (write_sample, "sample/templates/de.yml", "a", "b"),
         (run_job, "methods/mirror_bert.py", "return", "return 1,"),

@@ -14,17 +14,6 @@ from collections.abc import Sequence
 
 from ease.wikimedia.wikitext.titles import MAX_PLAIN_LENGTH, SiteInfo, normalize_first
 
-__all__ = [
-    "cut_sentences",
-    "cut_templates",
-    "drop_breaks",
-    "join_blocks",
-    "normalize_gaps",
-    "read_plain_links",
-    "sentences_of_links",
-    "strip_quotes",
-]
-
 
 def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more than the branch that it holds
     text: str,
