@@ -351,7 +351,7 @@ def _join_words(line: str) -> str:
     """Return a line with single spaces for white space and marks, and none at its ends."""
     follows_space = True
     for c in line:
-        if c > " " and (c < "\x80" or "\xa0" < c < "\u1680" or c > "\u3000"):
+        if (c > " " and (c < "\x80" or "\xa0" < c < "\u1680" or c > "\u3000")) or c in "\x01\x02":
             follows_space = False
         elif c != " " or follows_space:
             return " ".join(line.replace("\x06", " ").replace("\x07", " ").split())
