@@ -14,17 +14,6 @@ from collections.abc import Sequence
 
 from ease.wikimedia.wikitext.titles import MAX_PLAIN_LENGTH, SiteInfo, normalize_first
 
-__all__ = [
-    "cut_sentences",
-    "cut_templates",
-    "drop_breaks",
-    "join_blocks",
-    "normalize_gaps",
-    "read_plain_links",
-    "sentences_of_links",
-    "strip_quotes",
-]
-
 
 def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more than the branch that it holds
     text: str,
@@ -362,7 +351,7 @@ def _join_words(line: str) -> str:
     """Return a line with single spaces for white space and marks, and none at its ends."""
     follows_space = True
     for c in line:
-        if c > " " and (c < "\x80" or "\xa0" < c < "\u1680" or c > "\u3000"):
+        if (c > " " and (c < "\x80" or "\xa0" < c < "\u1680" or c > "\u3000")) or c in "\x01\x02":
             follows_space = False
         elif c != " " or follows_space:
             return " ".join(line.replace("\x06", " ").replace("\x07", " ").split())

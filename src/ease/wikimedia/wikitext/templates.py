@@ -171,7 +171,7 @@ def unit_name(unit: str, language: str) -> str | None:
 _POWER = re.compile(r"e([369])(.+)")
 _POWERS = {"3": "thousand", "6": "million", "9": "billion"}
 """What `e6` and the like before a unit mean in English"""
-_POWER = re.compile(r"(?<=[\d)])[eE](?=[+−-]?\d)")
+_TEN_EXPONENT = re.compile(r"(?<=[\d)])[eE](?=[+−-]?\d)")
 _LANGUAGE_NAMES = 4096
 """Names that are kept; a dump may have any number of codes."""
 
@@ -326,7 +326,7 @@ def _value(arguments: Arguments, language: str) -> str:
     named = arguments.named
 
     def show(word: str) -> str:
-        word, *powers = _POWER.split(word)
+        word, *powers = _TEN_EXPONENT.split(word)
         word = format_number(word, language) if named.get("fmt") == "commas" else write_minus(word)
         return "×10^".join([word, *map(write_minus, powers)])
 
