@@ -52,21 +52,21 @@ class ConfigLoader(OmegaConfigLoader):
             OmegaConf.register_new_resolver("engine", lambda: self["parameters"]["engine"], replace=True)
             try:
                 resolved = super().__getitem__(key)
-            except (YAMLError, UnicodeError) as error:  # without the name of the file
-                raise EaseError(f"{self._broken_file()}: {' '.join(str(error).split())}") from None
+            except (YAMLError, UnicodeError):
+                self._refuse_broken_file()
+                raise
             if key == "parameters":
                 complete_taught_setting(resolved)
                 check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
 
-    def _broken_file(self) -> Path | str:
+    def _refuse_broken_file(self) -> None:
         for file in sorted(Path(self.conf_source).rglob("*.yml")):
             try:
                 OmegaConf.load(file)
-            except (YAMLError, UnicodeError):
-                return file
-        return str(self.conf_source)
+            except (YAMLError, UnicodeError) as error:
+                raise EaseError(f"{file}: {' '.join(str(error).split())}") from None
 
 
 class Names:
