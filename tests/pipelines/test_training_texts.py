@@ -103,7 +103,7 @@ def test_a_start_that_is_not_trained_yet_is_refused_with_the_command(copy: Proje
     assert done.returncode
     assert "`multilingual.setting.start` is mlm, but this run has no encoder of that method" in done.stderr
     assert (
-        "--pipelines=train,evaluate --namespaces=multilingual.mlm,multilingual.simcse --params" in done.stderr
+        "--pipelines=train,evaluate --namespaces=multilingual.mlm,multilingual.METHOD --params" in done.stderr
     )
 
 

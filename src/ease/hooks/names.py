@@ -19,6 +19,7 @@ from kedro.pipeline.pipeline import OutputNotUniqueError
 from kedro.validation.type_extractor import TypeExtractor
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter, ValidationError
+from yaml import YAMLError
 
 from ease.errors import EaseError
 from ease.io.nested import dotted
@@ -49,12 +50,23 @@ class ConfigLoader(OmegaConfigLoader):
         if key not in self._resolved or self._resolved[key][0] != given:
             # By the engine, the catalog chooses the connection of its tables. Resolvers are global.
             OmegaConf.register_new_resolver("engine", lambda: self["parameters"]["engine"], replace=True)
-            resolved = super().__getitem__(key)
+            try:
+                resolved = super().__getitem__(key)
+            except (YAMLError, UnicodeError):
+                self._refuse_broken_file()
+                raise
             if key == "parameters":
                 complete_taught_setting(resolved)
                 check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
+
+    def _refuse_broken_file(self) -> None:
+        for file in sorted(Path(self.conf_source).rglob("*.yml")):
+            try:
+                OmegaConf.load(file)
+            except (YAMLError, UnicodeError) as error:
+                raise EaseError(f"{file}: {' '.join(str(error).split())}") from None
 
 
 class Names:
