@@ -72,12 +72,16 @@ def test_the_learning_rate_decays_linearly() -> None:
 def test_step_and_settings_are_chosen_on_the_development_data() -> None:
     training = blobs(0)
     often, last = (
-        train_classifier(training, ClassifierSettings(32, 0.1, evaluation_steps=steps), 42, inverted(training))
+        train_classifier(
+            training, ClassifierSettings(32, 0.1, evaluation_steps=steps), 42, inverted(training)
+        )
         for steps in (1, 10_000)
     )
     assert accuracy(last, training) == 1
     assert accuracy(often, inverted(training)) > accuracy(last, inverted(training))
-    still, quick, other = (ClassifierSettings(size, rate) for size, rate in ((32, 1e-9), (32, 0.1), (64, 0.1)))
+    still, quick, other = (
+        ClassifierSettings(size, rate) for size, rate in ((32, 1e-9), (32, 0.1), (64, 0.1))
+    )
     chosen = select_classifiers(training, blobs(1), [still, quick, other], seeds=[1, 2])
     assert chosen.settings is quick, "the first of equally good ones"
     assert chosen.accuracies == (1.0, 1.0)

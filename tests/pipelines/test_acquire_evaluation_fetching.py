@@ -226,9 +226,7 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
             (tmp_path / path).touch()
         asked = {
             str(file.relative_to(tmp_path))
-            for files in task.files(
-                task.options(path=folder, **further.get(name, {}))
-            ).values()
+            for files in task.files(task.options(path=folder, **further.get(name, {}))).values()
             for file in files
         }
         assert asked <= listed, name

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from kedro.framework.project import pipelines
