@@ -32,7 +32,7 @@ def test_a_task_named_with_and_without_a_subset_has_all_subsets() -> None:
     ("reference", "message"),
     [
         ("stsb:tset", "Options of the task 'stsb'.*Unknown subset tset: choose from train, dev, test"),
-        ("sample_graded:dev", "task 'sample_graded' has no subsets: name the task alone"),
+        ("sample_parallel:dev", "task 'sample_parallel' has no subsets: name the task alone"),
         ("sickr", "No options for the task 'sickr'"),
         ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts"),
     ],

@@ -166,8 +166,10 @@ def _order(match: Match) -> tuple[int, float, str]:
     return KINDS.index(match.kind), -match.similarity, match.sentence
 
 
-_index = cache(TestIndex)
-"""An engine's worker makes the index once."""
+@cache
+def _index(texts: tuple[str, ...], options: ContaminationOptions) -> TestIndex:
+    """Return the index of test texts; a worker of an engine makes it once."""
+    return TestIndex(texts, options)
 
 
 def find_matches(

@@ -17,9 +17,9 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.fine_tuning import fine_tune
 from ease.evaluation.sets import locate_sets, read_sets
 from ease.evaluation.tasks import get_task, main_score
+from ease.evaluation.tasks.pawsx_finetuned import fine_tune
 from tests.evaluation.tasks.test_pawsx import WORDS, write_pawsx
 
 TASK = get_task("pawsx_finetuned")

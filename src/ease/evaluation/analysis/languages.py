@@ -248,10 +248,10 @@ def compare_language_identity(
                     zip(*split, strict=True) for split in divide(parallel, group, options)
                 )
             )
-            model, _ = fit_selected(
+            classifier, _ = fit_selected(
                 LogisticRegression(max_iter=1000), {"C": [options.strength]}, training, training
             )
-            predicted = model.predict(test.embeddings.astype(np.float64))
+            predicted = classifier.predict(test.embeddings.astype(np.float64))
             _, counts = np.unique(test.labels, return_counts=True)
             rows.append(
                 {

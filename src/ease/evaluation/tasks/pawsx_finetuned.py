@@ -1,18 +1,30 @@
 """PAWS-X with a fine-tuned encoder: trained on English pairs, tested in seven languages (Table 5 of mSimCSE).
 
-Unlike in the task `pawsx`, the encoder is trained with the classifier, and reads both sentences of a pair at once. The
-paper does not give its settings; the defaults are those of XTREME (Hu et al., 2020), where its baselines come from.
+Unlike in the task `pawsx`, both sentences of a pair are one input of the encoder's transformer, which gets its
+library's classification head and is trained with it by transformers' `Trainer`. The paper does not give its settings;
+the defaults are those of XTREME (Hu et al., 2020), where its baselines come from.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from transformers import (
+    AutoModelForSequenceClassification,
+    DataCollatorWithPadding,
+    Trainer,
+    TrainingArguments,
+)
 
 from ease.errors import EaseError
+from ease.evaluation.classifiers import require_known_classes
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import (
@@ -27,6 +39,7 @@ from ease.evaluation.tasks import (
 )
 from ease.evaluation.tasks.pawsx import PawsX
 from ease.evaluation.tasks.transfer import DEVELOPMENT_METRIC, METRIC
+from ease.io.locks import temporary_folder
 
 
 class Options(SubsetOptions):
@@ -54,8 +67,6 @@ class FineTunedPawsX(PawsX):
 
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
         """Train a copy of the encoder with each seed, and test it."""
-        from ease.evaluation.fine_tuning import fine_tune
-
         encoder = getattr(encode, "encoder", None)
         found = available_subsets(self.files(options))
         with error_prefix(self.name):
@@ -78,3 +89,107 @@ class FineTunedPawsX(PawsX):
 
 
 TASK: Any = FineTunedPawsX
+
+
+class LabelledPairs(Protocol):
+    """Sentence pairs with their labels, n each."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+    labels: Sequence[str]
+
+
+def fine_tune(
+    encoder: SentenceTransformer,
+    training: LabelledPairs,
+    development: LabelledPairs,
+    tests: Mapping[str, LabelledPairs],
+    options: Any,
+    seed: int,
+) -> dict[str, NDArray[np.bool_]]:
+    """Train a classifier of pairs, and return whether the class of each pair of each test is predicted.
+
+    AdamW with a linear warm-up and decay of the learning rate; the weights are those of the best step on the
+    development data.
+
+    Args:
+        encoder: Begins with a transformer; not changed.
+        training: Pairs of at least two classes.
+        development: Labelled with classes of the training data.
+        tests: Likewise.
+        options: Those of the task `pawsx_finetuned`.
+        seed: Determines the head's weights, the order of the pairs and the dropout.
+
+    Raises:
+        EaseError: If the encoder does not begin with a transformer that has a classification head, there is only one
+            class, or the development data have an unknown class.
+    """
+    classes = require_known_classes(training.labels, development.labels, "the development data").tolist()
+    tokenizer = encoder.tokenizer
+
+    def rows(pairs: LabelledPairs) -> list[dict[str, Any]]:
+        read = tokenizer(list(pairs.left), list(pairs.right), truncation=True, max_length=options.max_tokens)
+        return [
+            {**{name: values[row] for name, values in read.items()}, "labels": classes.index(label)}
+            for row, label in enumerate(pairs.labels)
+        ]
+
+    cuda = encoder.device.type == "cuda"
+    with temporary_folder() as folder, torch.random.fork_rng(devices=[encoder.device] if cuda else []):
+        torch.manual_seed(seed)
+        arguments = TrainingArguments(
+            output_dir=str(folder),
+            num_train_epochs=options.epochs,
+            per_device_train_batch_size=options.batch_size,
+            per_device_eval_batch_size=2 * options.batch_size,
+            learning_rate=options.learning_rate,
+            warmup_steps=options.warmup,
+            weight_decay=options.weight_decay,
+            max_grad_norm=options.clip_norm,
+            seed=seed,
+            bf16=cuda and torch.cuda.is_bf16_supported(including_emulation=False),
+            use_cpu=not cuda,
+            eval_strategy="steps",
+            eval_steps=options.evaluation_steps,
+            save_steps=options.evaluation_steps,
+            save_total_limit=1,
+            save_only_model=True,
+            load_best_model_at_end=True,
+            metric_for_best_model="accuracy",
+            report_to="none",
+            disable_tqdm=True,
+            logging_strategy="no",
+        )
+        arguments._n_gpu = min(1, arguments.n_gpu)
+        trainer = Trainer(
+            _with_head(encoder, len(classes), str(folder / "encoder")),
+            arguments,
+            DataCollatorWithPadding(tokenizer),
+            train_dataset=rows(training),
+            eval_dataset=rows(development),
+            compute_metrics=lambda found: {"accuracy": float(np.mean(_hits(found)))},
+        )
+        trainer.train()
+        return {name: _hits(trainer.predict(rows(test))) for name, test in tests.items()}  # type: ignore[arg-type]
+
+
+def _hits(found: Any) -> NDArray[np.bool_]:
+    hits: NDArray[np.bool_] = np.argmax(found.predictions, axis=1) == found.label_ids
+    return hits
+
+
+def _with_head(encoder: SentenceTransformer, classes: int, folder: str) -> Any:
+    """Return a copy of an encoder's transformer with a classification head of random weights."""
+    transformer = encoder[0]
+    if not isinstance(transformer, Transformer):
+        raise EaseError(
+            f"The encoder begins with {type(transformer).__name__}: only a transformer can be fine-tuned on pairs."
+        )
+    transformer.model.save_pretrained(folder)
+    try:
+        return AutoModelForSequenceClassification.from_pretrained(folder, num_labels=classes)
+    except ValueError as error:
+        raise EaseError(
+            f"transformers has no classification head for {transformer.model.config.model_type}: fine-tune another "
+            "encoder."
+        ) from error
