@@ -7,7 +7,6 @@ from typing import Any
 
 import mteb
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from datasets import Dataset
@@ -20,7 +19,7 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.tasks.components.graded_pairs import GradedPair, score_graded_sets
-from ease.reporting.exports import MTEB, task_results, write_exports
+from ease.reporting.exports import MTEB, write_exports
 from ease.reporting.own import gather_models
 from tests.reporting.made import baseline, row
 
@@ -127,23 +126,3 @@ def test_the_hub_reads_the_card(exported: Path) -> None:
         "spearman",
         70.0,
     )
-
-
-def test_the_card_names_the_kind_of_each_task(exported: Path) -> None:
-    card = ModelCard.load(exported / "hub" / "sentence-transformers__all-MiniLM-L6-v2" / "README.md")
-    kinds = {result.dataset_type: result.task_type for result in card.data.eval_results}
-    assert (kinds["mteb/sts17-crosslingual-sts"], kinds["tatoeba"]) == ("STS", "BitextMining")
-
-
-def test_the_revision_depends_on_the_data_of_every_subset() -> None:
-    def revision(*data: str | None) -> str:
-        rows = [
-            {**baseline("tatoeba", f"{place}-eng", 12.5, "retrieval_accuracy"), "data": one}
-            for place, one in enumerate(data)
-        ]
-        given = pd.DataFrame(rows, columns=[*rows[0]]).assign(low=None)
-        return str(task_results(given)["ease_tatoeba"]["dataset_revision"])
-
-    assert revision("a") == "a"
-    assert revision("a", "b") == revision("b", "a") not in (revision("a", "c"), "a", "b")
-    assert revision("a", None) == "unknown"

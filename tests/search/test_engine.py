@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -15,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 
 import ease
 from ease.errors import EaseError
-from ease.pruning.leftovers import find_leftovers
 from ease.search.engine import Search, shared_words, words_of
 from ease.search.page import marked_pieces
 from tests.search.made_project import (
@@ -65,15 +63,6 @@ def test_each_different_sentence_is_found_once_with_all_its_pages_and_links(sear
     assert set(first.pages) == {"Yen", "Japan"}
     assert {(link.entity, link.label) for link in first.entities} == {(17, "Japan"), (8146, "Japanese yen")}
     assert [one.cosine for one in found] == sorted((one.cosine for one in found), reverse=True)
-
-
-def test_sentences_after_many_pages_with_one_sentence_are_found(project: Path) -> None:
-    text = "Germany is a country."
-    copies = [Row("en", 100 + number, f"Page {number}", 0, text) for number in range(50)]
-    write_sentences(project, [*ROWS, *copies], LATER)
-    found = ease.open_search(project=project).search(text, k=3)
-    assert len({one.text for one in found}) == 3
-    assert (found[0].text, len(found[0].pages)) == (text, 50)
 
 
 def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None:
@@ -193,17 +182,6 @@ def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed
     assert len({first, second, third.index.folder}) == 3
     assert [path for path in (first, second, third.index.folder) if path.exists()] == [third.index.folder]
     assert third.index.languages == ["de", "en"]
-
-
-def test_an_index_names_its_encoder_for_the_removal_of_leftovers(project: Path, tmp_path: Path) -> None:
-    folder = ease.open_search(project=project).index.folder
-    target = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
-    data = project / "data"
-    assert folder not in [one.path for one in find_leftovers(data, data, keep=1)]
-    shutil.rmtree(target)
-    assert folder in [one.path for one in find_leftovers(data, data, keep=1)]
-    ease.open_search(project=project, model=str(write_encoder(tmp_path / "own")), index=tmp_path / "mine")
-    assert not list((tmp_path / "mine").glob("*.encoders"))
 
 
 def test_a_given_index_of_another_model_is_refused_and_kept(project: Path, tmp_path: Path) -> None:
