@@ -12,7 +12,7 @@ RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 DEMO := $(VENV)/.installed-demo
 NOTEBOOK := $(VENV)/.installed-notebook
-PINS := pyproject.toml constraints.txt $(wildcard hatch_build.py $(addsuffix /*.p[xy][xi],src/ease/wikimedia/dumps src/ease/wikimedia/wikitext/compiled))
+PINS := pyproject.toml constraints.txt $(wildcard hatch_build.py src/ease/wikimedia/dumps/*.pyx src/ease/wikimedia/wikitext/passes.py)
 # Only `make lock` and LOCKED need it: `pipx install uv`
 UV ?= uv
 # LOCKED=yes: `make setup-dev` installs the files of uv.lock alone, by their hashes (torch with CUDA)

@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = (
     Path("src/ease/wikimedia/dumps/_bz2_decoder.pyx"),
-    Path("src/ease/wikimedia/wikitext/compiled/_scanner.pyx"),
+    Path("src/ease/wikimedia/wikitext/passes.py"),
 )
 
 

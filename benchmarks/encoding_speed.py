@@ -21,24 +21,24 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from benchmarks.command_line import command_line_parser
-from benchmarks.inputs import evaluation_tasks
-from benchmarks.large_batches import made_sentences
-from benchmarks.training_data import BASE
+from benchmarks.common import command_line_parser, print_head, print_row
+from benchmarks.inputs import encoder_options, evaluation_tasks, made_sentences
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with, in_precision
-from ease.encoders.options import EncoderOptions, EncodingOptions, EncodingPrecision
+from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.io.device import best_device
 
 PEER = "SentenceTransformer.encode"
 
 Encode = Callable[[list[str]], np.ndarray]
+Name = TypeVar("Name")
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:
@@ -53,12 +53,14 @@ def sentences_of(tasks: TaskOptions) -> list[str]:
     return list(found)
 
 
-def in_turn(ways: dict[str, Callable[[], object]], rounds: int, budget: float = math.inf) -> dict[str, float]:
+def in_turn(
+    ways: dict[Name, Callable[[], object]], rounds: int, budget: float = math.inf
+) -> dict[Name, float]:
     """Return the median seconds of each function by name; rounds alternate between the functions.
 
     After the first round, no round begins that is likely to end after `budget` seconds.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    seconds: dict[Name, list[float]] = {name: [] for name in ways}
     began = time.perf_counter()
     for done in range(rounds):
         if done and (time.perf_counter() - began) * (done + 1) / done > budget:
@@ -68,19 +70,6 @@ def in_turn(ways: dict[str, Callable[[], object]], rounds: int, budget: float = 
             way()
             seconds[name].append(time.perf_counter() - started)
     return {name: statistics.median(found) for name, found in seconds.items()}
-
-
-def one_by_one(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) -> None:
-    """Score each task separately, without an embedding cache."""
-    for name in tasks:
-        score_tasks(partial(encoder.encode, batch_size=batch_size, show_progress_bar=False), [name], tasks)
-
-
-def together(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) -> None:
-    """Score all tasks as the `evaluate` pipeline does, starting with an empty cache."""
-    with tempfile.TemporaryDirectory() as cache:
-        options = EncodingOptions(batch_size=batch_size, cache=Path(cache))
-        score_tasks(encode_with(encoder, options), list(tasks), tasks)
 
 
 def by_peer(encoder: SentenceTransformer, precision: EncodingPrecision, batch_size: int) -> Encode:
@@ -100,9 +89,7 @@ def by_peer(encoder: SentenceTransformer, precision: EncodingPrecision, batch_si
 def main() -> None:
     """Parse the arguments, measure and print Markdown tables."""
     parser = command_line_parser(__doc__)
-    parser.add_argument(
-        "--encoder", help="base, a folder or a Hugging Face name; default: a random two-layer BERT"
-    )
+    parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
     parser.add_argument("--made", action="store_true", help="encode generated sentences, and score no task")
     parser.add_argument("--sentences", type=int, default=20_000, help="maximum number of sentences")
     parser.add_argument("--batch-size", type=int, default=32)
@@ -110,61 +97,66 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="time limit of further rounds")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        measure(given, {} if given.made else evaluation_tasks(Path(work)))
+        tasks = {} if given.made else evaluation_tasks(Path(work))
+        found = sentences_of(tasks) if tasks else made_sentences(given.sentences)
+        sentences = list(dict.fromkeys(found))[: given.sentences]
+        encoder = build_encoder(encoder_options(given.encoder), sentences).to(best_device())
+        print(
+            f"{len(sentences):,} sentences; tasks: {', '.join(tasks) or 'none'}; device: {encoder.device}\n"
+        )
+        encoding_table(encoder, sentences, given)
+        if tasks:
+            task_table(encoder, tasks, given)
 
 
-def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
-    """Measure each variant and print the tables."""
-    found = sentences_of(tasks) if tasks else made_sentences(given.sentences)
-    sentences = list(dict.fromkeys(found))[: given.sentences]
-    named = {None: EncoderOptions(), "base": EncoderOptions(random=BASE)}
-    encoder = build_encoder(named.get(given.encoder) or EncoderOptions(name=given.encoder), sentences)
-    encoder = encoder.to(best_device())
+def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: argparse.Namespace) -> None:
+    """Print a row for each way and precision."""
     precisions: list[EncodingPrecision] = ["fp32", "bf16"]
     if encoder.device.type == "cuda":
         precisions.insert(1, "tf32")
-    encodes: dict[str, Encode] = {}
-    peers: dict[str, str] = {}
+    encodes: dict[tuple[str, str, object], Encode] = {}
     for precision in precisions:
-        own, ours = (
-            EncodingOptions(batch_size=size, precision=precision) for size in (None, given.batch_size)
-        )
-        peers[precision] = f"{PEER} | {precision} | {given.batch_size}"
-        encodes[peers[precision]] = by_peer(encoder, precision, given.batch_size)
-        encodes[f"ours | {precision} | {given.batch_size}"] = encode_with(encoder, ours)
-        if precision != "tf32":
-            encodes[f"ours | {precision} | by tokens"] = encode_with(encoder, own)
+        encodes[PEER, precision, given.batch_size] = by_peer(encoder, precision, given.batch_size)
+        for size in (given.batch_size, None) if precision != "tf32" else (given.batch_size,):
+            options = EncodingOptions(batch_size=size, precision=precision)
+            encodes["ours", precision, size or "by tokens"] = encode_with(encoder, options)
     for encode in encodes.values():
         encode(sentences[:: max(1, len(sentences) // 1000)])  # loads libraries and kernels
-    embeddings: dict[str, np.ndarray] = {}
+    embeddings: dict[tuple[str, str, object], np.ndarray] = {}
 
-    def run(name: str) -> None:
+    def run(name: tuple[str, str, object]) -> None:
         embeddings[name] = encodes[name](sentences)
 
     seconds = in_turn({name: partial(run, name) for name in encodes}, given.rounds, given.seconds)
-    print(f"{len(sentences):,} sentences; tasks: {', '.join(tasks) or 'none'}; device: {encoder.device}\n")
-    print(
-        "| | precision | batch | seconds | sentences/s | ratio | ratio to fp32 | largest 1 - cosine |\n"
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"
-    )
+    heads = ("seconds", "sentences/s", "ratio", "ratio to fp32", "largest 1 - cosine")
+    print_head("", "precision", "batch", *heads, texts=3)
+    single = PEER, "fp32", given.batch_size
     for name, spent in seconds.items():
-        same, single = (seconds[peers[own]] / spent for own in (name.split(" | ")[1], "fp32"))
-        one, other = (torch.from_numpy(embeddings[own]).double() for own in (name, peers["fp32"]))
+        ratios = [f"{seconds[peer] / spent:.2f}" for peer in ((PEER, name[1], given.batch_size), single)]
+        one, other = (torch.from_numpy(embeddings[way]).double() for way in (name, single))
         nearness = float(torch.cosine_similarity(one.to(encoder.device), other.to(encoder.device)).min())
-        print(
-            f"| {name} | {spent:.2f} | {len(sentences) / spent:,.0f} | {same:.2f} | {single:.2f} | "
-            f"{1 - nearness:.0e} |"
-        )
-    if tasks:
-        separate, joint = "tasks one by one, no cache", "tasks together, with the cache"
-        ways: dict[str, Callable[[], object]] = {
-            separate: partial(one_by_one, encoder, tasks, given.batch_size),
-            joint: partial(together, encoder, tasks, given.batch_size),
-        }
-        scored = in_turn(ways, given.rounds)
-        print("\n| | seconds | ratio |\n| --- | ---: | ---: |")
-        for name, spent in scored.items():
-            print(f"| {name} | {spent:.1f} | {scored[separate] / spent:.2f} |")
+        print_row(*name, f"{spent:.2f}", f"{len(sentences) / spent:,.0f}", *ratios, f"{1 - nearness:.0e}")
+
+
+def task_table(encoder: SentenceTransformer, tasks: TaskOptions, given: argparse.Namespace) -> None:
+    """Print the time of all tasks one by one without a cache, and together as the `evaluate` pipeline scores them."""
+
+    def one_by_one() -> None:
+        encode = partial(encoder.encode, batch_size=given.batch_size, show_progress_bar=False)
+        for name in tasks:
+            score_tasks(encode, [name], tasks)
+
+    def together() -> None:
+        with tempfile.TemporaryDirectory() as cache:
+            options = EncodingOptions(batch_size=given.batch_size, cache=Path(cache))
+            score_tasks(encode_with(encoder, options), list(tasks), tasks)
+
+    separate = "tasks one by one, no cache"
+    scored = in_turn({separate: one_by_one, "tasks together, with the cache": together}, given.rounds)
+    print()
+    print_head("", "seconds", "ratio")
+    for name, spent in scored.items():
+        print_row(name, f"{spent:.1f}", f"{scored[separate] / spent:.2f}")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from benchmarks.command_line import command_line_parser
-from benchmarks.memory import in_new_process, peak_megabytes
+from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
 from ease.encoders.batches import is_full_memory
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
@@ -82,7 +81,7 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=768)
     parser.add_argument("--batch-size", type=int, default=256)
     given = parser.parse_args()
-    print("| entities | moments | milliseconds per step | peak MB |\n| ---: | --- | ---: | ---: |")
+    print_head("moments", "entities", "milliseconds per step", "peak MB")
     for entities in given.entities:
         for moments in ("fp32", "bf16"):
             options = TrainingOptions.model_validate(
@@ -90,7 +89,7 @@ def main() -> None:
             )
             found = in_new_process(measure, options, entities, given.dimension)
             cells = ("–", "does not fit") if found is None else (f"{found[0]:.2f}", f"{found[1]:,.0f}")
-            print(f"| {entities:,} | {moments} | {' | '.join(cells)} |", flush=True)
+            print_row(moments, f"{entities:,}", *cells)
 
 
 if __name__ == "__main__":

@@ -22,20 +22,20 @@ from typing import Any, ClassVar, NamedTuple
 import mteb
 import torch
 from datasets import Dataset
+from ease.evaluation.tasks.tatoeba import read_pair
 from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 from sentence_transformers import SentenceTransformer
 
-from benchmarks.command_line import command_line_parser
+from benchmarks.common import command_line_parser, print_head, print_row
 from benchmarks.inputs import evaluation_tasks
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.evaluation.tasks import get_task
-from ease.evaluation.tasks.components.graded_pairs import read_paired_files
-from ease.evaluation.tasks.tatoeba import read_pair
+from ease.evaluation.tasks.graded_pairs import read_paired_files
 
 TASKS = ("sts", "sts17", "tatoeba")
 Rows = dict[str, list[Any]]
@@ -49,26 +49,22 @@ class Seconds(NamedTuple):
     wall: float
 
 
-class LocalSTS(AbsTaskSTS):
+class _Local:
+    """A task whose data set is made from rows."""
+
+    rows: ClassVar[Rows] = {}
+
+    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+        self.dataset = {"test": Dataset.from_dict(self.rows)}
+        self.data_loaded = True
+
+
+class LocalSTS(_Local, AbsTaskSTS):
     """Graded pairs with the columns sentence1, sentence2 and score."""
 
-    rows: ClassVar[Rows] = {}
 
-    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
-        """Make the data set from the rows."""
-        self.dataset = {"test": Dataset.from_dict(self.rows)}
-        self.data_loaded = True
-
-
-class LocalBitext(AbsTaskBitextMining):
+class LocalBitext(_Local, AbsTaskBitextMining):
     """Parallel sentences with the columns sentence1 and sentence2."""
-
-    rows: ClassVar[Rows] = {}
-
-    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
-        """Make the data set from the rows."""
-        self.dataset = {"test": Dataset.from_dict(self.rows)}
-        self.data_loaded = True
 
 
 def chosen_tasks(available: TaskOptions, references: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -86,28 +82,22 @@ def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
     found: dict[str, LocalSTS | LocalBitext] = {}
     for name, options in tasks.items():
         task = get_task(name)
-        chosen = task.Options.model_validate(options)
-        for subset, paths in task.files(chosen).items():
+        for subset, paths in task.files(task.Options.model_validate(options)).items():
             if not all(path.exists() for path in paths):
                 continue
             if name == "tatoeba":
-                columns = dict(zip(("sentence1", "sentence2"), read_pair(*paths), strict=True))
-                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", columns)
+                rows = dict(zip(("sentence1", "sentence2"), read_pair(*paths), strict=True))
+                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", rows)
             else:
-                pairs = [
-                    pair
-                    for both in zip(paths[::2], paths[1::2], strict=True)
-                    for pair in read_paired_files(*both)
-                ]
-                columns = dict(
-                    zip(("sentence1", "sentence2", "score"), map(list, zip(*pairs, strict=True)), strict=True)
-                )
-                found[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", columns)
+                files = zip(paths[::2], paths[1::2], strict=True)
+                pairs = [pair for both in files for pair in read_paired_files(*both)]
+                columns = map(list, zip(*pairs, strict=True))
+                rows = dict(zip(("sentence1", "sentence2", "score"), columns, strict=True))
+                found[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", rows)
     return found
 
 
 def _task(base: type[LocalSTS | LocalBitext], kind: str, score: str, rows: Rows) -> LocalSTS | LocalBitext:
-    """Return a task of MTEB over the rows."""
     metadata = TaskMetadata(
         name=f"Local{kind}",
         description="Rows of a file.",
@@ -136,13 +126,11 @@ def score_by_mteb(
     encoder: SentenceTransformer, peers: dict[str, LocalSTS | LocalBitext], batch_size: int | None
 ) -> dict[str, float]:
     """Score all subsets by MTEB, without its cache of results; main scores in points by `task/subset`."""
-    scores = {}
     options: Any = {"batch_size": batch_size} if batch_size else {}
+    scores = {}
     for name, task in peers.items():
-        done = mteb.evaluate(
-            encoder, [task], cache=None, show_progress_bar=False, encode_kwargs=options
-        ).task_results[0]
-        scores[name] = 100 * float(done.get_score())
+        done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False, encode_kwargs=options)
+        scores[name] = 100 * float(done.task_results[0].get_score())
     return scores
 
 
@@ -181,21 +169,18 @@ def _timed(way: Callable[[], dict[str, float]], seconds: list[Seconds]) -> dict[
 
 
 def _print(seconds: dict[str, list[Seconds]], scores: dict[str, dict[str, float]], subsets: int) -> None:
-    print(f"{subsets} subsets; fastest round\n\n| | CPU seconds | ratio | seconds | ratio |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print(f"{subsets} subsets; fastest round\n")
+    print_head("", "CPU seconds", "ratio", "seconds", "ratio")
     fastest = {name: Seconds(*map(min, zip(*own, strict=True))) for name, own in seconds.items()}
     base = next(iter(fastest.values()))
     for name, own in fastest.items():
-        cells = (f"{own.cpu:.1f} | {base.cpu / own.cpu:.2f}", f"{own.wall:.1f} | {base.wall / own.wall:.2f}")
-        print(f"| {name} | {' | '.join(cells)} |")
-    if len(scores) < 2:
-        return
-    graded = [
-        name for name in scores["mteb"] if not name.startswith("tatoeba/")
-    ]  # MTEB searches in one direction
-    if graded:
-        largest = max(abs(scores["mteb"][name] - scores["ease"][name]) for name in graded)
-        print(f"\nLargest difference of Spearman's correlations: {largest:.4f} points")
+        ratios = [f"{first / spent:.2f}" for first, spent in zip(base, own, strict=True)]
+        print_row(name, f"{own.cpu:.1f}", ratios[0], f"{own.wall:.1f}", ratios[1])
+    if len(scores) == 2:
+        # MTEB searches Tatoeba in one direction only.
+        graded = [name for name in scores["mteb"] if not name.startswith("tatoeba/")]
+        gaps = [abs(scores["mteb"][name] - scores["ease"][name]) for name in graded]
+        print(f"\nLargest difference of Spearman's correlations: {max(gaps, default=0):.4f} points")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,21 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from benchmarks.command_line import command_line_parser
+from benchmarks.common import command_line_parser
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = ("torch", "transformers", "sentence_transformers", "accelerate", "pyarrow")
 LINES = 40
 """Lines of a failed part's output that the report shows."""
+
+
+SECONDS = 60.0
+"""Time limit of a part on a GPU"""
+TINY_SECONDS = 300.0
+"""The same at a tiny size, on a CPU that others may use"""
+INPUTS = "INPUTS"
 
 
 class Part(NamedTuple):
@@ -42,66 +49,53 @@ class Part(NamedTuple):
     module: str
     full: str
     tiny: str
-    reads_sentences: bool = False
-
-
-SECONDS = 60.0
-"""Time limit of a part on a GPU"""
-TINY_SECONDS = 300.0
-"""The same at a tiny size, on a CPU that others may use"""
-INPUTS = "INPUTS"
-TRAINING = (
-    f"--inputs {INPUTS} --encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --threads 8 --rounds 1 "
-    "--seconds 3"
-)
-TINY_TRAINING = (
-    f"--inputs {INPUTS} --entities 500 --batch-sizes 8 --warmup 10 --seconds 0.1 --rounds 1 "
-    "--curve-batch-size 4 --curve-steps 2 --device cpu"
-)
-TESTS = (
-    "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py "
-    "tests/encoders/test_gpu.py tests/evaluation/test_gpu.py"
-)
-TINY_TESTS = "-q -p no:cacheprovider tests/methods/components/test_losses.py"
 
 
 def _training(full: str, tiny: str) -> Part:
-    """Return a part that measures trainings."""
-    return Part("benchmarks.training_speed", f"{TRAINING} {full}", f"{TINY_TRAINING} {tiny}", True)
+    shared = f"--inputs {INPUTS} --rounds 1"
+    on_gpu = (
+        f"{shared} --encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --threads 8 --seconds 3"
+    )
+    on_cpu = f"{shared} --entities 500 --batch-sizes 8 --warmup 3 --device cpu --seconds 0.1"
+    on_cpu += " --curve-batch-size 4 --curve-steps 2"
+    return Part("benchmarks.training_speed", f"{on_gpu} {full}", f"{on_cpu} {tiny}")
 
 
+def _tests(chosen: str) -> Part:
+    files = "training/test_gpu.py methods/test_dueam_training.py encoders/test_gpu.py evaluation/test_gpu.py"
+    full = " ".join(f"tests/{file}" for file in files.split())
+    tiny = "tests/methods/components/test_losses.py"
+    return Part(
+        "pytest", f"-q -m gpu -p no:cacheprovider -k '{chosen}' {full}", f"-q -p no:cacheprovider {tiny}"
+    )
+
+
+SPEED_OF_EASE = "--methods ease --tables speed"
 PARTS: dict[str, Part] = {
-    "smoke": Part("pytest", f"{TESTS} -k bits", TINY_TESTS),
+    "smoke": _tests("bits"),
     "ease": _training(
         "--methods simcse ease --ways compiled --tables speed --no-peer",
-        "--methods ease --ways ours --tables speed --no-peer",
+        f"{SPEED_OF_EASE} --ways ours --no-peer",
     ),
-    "peer": _training(
-        "--methods ease --ways ours --tables speed --warmup 10 --seconds 2",
-        "--methods ease --ways ours --tables speed",
-    ),
+    "peer": _training(f"{SPEED_OF_EASE} --ways ours --warmup 10 --seconds 2", f"{SPEED_OF_EASE} --ways ours"),
     "encoding": Part(
         "benchmarks.encoding_speed",
-        "--encoder base --made --sentences 50000 --batch-size 256 --rounds 9 --seconds 25",
+        "--encoder base --made --sentences 20000 --batch-size 256 --rounds 9 --seconds 20",
         "--made --sentences 50 --batch-size 8",
-    ),
-    "profile": _training(
-        "--methods ease --ways ours compiled --tables profile --warmup 60",
-        "--methods ease --ways ours --tables speed --no-peer",
     ),
     "simcse": _training(
         "--methods simcse --ways ours --tables speed --warmup 10 --seconds 2",
         "--methods simcse --ways ours --tables speed",
     ),
     "losses": _training("--ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
-    "resume": Part("pytest", f"{TESTS} -k resume", TINY_TESTS),
+    "resume": _tests("resume"),
     "large-batches": _training(
-        "--methods ease --ways compiled --batch-sizes 1024 --tables speed --no-peer",
-        "--methods ease --ways ours --tables speed --no-peer",
+        f"{SPEED_OF_EASE} --ways compiled --batch-sizes 1024 --no-peer",
+        f"{SPEED_OF_EASE} --ways ours --no-peer",
     ),
     "variants": _training(
-        "--methods ease --ways packed padded host undetermined --tables speed --seconds 2 --no-peer",
-        "--methods ease --ways packed host --tables speed --no-peer",
+        f"{SPEED_OF_EASE} --ways packed padded host undetermined --seconds 2 --no-peer",
+        f"{SPEED_OF_EASE} --ways packed host --no-peer",
     ),
     # Tables of 3 and 31 GB, with moments of twice as many bytes
     "entity-table": Part(
@@ -115,7 +109,7 @@ PARTS: dict[str, Part] = {
         "--sizes 40x60 --dimension 16",
     ),
     "costs": _training("--tables costs --seconds 2", "--tables costs"),
-    "tests": Part("pytest", f'{TESTS} -k "not bits and not resume"', TINY_TESTS),
+    "tests": _tests("not bits and not resume"),
 }
 """The parts in the order in which they run."""
 
@@ -195,7 +189,8 @@ def environment(*, one_device: bool = True) -> dict[str, str]:
 
 def command_of(part: Part, tiny: bool, sentences: Path | None, inputs: Path) -> list[str]:
     """Return the words of a part's command without the interpreter."""
-    read = [str(sentences.resolve())] if sentences and part.reads_sentences else []
+    trains = part.module == "benchmarks.training_speed"
+    read = [str(sentences.resolve())] if sentences and trains else []
     words = shlex.split(part.tiny if tiny else part.full)
     return ["-m", part.module, *read, *(str(inputs.resolve()) if word == INPUTS else word for word in words)]
 
@@ -258,31 +253,17 @@ def results_in(folder: Path) -> list[Result]:
     return [Result(**json.loads(file.read_text())) for file in files if file.is_file()]
 
 
-def write_report(folder: Path, machine: dict[str, Any]) -> None:
-    """Write `results.md` and `results.json` of the parts that ended so far."""
-    results = results_in(folder)
-    values = {"machine": machine, "parts": [result._asdict() for result in results]}
-    (folder / "results.json").write_text(json.dumps(values, indent=1), encoding="utf-8")
-    lines = [f"# {machine['device']} {machine['memory']}".rstrip(), ""]
-    lines += [
-        ", ".join(
-            f"{name} {version}" for name, version in machine.items() if name not in ("device", "memory")
-        ),
-        "",
-    ]
-    for result in results:
+def write_report(folder: Path, machine: dict[str, str]) -> None:
+    """Write `results.md` of the parts that ended so far."""
+    versions = [f"{name} {value}" for name, value in machine.items() if name not in ("device", "memory")]
+    blocks = [f"# {machine['device']} {machine['memory']}".rstrip(), ", ".join(versions)]
+    for result in results_in(folder):
         shown = result.output.strip().splitlines()
-        failed = result.status != 0
-        tables = ["```", *shown[-LINES:], "```"] if failed or "pytest" in result.command else shown
-        lines += [
-            f"## {result.part}",
-            "",
-            f"`python {' '.join(result.command)}`, {describe_status(result)}",
-            "",
-            *tables,
-            "",
-        ]
-    (folder / "results.md").write_text("\n".join(lines), encoding="utf-8")
+        if result.status != 0 or "pytest" in result.command:
+            shown = ["```", *shown[-LINES:], "```"]
+        command = f"`python {' '.join(result.command)}`, {describe_status(result)}"
+        blocks += [f"## {result.part}", command, "\n".join(shown)]
+    (folder / "results.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

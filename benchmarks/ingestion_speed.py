@@ -1,4 +1,4 @@
-"""Measure the ingestion of a Wikipedia dump: speed compared with other readers, scaling and memory.
+"""Measure the ingestion of a Wikipedia dump: speed beside other readers, scaling and memory.
 
     python -m benchmarks.ingestion_speed
     python -m benchmarks.ingestion_speed --megabytes 100 --sizes 10 100 1000
@@ -11,26 +11,42 @@ that file on one core in a separate process:
 - wikiextractor, if it is installed, writes the text of articles;
 - bz2 only decompresses.
 
-Rates are megabytes of XML per second of CPU time, medians over the rounds.
+Speeds are megabytes of XML per second of CPU time, medians over the rounds.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.command_line import command_line_parser
+from benchmarks.common import command_line_parser, print_head, print_row
 from benchmarks.inputs import dump_slices
-from benchmarks.repeated_dumps import PAGE, repeat_dump
 from ease.wikimedia.dumps.streams import DecompressedStream
+
+PAGES_PER_STREAM = 100
+"""As in real multistream dumps."""
+PAGE = re.compile(rb"<page>.*?</page>\n?", re.DOTALL)
+PACKINGS = {"bz2, many streams": (".bz2", True), "bz2, one stream": (".bz2", False), "gz": (".gz", True)}
+OURS: tuple[str, ...] = (sys.executable, "-m", "benchmarks.read_a_dump")
+
+
+class Dump(NamedTuple):
+    """A dump file, the name of its slice and the megabytes of its XML."""
+
+    path: Path
+    name: str
+    megabytes: float
 
 
 class Cost(NamedTuple):
@@ -41,159 +57,150 @@ class Cost(NamedTuple):
     printed: str
 
 
-def cost_of(command: Sequence[str | Path]) -> Cost:
-    """Run a command and return its cost; exit with its standard error if the command fails."""
+def content_of(source: Path) -> tuple[bytes, list[bytes]]:
+    """Return the XML before the pages of a dump, and its pages."""
+    content = b"".join(block for _, block in DecompressedStream(source))
+    first = content.index(b"<page>")
+    return content[:first], PAGE.findall(content, first)
+
+
+def repeat_dump(
+    source: Path, folder: Path, megabytes: float, packing: str = "bz2, many streams", pages: str = "all"
+) -> Dump:
+    """Repeat pages with new titles and IDs up to a size: all, "articles" alone, or each article with a "talk" page."""
+    ending, streams = PACKINGS[packing]
+    head, found = content_of(source)
+    if pages != "all":
+        found = [page for page in found if b"<ns>0</ns>" in page]
+    if pages == "talk":
+        found = [other for page in found for other in (page, _talk_page(page))]
+    parts = [head, *_repeated(found, megabytes * 1e6), b"</mediawiki>\n"]
+    target = folder / f"{source.name.partition('wiki')[0]}wiki-20240101-pages-articles.xml{ending}"
+    with target.open("wb") as file:
+        if ending == ".gz":
+            file.write(gzip.compress(b"".join(parts), 6))
+        else:
+            each = PAGES_PER_STREAM if streams else len(parts)
+            groups = (parts[start : start + each] for start in range(0, len(parts), each))
+            file.writelines(bz2.compress(b"".join(group)) for group in groups)
+    return Dump(target, source.name.partition("-pages")[0], sum(map(len, parts)) / 1e6)
+
+
+def _talk_page(article: bytes) -> bytes:
+    return article.replace(b"<title>", b"<title>Talk:", 1).replace(b"<ns>0", b"<ns>1", 1)
+
+
+def _repeated(pages: list[bytes], size: float) -> Iterator[bytes]:
+    written = number = 0
+    while written < size:
+        page = pages[number % len(pages)]
+        turn, number = number // len(pages), number + 1
+        page = re.sub(rb"<id>\d+</id>", b"<id>%d</id>" % number, page, count=1)
+        page = page.replace(b"</title>", b" %d</title>" % turn, 1) if turn else page
+        written += len(page)
+        yield page
+
+
+def cost_of(command: Sequence[str | Path], folder: Path) -> Cost:
+    """Run a command that writes to a folder, and return its cost; exit with its errors if it fails."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     started = time.perf_counter()
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         process = subprocess.Popen(list(map(str, command)), stdout=stdout, stderr=stderr)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
-        texts = []
-        for file in (stdout, stderr):
-            file.seek(0)
-            texts.append(file.read().decode(errors="replace"))
-    if status:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{texts[1]}")
-    return Cost(seconds, usage.ru_utime + usage.ru_stime, texts[0])
+        stdout.seek(0)
+        stderr.seek(0)
+        if status:
+            sys.exit(f"{' '.join(map(str, command))} failed:\n{stderr.read().decode(errors='replace')}")
+        return Cost(seconds, usage.ru_utime + usage.ru_stime, stdout.read().decode())
 
 
-def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
-    """Return the single-core command of each reader that is installed."""
+def print_readers(dump: Dump, rounds: int, folder: Path) -> None:
+    """Print the speed of each reader that is installed, and in parentheses that of ease relative to it."""
     tools = Path(sys.executable).parent
-    own: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump"]
-    found: dict[str, list[str | Path]] = {
-        "ease": [*own, "ease", dump, folder / "ease"],
+    commands: dict[str, list[str | Path]] = {
+        "ease": [*OURS, "ease", dump.path, folder / "ease"],
         "wikipedia2vec": [
-            *(tools / "wikipedia2vec", "build-dump-db", dump, folder / "dump.db", "--pool-size", "1")
+            *(tools / "wikipedia2vec", "build-dump-db", dump.path, folder / "dump.db", "--pool-size", "1")
         ],
         "wikiextractor": [
             *(tools / "wikiextractor", "--processes", "1", "--json", "--links", "--no-templates", "-q"),
-            *("-o", folder / "text", dump),
+            *("-o", folder / "text", dump.path),
         ],
-        "bz2": [*own, "bz2", dump, folder / "none"],
+        "bz2": [*OURS, "bz2", dump.path, folder],
     }
-    return {name: command for name, command in found.items() if Path(command[0]).exists()}
-
-
-def compare_readers(source: Path, megabytes: float, rounds: int, work: Path) -> str:
-    """Return the table row of one slice."""
-    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240101-pages-articles.xml.bz2"
-    size = repeat_dump(source, dump, megabytes) / 1e6
-    rates: dict[str, list[float]] = {}
+    speeds: dict[str, list[float]] = {
+        name: [] for name, (program, *_) in commands.items() if Path(program).exists()
+    }
     for _ in range(rounds):
-        folder = work / "out"
-        folder.mkdir()
-        for name, command in commands(dump, folder).items():
-            rates.setdefault(name, []).append(size / cost_of(command).cpu_seconds)
-        shutil.rmtree(folder)
-    medians = {name: statistics.median(found) for name, found in rates.items()}
-    cells = [
-        f"{medians[name]:.1f} ({medians['ease'] / medians[name]:.2f})" if name in medians else "–"
-        for name in ("wikipedia2vec", "wikiextractor", "bz2")
+        for name, found in speeds.items():
+            found.append(dump.megabytes / cost_of(commands[name], folder).cpu_seconds)
+    medians = {name: statistics.median(found) for name, found in speeds.items()}
+    ours = medians.pop("ease")
+    others = [
+        f"{medians[name]:.1f} ({ours / medians[name]:.2f})" if name in medians else "–"
+        for name in [*commands][1:]
     ]
-    return (
-        f"| {source.name.partition('-pages')[0]} | {size:.0f} | {medians['ease']:.1f} | {' | '.join(cells)} |"
-    )
+    print_row(dump.name, f"{dump.megabytes:.0f}", f"{ours:.1f}", *others)
 
 
-PACKINGS = {"bz2, many streams": (".bz2", True), "bz2, one stream": (".bz2", False), "gz": (".gz", True)}
+def _our_speed(dump: Dump, rounds: int, folder: Path) -> float:
+    costs = [cost_of([*OURS, "ease", dump.path, folder], folder) for _ in range(rounds)]
+    return dump.megabytes / statistics.median(cost.cpu_seconds for cost in costs)
 
 
-def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> list[str]:
-    """Return table rows: wall-clock seconds with one and two workers for each compression format."""
-    return [
-        _scaling_of(name, source, megabytes, rounds, work / f"packed{number}")
-        for number, name in enumerate(PACKINGS)
-    ]
-
-
-def _scaling_of(name: str, source: Path, megabytes: float, rounds: int, work: Path) -> str:
-    ending, streams = PACKINGS[name]
-    work.mkdir()
-    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240102-pages-articles.xml{ending}"
-    repeat_dump(source, dump, megabytes, streams)
+def print_scaling(dump: Dump, packing: str, rounds: int, folder: Path) -> None:
+    """Print the wall-clock seconds with one and two workers."""
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, found in seconds.items():
-            folder = work / "out"
-            command: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, folder]
-            found.append(cost_of([*command, "--workers", str(workers), "--shards", "16"]).seconds)
-            shutil.rmtree(folder)
-    shutil.rmtree(work)
+            options = ["--workers", str(workers), "--shards", "16"]
+            found.append(cost_of([*OURS, "ease", dump.path, folder, *options], folder).seconds)
     one, two = (statistics.median(found) for found in seconds.values())
-    return f"| {name} | {one:.1f} | {two:.1f} | {one / two / 2:.0%} |"
+    print_row(packing, f"{one:.1f}", f"{two:.1f}", f"{one / two / 2:.0%}")
 
 
-def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str]:
-    """Return table rows: peak memory and speed by input size, including the start-up of the process."""
-    rows = []
-    for megabytes in sizes:
-        dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
-        size = repeat_dump(source, dump, megabytes) / 1e6
-        cost = cost_of([sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, work / "out"])
-        rows.append(f"| {size:.0f} | {float(cost.printed):.0f} | {size / cost.cpu_seconds:.1f} |")
-        shutil.rmtree(work / "out")
-    return rows
-
-
-def measure_other_namespaces(source: Path, megabytes: float, rounds: int, work: Path) -> str:
-    """Return the table row: speed of articles alone, and of the same articles among as many bytes of talk pages."""
-    content = b"".join(block for _, block in DecompressedStream(source))
-    articles = [page for page in PAGE.findall(content) if b"<ns>0</ns>" in page]
-    talk = [page.replace(b"<title>", b"<title>Talk:", 1).replace(b"<ns>0", b"<ns>1", 1) for page in articles]
-    slices = [articles, [page for both in zip(articles, talk, strict=True) for page in both]]
-    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240104-pages-articles.xml.bz2"
-    rates: list[float] = []
-    for times, pages in enumerate(slices, 1):
-        part = work / "slice.xml"
-        part.write_bytes(content[: content.index(b"<page>")] + b"\n".join(pages) + b"</mediawiki>")
-        size, found = repeat_dump(part, dump, times * megabytes) / 1e6, []
-        for _ in range(rounds):
-            command: list[str | Path] = [
-                sys.executable,
-                "-m",
-                "benchmarks.read_a_dump",
-                "ease",
-                dump,
-                work / "out",
-            ]
-            found.append(size / cost_of(command).cpu_seconds)
-            shutil.rmtree(work / "out")
-        rates.append(statistics.median(found))
-    alone, among = rates
-    return f"| {source.name.partition('-pages')[0]} | {alone:.1f} | {among:.1f} | {among / alone:.2f} |"
-
-
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the arguments, measure and print Markdown tables."""
     parser = command_line_parser(__doc__)
     parser.add_argument("slices", nargs="*", type=Path, help="dump files; default: those of `inputs`")
-    parser.add_argument(
-        "--megabytes", type=float, default=30, help="size of the XML that each reader processes"
-    )
-    parser.add_argument(
-        "--scaling-megabytes", type=float, help="the same for one and two workers; default: `--megabytes`"
-    )
+    parser.add_argument("--megabytes", type=float, default=30, help="size of the XML that each reader reads")
+    parser.add_argument("--scaling-megabytes", type=float, help="of two workers; default: `--megabytes`")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
-        "--sizes", type=float, nargs="*", default=[10, 100], help="input sizes for peak memory, in megabytes"
+        "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
     )
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
-        slices = given.slices or dump_slices(Path(work))
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as made:
+        work, out = Path(made), Path(made) / "out"
+        slices = given.slices or dump_slices(work)
         print("MB of XML per second and core; in parentheses: the speed of ease relative to this reader.\n")
-        print("| dump | MB | ease | wikipedia2vec | wikiextractor | bz2 alone |")
-        print("| --- | ---: | ---: | ---: | ---: | ---: |")
+        print_head("dump", "MB", "ease", "wikipedia2vec", "wikiextractor", "bz2 alone")
         for source in slices:
-            print(compare_readers(source, given.megabytes, given.rounds, Path(work)), flush=True)
-        print("\n| compression | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
-        scaling = given.scaling_megabytes or given.megabytes
-        print("\n".join(measure_scaling(slices[0], scaling, given.rounds, Path(work))), flush=True)
-        print("\n| dump | articles, MB/s | half talk pages, MB/s | ratio |\n| --- | ---: | ---: | ---: |")
+            print_readers(repeat_dump(source, work, given.megabytes), given.rounds, out)
+        print()
+        print_head("compression", "one worker, s", "two workers, s", "of ideal")
+        for packing in PACKINGS:
+            dump = repeat_dump(slices[0], work, given.scaling_megabytes or given.megabytes, packing)
+            print_scaling(dump, packing, given.rounds, out)
+        print()
+        print_head("dump", "articles, MB/s", "half talk pages, MB/s", "ratio")
         for source in slices:
-            print(measure_other_namespaces(source, given.megabytes, given.rounds, Path(work)), flush=True)
-        print("\n| MB of XML | peak MB of a worker | MB/s and core |\n| ---: | ---: | ---: |")
-        print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))
+            alone = _our_speed(
+                repeat_dump(source, work, given.megabytes, pages="articles"), given.rounds, out
+            )
+            dump = repeat_dump(source, work, 2 * given.megabytes, pages="talk")
+            among = _our_speed(dump, given.rounds, out)
+            print_row(dump.name, f"{alone:.1f}", f"{among:.1f}", f"{among / alone:.2f}")
+        print()
+        print_head("MB of XML", "peak MB of a worker", "MB/s and core", texts=0)
+        for megabytes in given.sizes:
+            dump = repeat_dump(slices[0], work, megabytes)
+            cost = cost_of([*OURS, "ease", dump.path, out], out)
+            speed = dump.megabytes / cost.cpu_seconds
+            print_row(f"{dump.megabytes:.0f}", f"{float(cost.printed):.0f}", f"{speed:.1f}")
 
 
 if __name__ == "__main__":

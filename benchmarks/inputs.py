@@ -1,4 +1,4 @@
-"""Inputs of the benchmarks: real data from the folder `EASE_TEST_DATA` if it is set, else a generated sample wiki."""
+"""Inputs of the benchmarks: encoders, and real data from the folder `EASE_TEST_DATA` if it is set, else generated."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.scoring import TaskOptions
 from ease.evaluation.sets import at_paths, locate_sets, scorable
 from ease.wikimedia.languages import PAPER_LANGUAGES
@@ -16,6 +18,28 @@ SLICES = ("enwiki-shortened", "itwiki-2013-slice")
 TASKS = ("sts", "stsb", "sickr", "sts17", "tatoeba", "qnli")
 """Tasks whose scoring is fast, so that encoding dominates the measured time."""
 CONFIGURED = Path(__file__).parents[1] / "conf" / "base" / "parameters" / "tasks"
+
+ENCODERS = {
+    "small": RandomBertOptions(),
+    "base": RandomBertOptions(
+        layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522
+    ),
+}
+"""Encoders with random weights: that of the sample, and one of the size of BERT-base."""
+
+
+def encoder_options(name: str) -> EncoderOptions:
+    """Return the options of an encoder of `ENCODERS`, a folder or a Hugging Face name."""
+    return EncoderOptions(random=ENCODERS[name]) if name in ENCODERS else EncoderOptions(name=name)
+
+
+def made_sentences(count: int, seed: int = 0) -> list[str]:
+    """Return sentences of Zipf-distributed words; lengths are 3 to 40 words, with a median of 17."""
+    random = np.random.default_rng(seed)
+    lengths = np.clip(random.lognormal(np.log(17), 0.5, count).astype(int), 3, 40)
+    words = [f"w{word}" for word in random.zipf(1.5, lengths.sum()) % 5000]
+    ends = np.cumsum(lengths)
+    return [" ".join(words[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
 
 def real_data() -> Path | None:

@@ -14,33 +14,25 @@ alternate between the variants; the table shows medians.
 
 from __future__ import annotations
 
+import argparse
 import logging
 import math
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from benchmarks.command_line import command_line_parser
-from benchmarks.memory import in_new_process, peak_megabytes
+from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
+from benchmarks.inputs import encoder_options, made_sentences
 from ease.encoders.batches import FullMemoryError
 from ease.encoders.encoder import build_encoder, save_encoder
-from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
-
-ENCODERS = {
-    "small": RandomBertOptions(),
-    "base": RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072),
-}
-"""Randomly initialised encoders: a two-layer BERT, and one of the size of BERT-base."""
 
 MAX_TOKENS = 32
 MEGABYTE = 2**20
@@ -53,25 +45,11 @@ class Measured(NamedTuple):
     pairs_per_second: float
 
 
-def made_sentences(count: int, seed: int = 0) -> list[str]:
-    """Return sentences of Zipf-distributed words; lengths are 3 to 40 words, with a median of 17."""
-    random = np.random.default_rng(seed)
-    lengths = np.clip(random.lognormal(np.log(17), 0.5, count).astype(int), 3, 40)
-    words = random.zipf(1.5, lengths.sum()) % 5000
-    ends = np.cumsum(lengths)
-    return [
-        " ".join(f"w{word}" for word in words[end - length : end])
-        for end, length in zip(ends, lengths, strict=True)
-    ]
-
-
 def prepare(folder: Path, encoder: str, pairs: int) -> None:
     """Write the sentences and the encoder that all trainings share."""
     sentences = made_sentences(pairs)
     pq.write_table(pa.table({"sentence": sentences}), folder / "pairs.parquet")
-    random = ENCODERS.get(encoder)
-    options = EncoderOptions(name=encoder) if random is None else EncoderOptions(random=random)
-    save_encoder(build_encoder(options, sentences), folder / "encoder")
+    save_encoder(build_encoder(encoder_options(encoder), sentences), folder / "encoder")
 
 
 def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, steps: int) -> Measured:
@@ -105,31 +83,23 @@ def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, ste
     return Measured(peak_megabytes() - before, rate)
 
 
-WAYS = {"direct": False, "mini-batches": True}
-
-
-def medians(
-    folder: Path, batch_size: int, part: int, steps: int, rounds: int, ways: Sequence[str]
-) -> dict[str, Measured]:
+def medians(folder: Path, batch_size: int, given: argparse.Namespace, ways: Sequence[bool]) -> list[Measured]:
     """Return the medians of each variant; rounds alternate between the variants."""
-    found: dict[str, list[Measured]] = {way: [] for way in ways}
-    for _ in range(rounds):
-        for way, runs in found.items():
-            runs.append(in_new_process(measure, folder, batch_size, part, WAYS[way], steps))
-    return {way: Measured(*map(statistics.median, zip(*runs, strict=True))) for way, runs in found.items()}
+    runs = [
+        [
+            in_new_process(measure, folder, batch_size, given.mini_batch_size, in_mini_batches, given.steps)
+            for in_mini_batches in ways
+        ]
+        for _ in range(given.rounds)
+    ]
+    return [Measured(*map(statistics.median, zip(*found, strict=True))) for found in zip(*runs, strict=True)]
 
 
-def row(batch_size: int, cached: Measured, direct: Measured | None) -> str:
-    """Return the table row of a batch size."""
-    memory = _beside(cached.megabytes, direct and direct.megabytes, ",.0f")
-    speed = _beside(cached.pairs_per_second, direct and direct.pairs_per_second, ".1f")
-    return f"| {' | '.join([f'{batch_size:,}', *memory, *speed])} |"
-
-
-def _beside(cached: float, direct: float | None, form: str) -> list[str]:
-    """Return both figures and their ratio, or dashes if the direct variant was not measured."""
-    if direct is None:
-        return ["–", format(cached, form), "–"]
+def cells_of(found: Sequence[float], form: str) -> list[str]:
+    """Return the figures of the mini-batches and of the direct variant, if it was measured, and their ratio."""
+    if len(found) == 1:
+        return ["–", format(found[0], form), "–"]
+    cached, direct = found
     return [format(direct, form), format(cached, form), f"{cached / direct:.2f}"]
 
 
@@ -146,26 +116,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         action="store_true",
         help="skip the direct variant, for batches that do not fit in memory",
     )
-    options = parser.parse_args(arguments)
-    ways = ["mini-batches"] if options.no_direct else list(WAYS)
-    heads = [
-        "batch",
-        "direct, MB",
-        "mini-batches, MB",
-        "ratio",
-        "direct, pairs/s",
-        "mini-batches, pairs/s",
-        "ratio",
-    ]
-    sys.stdout.write(f"| {' | '.join(heads)} |\n|{'---:|' * len(heads)}\n")
+    given = parser.parse_args(arguments)
+    heads = [f"{way}, {unit}" for unit in ("MB", "pairs/s") for way in ("direct", "mini-batches")]
+    print_head("batch", *heads[:2], "ratio", *heads[2:], "ratio", texts=0)
     with tempfile.TemporaryDirectory() as work:
-        prepare(Path(work), options.encoder, max(options.batch_sizes))
-        for batch_size in options.batch_sizes:
-            found = medians(
-                Path(work), batch_size, options.mini_batch_size, options.steps, options.rounds, ways
-            )
-            sys.stdout.write(row(batch_size, found["mini-batches"], found.get("direct")) + "\n")
-            sys.stdout.flush()
+        prepare(Path(work), given.encoder, max(given.batch_sizes))
+        for batch_size in given.batch_sizes:
+            found = medians(Path(work), batch_size, given, [True] if given.no_direct else [True, False])
+            memory, speed = zip(*found, strict=True)
+            print_row(f"{batch_size:,}", *cells_of(memory, ",.0f"), *cells_of(speed, ".1f"))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.sample.page_props_dump import page_props_name
-from ease.wikimedia.wikipedia.articles import PAGES
+from ease.sample.dump_files import page_props_name
+from ease.wikimedia.wikipedia import PAGES
 
 LANGUAGES = ("en", "de", "fr", "ja")
 LABELLED = (*LANGUAGES, *"es it nl ru sv pl pt ar zh uk ca cs fa ko tr he".split())
@@ -98,20 +98,19 @@ def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
 
 
 def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
-    """Return an item in the format of the JSON dump."""
+    """Return an item in the format of the JSON dump; each statement has a reference."""
     name = " ".join(rng.choices(WORDS, k=3))
     wikis = LANGUAGES[: rng.randrange(1, 5)] if qid % 3 == 0 else ()
     properties = ["P31", *(f"P{number}" for number in rng.sample(range(100, 9000), STATEMENTS - 1))]
     return {
         "type": "item",
         "id": f"Q{qid}",
-        "labels": {language: {"language": language, "value": f"{name} {qid}"} for language in LABELLED},
+        "labels": {code: {"language": code, "value": f"{name} {qid}"} for code in LABELLED},
         "descriptions": {
-            language: {"language": language, "value": " ".join(rng.choices(WORDS, k=5))}
-            for language in LABELLED
+            code: {"language": code, "value": " ".join(rng.choices(WORDS, k=5))} for code in LABELLED
         },
         "aliases": {"en": [{"language": "en", "value": rng.choice(WORDS)}]},
-        "claims": {property_id: [make_statement(qid, property_id, rng)] for property_id in properties},
+        "claims": {name: [_statement(qid, name, rng)] for name in properties},
         "sitelinks": {
             f"{language}wiki": {"site": f"{language}wiki", "title": f"{name} {qid}", "badges": []}
             for language in wikis
@@ -120,18 +119,15 @@ def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
     }
 
 
-def make_statement(qid: int, property_id: str, rng: random.Random) -> dict[str, Any]:
-    """Return a statement with a reference."""
+def _statement(qid: int, property_id: str, rng: random.Random) -> dict[str, Any]:
+    order = ["P248", "P813"]
     reference = {
         "hash": f"{rng.getrandbits(160):040x}",
-        "snaks": {
-            "P248": [make_snak("P248", rng)],
-            "P813": [make_snak("P813", rng)],
-        },
-        "snaks-order": ["P248", "P813"],
+        "snaks": {name: [_snak(name, rng)] for name in order},
+        "snaks-order": order,
     }
     return {
-        "mainsnak": make_snak(property_id, rng),
+        "mainsnak": _snak(property_id, rng),
         "type": "statement",
         "id": f"Q{qid}${rng.getrandbits(128):032X}",
         "rank": "normal",
@@ -139,8 +135,7 @@ def make_statement(qid: int, property_id: str, rng: random.Random) -> dict[str, 
     }
 
 
-def make_snak(property_id: str, rng: random.Random) -> dict[str, Any]:
-    """Return a snak whose value is an item."""
+def _snak(property_id: str, rng: random.Random) -> dict[str, Any]:
     number = rng.randrange(1, 10_000)
     value = {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
     return {

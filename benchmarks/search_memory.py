@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from sentence_transformers.util import semantic_search
 
-from benchmarks.command_line import command_line_parser
-from benchmarks.memory import in_new_process, peak_megabytes
+from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
 from ease.evaluation.search import mutual_neighbours
 from ease.io.device import best_device
 
@@ -76,26 +75,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--no-peer", action="store_true", help="skip semantic_search")
     given = parser.parse_args(arguments)
-    print(
-        "| queries | targets | search | seconds | ratio | peak MB |\n| ---: | ---: | --- | ---: | ---: | ---: |"
-    )
+    print_head("search", "queries", "targets", "seconds", "ratio", "peak MB")
     for size in given.sizes:
         queries, targets = map(int, size.split("x"))
-        ways = ["ease"] if given.no_peer else list(WAYS)
-        costs = {
-            way: in_new_process(measure, way, queries, targets, given.dimension, given.threads)
-            for way in ways
-        }
-        for way, cost in costs.items():
-            if not np.allclose(cost.nearest, costs["ease"].nearest, atol=1e-5):
+        first: Cost | None = None
+        for way in ["ease"] if given.no_peer else WAYS:
+            cost = in_new_process(measure, way, queries, targets, given.dimension, given.threads)
+            first = first or cost
+            if not np.allclose(cost.nearest, first.nearest, atol=1e-5):
                 raise SystemExit(
                     f"{way} finds different neighbours than ease for {size}: compare the two searches"
                 )
-            ratio = cost.seconds / costs["ease"].seconds
-            print(
-                f"| {queries:,} | {targets:,} | {way} | {cost.seconds:.1f} | {ratio:.2f} | {cost.megabytes:,.0f} |",
-                flush=True,
-            )
+            sizes = f"{queries:,}", f"{targets:,}"
+            ratio = f"{cost.seconds / first.seconds:.2f}"
+            print_row(way, *sizes, f"{cost.seconds:.1f}", ratio, f"{cost.megabytes:,.0f}")
 
 
 if __name__ == "__main__":

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
-from benchmarks.command_line import command_line_parser
+import numpy as np
+
+from benchmarks.common import command_line_parser, print_head, print_row
 
 PROJECT = Path(__file__).parents[1]
 COMMAND = (sys.executable, "-m", "kedro", "registry", "list")
+NAMES = ("empty project", "this project", "difference")
 EMPTY_FILES = {
     "pyproject.toml": '[tool.kedro]\npackage_name = "empty"\nproject_name = "Empty"\nkedro_init_version = "1.7.0"\n',
     "src/empty/__init__.py": "",
@@ -30,14 +31,8 @@ EMPTY_FILES = {
     "src/empty/pipeline_registry.py": "from kedro.pipeline import Pipeline\n\n\n"
     "def register_pipelines():\n    return {'__default__': Pipeline([])}\n",
     "conf/local/.gitkeep": "",
+    "conf/base/.gitkeep": "",
 }
-
-
-class Times(NamedTuple):
-    """CPU and wall-clock seconds of a command."""
-
-    processor: float
-    clock: float
 
 
 def make_empty_project(folder: Path) -> None:
@@ -45,43 +40,31 @@ def make_empty_project(folder: Path) -> None:
     for name, text in EMPTY_FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "conf" / "base").mkdir()
-    shutil.copy(PROJECT / "conf" / "base" / "mlflow.yml", folder / "conf" / "base")
-    shutil.copy(PROJECT / "conf" / "logging.yml", folder / "conf")
+    for name in ("conf/base/mlflow.yml", "conf/logging.yml"):
+        shutil.copy(PROJECT / name, folder / name)
 
 
-def run_timed(folder: Path) -> Times:
-    """Run the command in a project and return its times."""
+def run_timed(folder: Path) -> tuple[float, float]:
+    """Run the command in a project and return its CPU and wall-clock seconds."""
     environment = {**os.environ, "DO_NOT_TRACK": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
     before, started = os.times(), time.perf_counter()
     subprocess.run(COMMAND, cwd=folder, env=environment, check=True, capture_output=True)
     clock, after = time.perf_counter() - started, os.times()
-    used = (after.children_user + after.children_system) - (before.children_user + before.children_system)
-    return Times(used, clock)
-
-
-def compare(rounds: int) -> dict[str, Times]:
-    """Return the median times of both projects."""
-    with tempfile.TemporaryDirectory() as folder:
-        make_empty_project(Path(folder))
-        projects = {"empty project": Path(folder), "this project": PROJECT}
-        runs = [{name: run_timed(place) for name, place in projects.items()} for _ in range(rounds)]
-    return {
-        name: Times(*(statistics.median(values) for values in zip(*(run[name] for run in runs), strict=True)))
-        for name in projects
-    }
+    return after.children_user + after.children_system - before.children_user - before.children_system, clock
 
 
 def main() -> None:
     """Parse the arguments, measure and print a Markdown table."""
     parser = command_line_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="runs per project")
-    times = compare(parser.parse_args().rounds)
-    empty, ours = times["empty project"], times["this project"]
-    times["difference"] = Times(ours.processor - empty.processor, ours.clock - empty.clock)
-    print("| `kedro registry list` | CPU time, s | wall-clock time, s |\n| --- | ---: | ---: |")
-    for name, (processor, clock) in times.items():
-        print(f"| {name} | {processor:.2f} | {clock:.2f} |")
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        make_empty_project(Path(folder))
+        runs = [[run_timed(place) for place in (Path(folder), PROJECT)] for _ in range(rounds)]
+    times = np.median(runs, axis=0)  # (projects, CPU and wall-clock)
+    print_head("`kedro registry list`", "CPU time, s", "wall-clock time, s")
+    for name, found in zip(NAMES, [*times, times[1] - times[0]], strict=True):
+        print_row(name, *(f"{seconds:.2f}" for seconds in found))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
 row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
-used, or generated sentences. One more table compares a step of EASE+ with one of EASE, and on a GPU one shows where a
-step goes. A training ends when it has been measured for `--seconds`; its speed is the median of windows of a few steps.
-Rounds alternate between the trainers. The tables show median speeds, and the median of the ratios within a round. Times
-are CPU time on a CPU, which other programs may use too, and wall-clock time on a GPU.
+used, or generated sentences. Further tables compare a step of EASE+ with one of EASE, and the losses with those of a
+plain loop. A training ends when it has been measured for `--seconds` after its warm-up; its speed is the median of its
+steps, on a GPU of windows of ten steps. Rounds alternate between the trainers. The tables show median speeds, and the
+median of the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time
+on a GPU.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ import gc
 import logging
 import math
 import platform
-import re
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,41 +38,47 @@ import sentence_transformers
 import torch
 import transformers
 from numpy.typing import NDArray
-from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.command_line import command_line_parser
-from benchmarks.entity_table import step_seconds
-from benchmarks.training_curve import differences, our_curve, our_job, plain_curve
-from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences, read_work
-from benchmarks.training_peer import train_peer
+from benchmarks.common import command_line_parser, print_head, print_row
+from benchmarks.training_peers import (
+    MAX_TOKENS,
+    Work,
+    our_curve,
+    our_job,
+    plain_curve,
+    prepare,
+    read_sentences,
+    read_work,
+    train_peer,
+)
 from ease.methods.components.entity_table import EntityTable
 from ease.training.accelerator import accelerated
 from ease.training.job import build_model
-from ease.training.job_inputs import prepare as prepare_rows
+from ease.training.job import prepare as prepare_rows
 from ease.training.loop import train
-from ease.training.options import TrainingJob, TrainingOptions
+from ease.training.options import TrainingJob
 from ease.training.prepared_pairs import Layout
 
-TABLES = ("speed", "costs", "curves", "profile")
+TABLES = ("speed", "costs", "curves")
 PEER = "sentence-transformers"
 WINDOW = 10
-"""Steps that are timed together"""
-PROFILED = 20
-"""Steps of a profile"""
+"""Steps of a GPU that are timed together, since the host does not wait for each"""
+BATCHES = 64
+"""Batches for which the sentences suffice without a repetition; preparing more would take longer than measuring"""
+STEPS = 1_000_000
+"""More than a training is measured for"""
 
 WAYS: dict[str, dict[str, Any]] = {
     "ours": {},
     "packed": {"packed": True, "graphs": False},
     "padded": {"packed": False, "graphs": False},
     "compiled": {"compiled": True},
-    "packed and compiled": {"packed": True, "graphs": False, "compiled": True},
     "host": {"entity_memory": "host"},
     "undetermined": {"deterministic": False},
     "without oneDNN": {"onednn": False},
-    "packed, without oneDNN": {"packed": True, "onednn": False},
 }
 """Parameters of the EASE trainer by the name of `--ways`"""
-WAYS_OF_A_CPU = ("ours", "packed", "without oneDNN", "packed, without oneDNN")
+WAYS_OF_A_CPU = ("ours", "packed", "without oneDNN")
 WAYS_OF_A_GPU = ("ours", "compiled", "packed", "padded")
 
 
@@ -78,16 +86,15 @@ class Enough(Exception):
     """A training has been measured for long enough."""
 
 
-class Way(NamedTuple):
-    """The speed of a trainer."""
+class Speed(NamedTuple):
+    """Pairs per second, and the peak memory of a GPU in GiB."""
 
     rate: float
-    """Pairs per second"""
     gigabytes: float = math.nan
-    """Peak memory of a GPU, in GiB"""
 
 
-class Setup(NamedTuple):
+@dataclass
+class Setup:
     """Settings shared by all trainings of a run."""
 
     work: Work
@@ -95,14 +102,19 @@ class Setup(NamedTuple):
     """Size of the entity table, over which the entities of the pairs are spread"""
     device: str
     half: bool
-    threads: int | None
+    threads: int
     warmup: int
     seconds: float
     ways: Sequence[str]
     peer: bool
     """Whether sentence-transformers trains, too; otherwise ratios are to the first way"""
-    rows: dict[tuple[Layout, bool], NDArray[np.void]]
+    rows: dict[tuple[Layout, bool], NDArray[np.void]] = field(default_factory=dict)
     """Prepared pairs, which are made once, without and with entities"""
+
+    @property
+    def window(self) -> int:
+        """Steps that are timed together."""
+        return 1 if self.device == "cpu" else WINDOW
 
     @property
     def options(self) -> dict[str, Any]:
@@ -120,14 +132,14 @@ class Setup(NamedTuple):
         torch.cuda.synchronize()
         return time.perf_counter()
 
-    def rate(self, train: Callable[[Callable[[int], None]], None], batch_size: int) -> Way:
-        """Run `train` and return its speed after the warm-up; `train` reports steps to its argument."""
-        marks: list[float] = []
+    def measure(self, train: Callable[[Callable[[int], None]], None], batch_size: int) -> Speed:
+        """Return the speed of `train` after the warm-up; it reports steps, not necessarily all, to its argument."""
+        marks: list[tuple[int, float]] = []
 
         def mark(step: int) -> None:
-            if step >= self.warmup and (step - self.warmup) % WINDOW == 0:
-                marks.append(self.now())
-                if len(marks) > 1 and marks[-1] - marks[0] > self.seconds:
+            if step >= (marks[-1][0] + self.window if marks else self.warmup):
+                marks.append((step, self.now()))
+                if len(marks) > 1 and marks[-1][1] - marks[0][1] >= self.seconds:
                     raise Enough
 
         on_gpu = self.device != "cpu"
@@ -137,8 +149,10 @@ class Setup(NamedTuple):
             torch.cuda.reset_peak_memory_stats()
         with suppress(Enough):
             train(mark)
-        rate = WINDOW * batch_size / statistics.median(np.diff(marks))
-        return Way(rate, torch.cuda.max_memory_allocated() / 2**30 if on_gpu else math.nan)
+        seconds = statistics.median(
+            (end - start) / (last - first) for (first, start), (last, end) in pairwise(marks)
+        )
+        return Speed(batch_size / seconds, torch.cuda.max_memory_allocated() / 2**30 if on_gpu else math.nan)
 
 
 def train_ours(
@@ -154,8 +168,8 @@ def train_ours(
         training = {
             **setup.options,
             "batch_size": batch_size,
-            "max_steps": 1_000_000,
-            "report_every": WINDOW,
+            "max_steps": STEPS,
+            "report_every": setup.window,
             "checkpoint_seconds": 86_400,  # none, as of the peer
             **training,
         }
@@ -163,22 +177,22 @@ def train_ours(
         job = TrainingJob.model_validate({**job.model_dump(), "method_options": options})
         with accelerated(job.training) as accelerator:
             model = build_model(job)
-            layout, has_table = model.layout(MAX_TOKENS), model.method.table is not None
-            if (layout, has_table) not in setup.rows:
+            key = model.layout(MAX_TOKENS), model.method.table is not None
+            if key not in setup.rows:
                 rows = np.array(prepare_rows(job, model, "speed", accelerator))
-                for name in set(rows.dtype.names or ()) & set(layout.entity_columns):
+                for name in set(rows.dtype.names or ()) & set(key[0].entity_columns):
                     rows[name] *= setup.entities // setup.work.entities
-                setup.rows[layout, has_table] = rows
-            if has_table:
+                setup.rows[key] = rows
+            if model.method.table is not None:
+                # Made on the GPU even if it stays on the host, which needs longer.
                 table = torch.randn(setup.entities, setup.work.dimension, device=accelerator.device)
-                model.method.table = EntityTable(table)
-                if job.training.entity_memory == "host":
-                    model.method.table = EntityTable(table.cpu())
+                on_host = job.training.entity_memory == "host"
+                model.method.table = EntityTable(table.cpu() if on_host else table)
+                if on_host:
                     model.method.table.stay_on_host()
-            rows = setup.rows[layout, has_table]
             train(
                 model,
-                rows,
+                setup.rows[key],
                 job.training,
                 accelerator,
                 Path(folder),
@@ -187,32 +201,9 @@ def train_ours(
             )
 
 
-WARM_UP_SECONDS = 1.0
-"""Time of matrix products on a GPU, the fastest of which is the peak."""
-
-
-def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str, list[Way]]:
-    """Return the speed of each trainer, one value per round."""
-    limit = 1_000_000
-    work, device, half, entities = setup.work.folder, setup.device, setup.half, setup.entities
-    trainers = {
-        **(
-            {PEER: partial(train_peer, work, method, batch_size, limit, device, half, entities)}
-            if setup.peer
-            else {}
-        ),
-        **{name: partial(train_ours, setup, method, batch_size, WAYS[name]) for name in setup.ways},
-    }
-    speeds: dict[str, list[Way]] = {name: [] for name in trainers}
-    for _ in range(rounds):
-        for name, trainer in trainers.items():
-            speeds[name].append(setup.rate(trainer, batch_size))
-    return speeds
-
-
 def matrix_peak(setup: Setup, attempts: int = 5) -> float:
     """Return the operations per second of a large matrix product in the precision of the training."""
-    size = 2048 if setup.device == "cpu" else 8192
+    size, warm_up = (2048, 0.0) if setup.device == "cpu" else (8192, 1.0)
     values = torch.randn(
         size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32
     )
@@ -220,120 +211,46 @@ def matrix_peak(setup: Setup, attempts: int = 5) -> float:
     began = time.perf_counter()
     seconds: list[float] = []
     # An idle GPU reaches its clock rate after a while.
-    while len(seconds) < attempts or (
-        setup.device != "cpu" and time.perf_counter() - began < WARM_UP_SECONDS
-    ):
+    while len(seconds) < attempts or time.perf_counter() - began < warm_up:
         started = setup.now()
         values @ values
         seconds.append(setup.now() - started)
     return 2 * size**3 / min(seconds)
 
 
-def _entity_seconds(setup: Setup, batch_size: int) -> float:
-    """Return the seconds of a step's entity side."""
-    options = TrainingOptions(batch_size=batch_size, **setup.options)
-    return statistics.median(step_seconds(options, setup.work.entities, setup.work.dimension))
-
-
-def entity_share(batch_size: int, rate: float, seconds: float | None, simcse: float | None) -> str:
-    """Return the share of the entity side in a step of EASE; empty if neither of the last two is known.
-
-    A GPU overlaps the small operations with others, so that their time alone says little. There the share is what a
-    step of EASE takes longer than one of SimCSE, whose encodings are the same.
-
-    Args:
-        batch_size: Pairs of a step.
-        rate: Pairs per second of EASE.
-        seconds: Of the entity side alone, on a CPU.
-        simcse: Pairs per second of SimCSE.
-    """
-    if seconds is not None:
-        return f"{seconds * rate / batch_size:.1%}"
-    return "" if simcse is None else f"{1 - rate / simcse:.1%}"
-
-
 def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int], rounds: int) -> None:
-    """Print a row for each method, batch size and trainer, with the share of the entity side in EASE's steps."""
+    """Print a row for each method, batch size and trainer."""
     peak = matrix_peak(setup)
     print(f"Matrix peak: {peak / 1e9:,.0f} GFLOP/s\n")
-    heads = ["method", "batch", "trainer", "pairs/s", "ratio", "of the peak", "entity side", "GiB"]
-    print(f"| {' | '.join(heads)} |\n| --- | ---: | --- |{' ---: |' * 5}")
-    simcse: dict[tuple[int, str], float] = {}
+    print_head("method", "trainer", "batch", "pairs/s", "ratio", "of the peak", "GiB", texts=2)
+    work = setup.work.folder
     for method in methods:
         for batch_size in batch_sizes:
-            speeds = compare(setup, method, batch_size, rounds)
-            on_cpu = method == "ease" and setup.device == "cpu"
-            side = _entity_seconds(setup, batch_size) if on_cpu else None
-            for way, found in speeds.items():
-                rate = statistics.median(one.rate for one in found)
-                if method == "simcse":
-                    simcse[batch_size, way] = rate
-                ratio = statistics.median(
-                    ours.rate / theirs.rate
-                    for ours, theirs in zip(found, next(iter(speeds.values())), strict=True)
+            trainers: dict[str, Callable[[Callable[[int], None]], None]] = {}
+            if setup.peer:
+                trainers[PEER] = partial(
+                    *(train_peer, work, method, batch_size, STEPS, setup.device, setup.half, setup.entities)
                 )
-                utilised = rate * setup.work.flops_of_a_pair / peak
-                share = ""
-                if method == "ease" and way != PEER:
-                    share = entity_share(batch_size, rate, side, simcse.get((batch_size, way)))
-                memory = "" if setup.device == "cpu" else f"{found[0].gigabytes:.1f}"
-                cells = [
-                    method, batch_size, way, f"{rate:,.4g}", f"{ratio:.2f}", f"{utilised:.0%}", share, memory
-                ]  # fmt: skip
-                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+            for way in setup.ways:
+                trainers[way] = partial(train_ours, setup, method, batch_size, WAYS[way])
+            speeds: dict[str, list[Speed]] = {name: [] for name in trainers}
+            for place in range(rounds):
+                for name, trainer in trainers.items():
+                    speeds[name].append(setup.measure(trainer, batch_size))
+                    if place == rounds - 1:
+                        _print_speed(setup, (method, name, batch_size), speeds, peak)
 
 
-KINDS = {
-    "matrix products": r"gemm|nvjet|cublas|splitK",
-    "attention": r"fmha|attention|flash",
-    "fused by the compiler": r"^triton_",
-    "layer norms": r"layer_norm|LayerNorm|GammaBeta",
-    "optimizers": r"adam|_step_row|multi_tensor_apply",
-    "dropout": r"dropout",
-    "copies and casts": r"copy|Memcpy|Memset|direct_copy|FillFunctor",
-}
-"""Kinds of kernels by a part of their names"""
-
-
-def profile_table(setup: Setup, methods: Sequence[str], batch_size: int) -> None:
-    """Print where a step goes on a GPU: milliseconds of kernels by kind, and the time in which none runs."""
-    for method in methods:
-        for way in setup.ways:
-            wall, kernels = profile_steps(setup, method, batch_size, WAYS[way])
-            busy = sum(kernels.values())
-            print(
-                f"\n{method}, {way}: {1000 * wall:.1f} ms a step, kernels {1000 * busy:.1f} ms "
-                f"({max(0.0, 1 - busy / wall):.0%} of the time none runs)\n\n| kernels | ms |\n| --- | ---: |"
-            )
-            for kind, seconds in sorted(kernels.items(), key=lambda item: -item[1]):
-                print(f"| {kind} | {1000 * seconds:.2f} |", flush=True)
-
-
-def profile_steps(
-    setup: Setup, method: str, batch_size: int, training: dict[str, Any]
-) -> tuple[float, dict[str, float]]:
-    """Return the seconds of a step, measured before the profile, and the seconds of its kernels by kind."""
-    marks: list[float] = []
-    profiler = profile(activities=[ProfilerActivity.CUDA])
-
-    def mark(step: int) -> None:
-        if step in (setup.warmup, setup.warmup + PROFILED):
-            marks.append(setup.now())
-        if step == setup.warmup + PROFILED:
-            profiler.start()
-        if step == setup.warmup + 2 * PROFILED:
-            torch.cuda.synchronize()
-            profiler.stop()
-            raise Enough
-
-    with suppress(Enough):
-        train_ours(setup, method, batch_size, training, mark)
-    kernels: dict[str, float] = {}
-    for event in profiler.key_averages():
-        kinds = (kind for kind, pattern in KINDS.items() if re.search(pattern, event.key))
-        kind = next(kinds, "others")
-        kernels[kind] = kernels.get(kind, 0.0) + event.self_device_time_total / 1e6 / PROFILED
-    return (marks[1] - marks[0]) / PROFILED, kernels
+def _print_speed(
+    setup: Setup, row: tuple[str, str, int], speeds: dict[str, list[Speed]], peak: float
+) -> None:
+    """Print the row of a trainer, whose ratios are to the first one."""
+    found = speeds[row[1]]
+    rate = statistics.median(speed.rate for speed in found)
+    pairs = zip(found, next(iter(speeds.values())), strict=True)
+    ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
+    memory = "" if setup.device == "cpu" else f"{found[0].gigabytes:.1f}"
+    print_row(*row, f"{rate:,.4g}", f"{ratio:.2f}", f"{rate * setup.work.flops_of_a_pair / peak:.0%}", memory)
 
 
 def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
@@ -341,42 +258,43 @@ def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
 
     EASE+ encodes a sentence once: twice as many pairs are as many encodings as EASE's.
     """
-    options: dict[str, tuple[str, int, bool]] = {
+    options = {
         "EASE": ("ease", batch_size, True),
         "EASE+ with SimCSE's loss": ("ease_plus", batch_size, True),
         "EASE+": ("ease_plus", batch_size, False),
         "EASE+, twice the pairs": ("ease_plus", 2 * batch_size, False),
     }
     seconds: dict[str, list[float]] = {name: [] for name in options}
-    for _ in range(rounds):
+    print()
+    print_head("method", "pairs", "seconds per step", "ratio")
+    for place in range(rounds):
         for name, (method, pairs, views) in options.items():
             way = partial(train_ours, setup, method, pairs, {}, self_supervised=views)
-            seconds[name].append(pairs / setup.rate(way, pairs).rate)
-    print("\n| method | pairs | seconds per step | ratio |\n| --- | ---: | ---: | ---: |")
-    for name, found in seconds.items():
-        ratio = statistics.median(one / ease for one, ease in zip(found, seconds["EASE"], strict=True))
-        print(f"| {name} | {options[name][1]} | {statistics.median(found):.4g} | {ratio:.2f} |", flush=True)
+            seconds[name].append(pairs / setup.measure(way, pairs).rate)
+            if place == rounds - 1:
+                both = zip(seconds[name], seconds["EASE"], strict=True)
+                ratio = statistics.median(one / ease for one, ease in both)
+                print_row(name, pairs, f"{statistics.median(seconds[name]):.4g}", f"{ratio:.2f}")
 
 
 def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: int) -> None:
     """Print the differences from the losses of a plain single-precision loop, without dropout."""
     print(f"\nLosses compared with a plain single-precision loop: {steps} steps of {batch_size} pairs\n")
-    print("| method | trainer | maximum difference | mean difference |\n| --- | --- | ---: | ---: |")
+    print_head("method", "trainer", "maximum difference", "mean difference", texts=2)
     folder = setup.work.folder
     for method in methods:
         plain = partial(plain_curve, folder, method, batch_size, steps, setup.device)
         expected = plain(half=False)
-        ours = {**setup.options, "batch_size": batch_size, "max_steps": steps}
-        precision = "bf16" if setup.half else "fp32"
+        training = {**setup.options, "batch_size": batch_size, "max_steps": steps}
         curves = {
-            **{
-                f"{name}, {precision}": partial(our_curve, folder, method, **{**ours, **WAYS[name]})
-                for name in setup.ways
-            },
-            "plain loop, bf16": partial(plain, half=True),
+            f"{name}, {training['precision']}": partial(
+                our_curve, folder, method, **{**training, **WAYS[name]}
+            )
+            for name in setup.ways
         }
-        for name, curve in curves.items():
-            print(f"| {method} | {name} | {differences(curve(), expected)} |", flush=True)
+        for name, curve in {**curves, "plain loop, bf16": partial(plain, half=True)}.items():
+            gaps = np.abs(curve() - expected)
+            print_row(method, name, f"{gaps.max():.1e}", f"{gaps.mean():.1e}")
 
 
 def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
@@ -389,15 +307,16 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128])
     parser.add_argument("--entities", type=int, default=20_000, help="number of entities")
     parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
-    parser.add_argument("--seconds", type=float, default=10, help="time for which a training is measured")
+    parser.add_argument(
+        "--seconds", type=float, default=10, help="time for which a training is measured after its warm-up"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--tables",
         nargs="+",
         choices=TABLES,
-        default=TABLES[:3],
-        help="speed, the costs of a step of EASE and EASE+, the losses compared with a plain loop (default: these) and "
-        "the profile of a step on a GPU",
+        default=TABLES,
+        help="speed, the costs of a step of EASE and EASE+, the losses compared with a plain loop; default: all",
     )
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
@@ -416,29 +335,35 @@ def main(given: Sequence[str] | None = None) -> None:
     torch.set_num_threads(arguments.threads)
     device = "cuda" if arguments.device == "auto" and torch.cuda.is_available() else "cpu"
     half = arguments.precision == "bf16" or (arguments.precision == "auto" and device == "cuda")
-    sentences, source = read_sentences(arguments.pairs)
     machine = torch.cuda.get_device_name() if device == "cuda" else f"{arguments.threads} thread(s) of a CPU"
-    versions = [
-        f"{library.__name__} {library.__version__}"
-        for library in (torch, transformers, sentence_transformers)
-    ]
+    libraries = (torch, transformers, sentence_transformers)
+    versions = ", ".join(f"{library.__name__} {library.__version__}" for library in libraries)
     print(
-        f"{machine}; {'bf16' if half else 'fp32'}; {', '.join(versions)}; Python {platform.python_version()}"
+        f"{machine}; {'bf16' if half else 'fp32'}; {versions}; Python {platform.python_version()}", flush=True
     )
     with tempfile.TemporaryDirectory() as made:
         folder = arguments.inputs or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
-        work = read_work(folder) or prepare(folder, sentences, arguments.encoder, arguments.entities)
-        print(
-            f"Sentences: {len(sentences):,} ({source}), {work.mean_tokens:.1f} tokens on average. "
-            f"Encoder: {arguments.encoder}, {work.parameters:,} parameters without embeddings. "
-            f"Entities: {max(arguments.entities, work.entities):,} of {work.dimension} dimensions."
-        )
+        work = read_work(folder)
+        if work is None:
+            sentences, source = read_sentences(arguments.pairs)
+            needed = BATCHES * max(*arguments.batch_sizes, arguments.curve_batch_size)
+            needed = max(needed, arguments.entities // 2)
+            # From all of the file, whose languages may follow each other
+            work = prepare(
+                folder, sentences[:: max(1, len(sentences) // needed)], arguments.encoder, arguments.entities
+            )
+            print(f"Sentences from {source}")
         size = max(arguments.entities, work.entities)
+        print(
+            f"{work.sentences:,} sentences of {work.mean_tokens:.1f} tokens. Encoder: {arguments.encoder}, "
+            f"{work.parameters:,} parameters without embeddings. {size:,} entities of {work.dimension} dimensions.",
+            flush=True,
+        )
         ways = arguments.ways or (WAYS_OF_A_CPU if device == "cpu" else WAYS_OF_A_GPU)
-        warmup, seconds = arguments.warmup, arguments.seconds
         setup = Setup(
-            work, size, device, half, arguments.threads, warmup, seconds, ways, not arguments.no_peer, {}
+            *(work, size, device, half, arguments.threads, arguments.warmup, arguments.seconds, ways),
+            peer=not arguments.no_peer,
         )
         if "speed" in arguments.tables:
             speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
@@ -446,8 +371,6 @@ def main(given: Sequence[str] | None = None) -> None:
             cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
         if "curves" in arguments.tables:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
-        if "profile" in arguments.tables:
-            profile_table(setup, arguments.methods, arguments.batch_sizes[0])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import bz2
 import gc
 import gzip
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -28,15 +27,18 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.command_line import command_line_parser
+from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
 from benchmarks.made_wikidata import LANGUAGES, MadeWikidata, make_wikidata
-from benchmarks.memory import in_new_process, peak_megabytes
-from ease.entities.sitelinks import join_sitelinks, types_of_linked
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikidata.page_props import find_page_props, ingest_page_props
-from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.entities.links import join_sitelinks, types_of_linked
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikidata import (
+    ENTITY_TYPES,
+    SITELINKS,
+    find_page_props,
+    ingest_page_props,
+    ingest_truthy,
+    ingest_wikidata,
+)
 
 FEW = 50
 ONE_CORE = IngestOptions(workers=1)
@@ -129,11 +131,8 @@ def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata)
     return Measured(seconds, megabytes, (links, types))
 
 
-def lines_of_table(
-    made: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata
-) -> list[str]:
-    """Return a table row for each reader and compression format."""
-    lines: list[str] = []
+def print_rows(made: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata) -> None:
+    """Print a row for each reader and compression format."""
     on_bz2: float | None = None
     for packing in ("bz2", "gz"):
         # The readers take turns, since other work on the machine slows all of them.
@@ -141,20 +140,18 @@ def lines_of_table(
             [in_new_process(measure, reader, made[-1], packing, few) for reader in READERS.values()]
             for _ in range(repeats)
         ]
-        rates: list[float] = []
+        rate_of_the_loop: float | None = None
         for (name, reader), measured in zip(READERS.items(), zip(*rounds, strict=True), strict=True):
             if any(one.rows != rounds[0][0].rows for one in measured):
                 raise SystemExit(
                     f"{name} (.{packing}) returns other rows than the plain loop: compare the readers"
                 )
-            rates.append(items[-1] / statistics.median(one.seconds for one in measured))
-            on_bz2 = on_bz2 or rates[0]
-            ratios = f"{rates[-1] / rates[0]:.1f} | {rates[-1] / on_bz2:.1f}"
+            rate = items[-1] / statistics.median(one.seconds for one in measured)
+            rate_of_the_loop, on_bz2 = rate_of_the_loop or rate, on_bz2 or rate
+            ratios = [f"{rate / loop:.1f}" for loop in (rate_of_the_loop, on_bz2)]
             peaks = [in_new_process(measure, reader, one, packing, few).megabytes for one in made[:-1]]
             peaks.append(max(one.megabytes for one in measured))
-            memory = " | ".join(f"{peak:.0f}" for peak in peaks)
-            lines.append(f"| {name} | {packing} | {rates[-1]:,.0f} | {ratios} | {memory} |")
-    return lines
+            print_row(name, packing, f"{rate:,.0f}", *ratios, *(f"{peak:.0f}" for peak in peaks))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -163,17 +160,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--items", type=int, nargs="+", default=[1500, 6000], help="numbers of items")
     parser.add_argument("--repeats", type=int, default=3, help="rounds for the last number of items")
     options = parser.parse_args(arguments)
-    heads = [
+    print_head(
         *("reader", "compression", "items per second and core"),
         *("relative to the plain loop", "relative to the plain loop on bz2"),
         *(f"peak MB, {items:,} items" for items in options.items),
-    ]
-    sys.stdout.write(f"| {' | '.join(heads)} |\n|---|---|{'---:|' * (len(heads) - 2)}\n")
+        texts=2,
+    )
     with tempfile.TemporaryDirectory() as folder:
         made = [make_wikidata(Path(folder) / str(items), items) for items in options.items]
         few = make_wikidata(Path(folder) / "few", FEW)
-        for line in lines_of_table(made, options.items, options.repeats, few):
-            sys.stdout.write(line + "\n")
+        print_rows(made, options.items, options.repeats, few)
 
 
 if __name__ == "__main__":

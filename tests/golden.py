@@ -31,8 +31,8 @@ from ease.evaluation.scoring import score_tasks
 from ease.methods import method_names
 from ease.training.job import run_job
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from tests import project as projects
 from tests.project import make_project
 from tests.training.tiny_training import losses, tiny_job, write_files

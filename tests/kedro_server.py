@@ -21,7 +21,7 @@ from kedro.framework.cli.cli import main as kedro_command
 LIBRARIES = (
     *("alembic.command", "ibis.backends.sql.compilers", "kedro.framework.cli.project", "kedro.runner"),
     *("kedro_datasets.ibis", "mlflow.store.tracking.sqlalchemy_store", "plotly.express", "plotly.offline"),
-    *("ease.training.job", "ease.encoders.whitening", "ease.evaluation.logistic_regression"),
+    *("ease.training.job", "ease.encoders.whitening", "ease.evaluation.classifiers"),
     *("scipy.stats", "sklearn.manifold"),
 )
 """Modules that commands import late. DuckDB is excluded: it starts threads at import, and a fork would deadlock."""

@@ -126,7 +126,7 @@ def test_compiled_modules_are_installed_for_this_platform(
     wheel = build(tmp_path, "standard")
     assert list(wheel.pop("force_include").values()) == [
         "ease/wikimedia/dumps/_bz2_decoder.cpython-311.so",
-        "ease/wikimedia/wikitext/compiled/_scanner.cpython-311.so",
+        "ease/wikimedia/wikitext/passes.cpython-311.so",
     ]
     assert wheel == {"pure_python": False, "infer_tag": True}
     assert not any(file.is_file() for file in files)
@@ -161,7 +161,7 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
     run = ("-m", "kedro", "run", "--pipelines=acquire,ingest", "--params", given)
     done = run_command(sys.executable, *run, cwd=project, library=library)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Done: 5 steps" in done.stderr
+    assert "Done: 5 nodes" in done.stderr
     assert [*project.glob("data/02_intermediate/multilingual/sentences/*/sentences/*.parquet")]
 
 

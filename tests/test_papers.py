@@ -12,9 +12,9 @@ from kedro.io import CatalogProtocol
 
 from ease.evaluation.scoring import task_name
 from ease.pipeline_registry import SWEEPS, register_pipelines
+from ease.pipelines.checks import find_faults
 from ease.pipelines.evaluate.nodes import about_baseline
 from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.pipelines.preflight import find_faults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.comparison import printed_tasks
@@ -25,7 +25,6 @@ from tests.project import ROOT, Project
 from tests.reporting.made import published
 
 DOCUMENT = "papers.md"
-COMMAND = re.compile(r"`kedro run --env=paper --pipelines=(\w+)( --params [\w.=,:/-]+)?`")
 NONE = "—"
 TEXTS = "data/01_raw/texts/"
 
@@ -41,17 +40,19 @@ CONTENTS = {
 class Experiment(NamedTuple):
     """A row of a paper's table in the document."""
 
-    number: str
+    pipeline: str
     shows: str
-    command: str
     hours: str
     differs: str
 
-    @property
-    def pipeline(self) -> str | None:
-        """The pipeline that the row's command runs, if it has one."""
-        found = COMMAND.fullmatch(self.command)
-        return found[1] if found else None
+    def numbers(self) -> set[str]:
+        """Return the row's tables and figures: `Tables 1, 3 to 5, Figure 2` are five."""
+        return {
+            f"{kind} {number}"
+            for kind, listed in re.findall(r"(Table|Figure)s? (\d[\dab, to]*)", self.shows)
+            for first, last in re.findall(r"(\d+[ab]?)(?: to (\d+))?", listed)
+            for number in (range(int(first), int(last) + 1) if last else [first])
+        }
 
 
 def section(title: str) -> str:
@@ -70,55 +71,38 @@ def cells_of(text: str) -> list[list[str]]:
 
 
 def experiments(title: str) -> list[Experiment]:
-    tables, deviations = section(title).split("\n### ")
-    assert cells_of(deviations), "say what differs beside the tables"
-    (header, *rows) = cells_of(tables)
-    assert header[0] == "no."
-    return [Experiment(*row) for row in rows]
+    (table,) = re.findall(r"^\| pipeline \|.*\n(?:\|.*\n)+", section(title), re.MULTILINE)
+    _, *rows = cells_of(table)
+    return [Experiment(row[0].strip("`"), *row[1:]) for row in rows]
 
 
 @pytest.mark.parametrize("title", CONTENTS)
 def test_every_table_and_figure_of_a_paper_has_a_row(title: str) -> None:
     _, tables, figures = CONTENTS[title]
-    found = {re.sub(r"(?<=\d)[ab]$", "", row.number) for row in experiments(title)}
+    rows = experiments(title)
+    found = {re.sub(r"(?<=\d)[ab]$", "", number) for row in rows for number in row.numbers()}
     wanted = {f"Table {number}" for number in range(1, tables + 1)}
-    wanted |= {f"Figure {number}" for number in range(1, figures + 1)}
-    assert wanted - found == set()
-    assert {number for number in found - wanted if number.startswith(("Table", "Figure"))} == set()
+    assert found == wanted | {f"Figure {number}" for number in range(1, figures + 1)}
 
 
 @pytest.mark.parametrize("title", CONTENTS)
-def test_every_row_has_a_registered_command_with_hours_or_a_reason(title: str) -> None:
+def test_every_row_has_a_registered_pipeline_with_hours_or_a_reason(title: str) -> None:
     registered = register_pipelines()
     for row in experiments(title):
-        assert row.shows, row
-        assert row.differs, f"{row.number}: say what differs, or `nothing`"
-        if row.command == NONE:
-            assert (row.hours, row.differs != "nothing") == ("", True), f"{row.number} needs a reason"
+        assert row.differs, f"{row.pipeline}: say what differs, or `nothing`"
+        if row.pipeline == NONE:
+            assert (row.hours, row.differs != "nothing") == ("", True), row
         else:
             assert row.pipeline in registered, row
-            assert re.fullmatch(r"[\d.]+|with (Table|Figure) \d+", row.hours), row
+            assert re.fullmatch(r"[\d.]+", row.hours), row
 
 
 @pytest.mark.parametrize("title", CONTENTS)
-def test_hours_are_given_once_for_each_sweep(title: str) -> None:
-    rows = experiments(title)
-    for row in rows:
-        if shared := re.fullmatch(r"with ((?:Table|Figure) \d+)", row.hours):
-            (first,) = [
-                other for other in rows if other.number == shared[1] and other.pipeline == row.pipeline
-            ]
-            assert re.fullmatch(r"[\d.]+", first.hours), row
-
-
-@pytest.mark.parametrize("title", CONTENTS)
-def test_every_published_table_has_a_command(title: str) -> None:
+def test_every_published_table_has_a_pipeline(title: str) -> None:
     name, *_ = CONTENTS[title]
-    with_command = {row.number for row in experiments(title) if row.pipeline}
+    made = {number for row in experiments(title) if row.pipeline != NONE for number in row.numbers()}
     numbers = published().root[name].tables
-    assert {
-        f"Table {number}" if number[0].isdigit() else number for number in numbers
-    } - with_command == set()
+    assert {f"Table {number}" if number[0].isdigit() else number for number in numbers} - made == set()
 
 
 OTHER_TABLES = {
@@ -217,7 +201,7 @@ def test_every_sweep_is_in_the_document() -> None:
     """Except the project's own experiments, and the sweep that `train_low_resource` runs."""
     text = (ROOT / "docs" / DOCUMENT).read_text(encoding="utf-8")
     others = {"control", "companions", "ablation_plus", "low_resource_languages"}
-    assert {name for name in SWEEPS if f"--pipelines={name}`" not in text} == others
+    assert {name for name in SWEEPS if f"| `{name}` |" not in text} == others
 
 
 def documented_files() -> dict[str, str]:

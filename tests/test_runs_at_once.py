@@ -51,7 +51,7 @@ def test_each_run_publishes_the_encoder_that_it_made(copy: Project, tmp_path: Pa
         with (tmp_path / f"{seed}.log").open("w") as log:
             given = params(multilingual__setting__encoder__seed=seed)
             command = [sys.executable, "-m", "kedro", "run", "--pipelines=train_multilingual"]
-            command += ["--nodes=multilingual.untrained.build_encoder", "--params", given]
+            command += ["--nodes=multilingual.untrained.make_start_encoder", "--params", given]
             runs.append(subprocess.Popen(command, cwd=copy.folder, stdout=log, stderr=log))
     assert [run.wait(LIMIT) for run in runs] == [0, 0], [path.read_text() for path in tmp_path.glob("*.log")]
     made = [path for path in copy.versions("06_models/multilingual/untrained/encoder") if path not in before]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import article, made, rows
 
@@ -50,8 +50,8 @@ INGEST = """
 from pathlib import Path
 import ease.pipeline_registry, ease.settings  # as `kedro run` does
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 if __name__ == "__main__":
     folder = Path("{folder}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
     from ease.training.students.distilling import distill
-    from ease.wikimedia.wikipedia.reader import read_dump
+    from ease.wikimedia.wikipedia import read_dump
     from ease.wikimedia.wikitext.parser import parse_wikitext
 
 _MODULES = {
@@ -26,7 +26,7 @@ _MODULES = {
     "load": "ease.encoders.api",
     "open_search": "ease.search.engine",
     "parse_wikitext": "ease.wikimedia.wikitext.parser",
-    "read_dump": "ease.wikimedia.wikipedia.reader",
+    "read_dump": "ease.wikimedia.wikipedia",
     "train": "ease.training.api",
 }
 """Module of each public name."""

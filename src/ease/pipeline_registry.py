@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from kedro.pipeline import Pipeline
 
 from ease.io.names import UNTRAINED
 from ease.methods import method_names
-from ease.pipelines import (
-    acquire,
-    acquire_evaluation,
-    analysis,
-    audit,
-    contamination,
-    distill,
-    entity_embeddings,
-    entity_pairs,
-    evaluate,
-    hard_negatives,
-    ingest,
-    mewsc16,
-    mine_bitext,
-    plan,
-    publish,
-    report,
-    sweep,
-    teach,
-    train,
-    validate_evaluation,
-)
+from ease.pipelines.acquire.pipeline import create_pipeline as acquire
+from ease.pipelines.acquire_evaluation.pipeline import create_baselines_pipeline as acquire_baselines
+from ease.pipelines.acquire_evaluation.pipeline import create_pipeline as acquire_evaluation
+from ease.pipelines.analysis.pipeline import create_pipeline as analysis
+from ease.pipelines.audit.pipeline import create_pipeline as audit
+from ease.pipelines.contamination.pipeline import create_pipeline as contamination
+from ease.pipelines.distill.pipeline import STUDENTS
+from ease.pipelines.distill.pipeline import create_pipeline as distill
+from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
+from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
+from ease.pipelines.evaluate.pipeline import create_baselines_pipeline as evaluate_baselines
+from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
+from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
+from ease.pipelines.ingest.pipeline import create_pipeline as ingest
+from ease.pipelines.mewsc16.pipeline import create_pipeline as mewsc16
+from ease.pipelines.mine_bitext.pipeline import create_pipeline as mine_bitext
+from ease.pipelines.publish.pipeline import create_pipeline as publish
+from ease.pipelines.report.pipeline import create_pipeline as compare
+from ease.pipelines.report.pipeline import create_report_pipeline as report
 from ease.pipelines.setting import EASE_PLUS, MLM
-from ease.pipelines.stages import StagesOutermost, in_stage
+from ease.pipelines.sweep.pipeline import create_pipeline as sweep
+from ease.pipelines.sweep.variants import registered_sweeps
+from ease.pipelines.teach.pipeline import create_pipeline as teach
+from ease.pipelines.train.nodes import WHITENING
+from ease.pipelines.train.pipeline import create_encoder_pipeline as start_encoder
+from ease.pipelines.train.pipeline import create_pipeline as train
+from ease.pipelines.validate_evaluation.pipeline import create_pipeline as validate_evaluation
 
 SETTINGS = ("multilingual", "monolingual")
-EASE = "ease"
-COMPARED = ("simcse", EASE, EASE_PLUS)
+COMPARED = ("simcse", "ease", EASE_PLUS)
 """The methods that `train_<setting>` trains; `train` trains all methods."""
 LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""
 LANGUAGES_SWEEP = "low_resource_languages"
-STAGES = {"acquire_evaluation": "acquire"}
-"""The stage of each piece whose name differs from its stage's."""
-SWEEPS = sweep.registered_sweeps()
+SWEEPS = registered_sweeps()
 """Settings of the sweeps, by the sweeps' names; each is a pipeline of its own."""
 
 
@@ -53,110 +53,75 @@ def register_pipelines() -> dict[str, Pipeline]:
     the piece of the other setting. `train`, `evaluate` and `report` comprise all settings and methods, with whitening:
     select by `--namespaces`.
     """
-    compared = {setting: setting_pieces(setting, COMPARED) for setting in SETTINGS}
-    methods = (*method_names(), train.WHITENING)
-    every = {setting: setting_pieces(setting, methods) for setting in SETTINGS}
-    students = {setting: create_distillation(setting, every[setting]) for setting in SETTINGS}
-    compared_students = [
-        in_stage(report.create_pipeline(setting, (*methods, *distill.STUDENTS)), setting, "report")
-        for setting in SETTINGS
-    ]
-    sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
-    every_data = {setting: training_data(pieces) for setting, pieces in every.items()}
-    every_data[LOW_RESOURCE] = training_data(setting_pieces(LOW_RESOURCE, (EASE, MLM)))
-    sweeps = {name: create_sweep(name, registered, every_data) for name, registered in SWEEPS.items()}
-    sums[f"train_{LOW_RESOURCE}"] = sweeps[LANGUAGES_SWEEP]
-    located = of_all_settings(every, "acquire_evaluation") + acquire_evaluation.create_baselines_pipeline(
-        SETTINGS
-    )
-    scored = of_all_settings(every, "evaluate") + evaluate.create_baselines_pipeline(SETTINGS)
-    scored = sum(map(score_students, SETTINGS), scored)
-    return {
-        # Kedro-Viz opens with this pipeline. It comes first: Viz shows commands that run the default pipeline, with the
-        # node names of the first pipeline that has the node.
-        "__default__": StagesOutermost(sums["train_multilingual"], "multilingual"),
-        **every["multilingual"],
-        "acquire_evaluation": located,
-        "train": of_all_settings(every, "train"),
-        "evaluate": located + scored,
-        "report": sum(compared_students, create_report((*methods, *distill.STUDENTS))),
-        "distill": students["multilingual"],
-        "distill_monolingual": students["monolingual"],
-        **sums,
-        **sweeps,
-        "analysis": analysis.create_pipeline("multilingual", methods),
-        "analysis_monolingual": analysis.create_pipeline("monolingual", methods, across_languages=False),
-        "audit": create_audit("multilingual", every["multilingual"]),
-        "contamination": contamination.create_pipeline("multilingual", methods),
-        "contamination_monolingual": contamination.create_pipeline("monolingual", methods),
-        "mewsc16": mewsc16.create_pipeline(),
-        "mine_bitext": mine_bitext.create_pipeline("multilingual"),
-        "plan": plan.create_pipeline({**dict.fromkeys(SETTINGS, COMPARED), teach.TEACH: (MLM, teach.METHOD)}),
-        "publish": publish.create_pipeline(),
-        "teach": teach.create_pipeline(),
-        "validate_evaluation": validate_evaluation.create_pipeline(),
-    }
-
-
-def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
-    """Create the pieces of one setting, in the order in which data flows."""
-    start = train.create_encoder_pipeline(setting)
-    # If MLM is not trained, no stage would make its encoder.
-    trainings = [train.create_pipeline(setting, method, mlm_start=MLM in methods) for method in methods]
-    evaluations = [evaluate.create_pipeline(setting, name) for name in (UNTRAINED, *methods)]
-    pieces = {
-        "acquire": acquire.create_pipeline(setting),
-        "acquire_evaluation": acquire_evaluation.create_pipeline(setting),
-        "ingest": ingest.create_pipeline(setting),
-        "entity_pairs": entity_pairs.create_pipeline(setting),
-        "hard_negatives": hard_negatives.create_pipeline(setting),
-        "entity_embeddings": start + entity_embeddings.create_pipeline(setting),
-        "train": sum(trainings, Pipeline([])),
-        "evaluate": sum(evaluations, Pipeline([])),
-        "report": report.create_pipeline(setting, methods),
-    }
-    return {name: in_stage(piece, setting, STAGES.get(name, name)) for name, piece in pieces.items()}
-
-
-def create_audit(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
-    """Create the audit of one setting, after the stages that parse its dumps."""
-    own = in_stage(audit.create_pipeline(setting), setting, "audit")
-    return pieces["acquire"] + pieces["ingest"] + own
-
-
-def create_distillation(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
-    """Create the students of one setting and their scores."""
-    return pieces["acquire_evaluation"] + distill.create_pipeline(setting) + score_students(setting)
-
-
-def score_students(setting: str) -> Pipeline:
-    """Create `evaluate` for the students of one setting."""
-    return sum((evaluate.create_pipeline(setting, student) for student in distill.STUDENTS), Pipeline([]))
-
-
-def create_sweep(name: str, registered: sweep.Registered, data: Mapping[str, Pipeline]) -> Pipeline:
-    """Create a sweep in a stage of its own, after those that make its setting's data if the sweep reads entities."""
-    setting = registered.setting
-    own = in_stage(sweep.create_pipeline(name, registered), setting, "sweep")
-    return data[setting] + own if registered.entities else own
-
-
-def create_report(methods: Sequence[str]) -> Pipeline:
-    """Create the report over the methods of all settings, and the sweeps of these and of further settings."""
+    methods = (*method_names(), WHITENING)
+    trained = (*methods, *STUDENTS)
+    data = {setting: create_data(setting) for setting in (*SETTINGS, LOW_RESOURCE)}
+    located = {setting: acquire_evaluation(setting) for setting in SETTINGS}
+    scored = {setting: add(evaluate(setting, name) for name in (UNTRAINED, *trained)) for setting in SETTINGS}
     swept = {
-        setting: [name for name, registered in SWEEPS.items() if registered.setting == setting]
+        setting: [name for name, of in SWEEPS.items() if of.setting == setting]
         for setting in (*SETTINGS, LOW_RESOURCE)
     }
-    trained = {setting: methods if setting in SETTINGS else () for setting in swept}
-    return report.create_report_pipeline(trained, swept)
+    sweeps = {name: sweep(name, of) for name, of in SWEEPS.items()}
+    sweeps |= {name: data[of.setting] + sweeps[name] for name, of in SWEEPS.items() if of.entities}
+    all_located = add(located.values()) + acquire_baselines(SETTINGS)
+    return {
+        "__default__": create_main_job("multilingual"),
+        **create_stages("multilingual"),
+        "acquire_evaluation": all_located,
+        "train": add(train(setting, method) for setting in SETTINGS for method in methods),
+        "evaluate": all_located + add(scored.values()) + evaluate_baselines(SETTINGS),
+        "report": add(compare(setting, trained) for setting in SETTINGS)
+        + report({setting: trained if setting in SETTINGS else () for setting in swept}, swept),
+        "distill": create_distillation("multilingual"),
+        "distill_monolingual": create_distillation("monolingual"),
+        **{f"train_{setting}": create_main_job(setting) for setting in SETTINGS},
+        f"train_{LOW_RESOURCE}": sweeps[LANGUAGES_SWEEP],
+        **sweeps,
+        "analysis": analysis("multilingual", methods),
+        "analysis_monolingual": analysis("monolingual", methods, across_languages=False),
+        "audit": acquire("multilingual") + ingest("multilingual") + audit("multilingual"),
+        "contamination": contamination("multilingual", methods),
+        "contamination_monolingual": contamination("monolingual", methods),
+        "mewsc16": mewsc16(),
+        "mine_bitext": mine_bitext("multilingual"),
+        "publish": publish(),
+        "teach": teach(),
+        "validate_evaluation": validate_evaluation(),
+    }
 
 
-def of_all_settings(pieces: dict[str, dict[str, Pipeline]], name: str) -> Pipeline:
-    """Sum one piece over all settings."""
-    return sum((pieces[setting][name] for setting in SETTINGS), Pipeline([]))
+def create_stages(setting: str) -> dict[str, Pipeline]:
+    """Create the stages that make the inputs of a setting's trainings, in the order in which data flows."""
+    return {
+        "acquire": acquire(setting),
+        "ingest": ingest(setting),
+        "entity_pairs": entity_pairs(setting),
+        "hard_negatives": hard_negatives(setting),
+        "entity_embeddings": start_encoder(setting) + entity_embeddings(setting),
+    }
 
 
-def training_data(pieces: dict[str, Pipeline]) -> Pipeline:
-    """Sum the pieces that make the inputs of a sweep's trainings; a sweep locates its own evaluation sets."""
-    others = ("acquire_evaluation", "train", "evaluate", "report")
-    return sum((piece for name, piece in pieces.items() if name not in others), Pipeline([]))
+def create_data(setting: str) -> Pipeline:
+    """Create the inputs of a setting's trainings, without evaluation sets."""
+    return add(create_stages(setting).values())
+
+
+def create_main_job(setting: str, methods: Sequence[str] = COMPARED) -> Pipeline:
+    """Create `train_<setting>`: data, trainings, scores, and their comparison."""
+    # If MLM is not trained, no stage would make its encoder.
+    trainings = add(train(setting, method, mlm_start=MLM in methods) for method in methods)
+    scores = add(evaluate(setting, name) for name in (UNTRAINED, *methods))
+    sets = acquire_evaluation(setting)
+    return create_data(setting) + sets + trainings + scores + compare(setting, methods)
+
+
+def create_distillation(setting: str) -> Pipeline:
+    """Create the students of one setting and their scores."""
+    scores = add(evaluate(setting, student) for student in STUDENTS)
+    return acquire_evaluation(setting) + distill(setting) + scores
+
+
+def add(parts: Iterable[Pipeline]) -> Pipeline:
+    """Return the nodes of several pipelines together."""
+    return sum(parts, Pipeline([]))

@@ -29,8 +29,8 @@ def _show_other_warnings(message: Warning | str, *arguments: Any, **options: Any
 warnings.showwarning = _show_other_warnings
 
 from ease.hooks import HOOKS as HOOKS  # noqa: E402
-from ease.hooks.config_loader import ConfigLoader  # noqa: E402
-from ease.hooks.errors import show_exception  # noqa: E402
+from ease.hooks.names import ConfigLoader  # noqa: E402
+from ease.hooks.runs import show_exception  # noqa: E402
 
 sys.excepthook = show_exception  # before the configuration is read
 

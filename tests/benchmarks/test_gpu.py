@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import re
 import subprocess
@@ -112,8 +111,10 @@ def test_a_part_runs_once_and_a_failed_one_again(
     assert main(given) == 0
     assert "encoding: -m" not in capsys.readouterr().out
     assert (tmp_path / "encoding.json").read_bytes() == encoded
-    parts = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["parts"]
-    assert [(part["part"], part["status"]) for part in parts] == [("encoding", 0), ("search", 0)]
+    assert [(result.part, result.status) for result in gpu.results_in(tmp_path)] == [
+        ("encoding", 0),
+        ("search", 0),
+    ]
 
 
 @pytest.mark.slow

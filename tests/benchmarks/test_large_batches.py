@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import large_batches
+from benchmarks.inputs import made_sentences
 from tests.project import ROOT
 
 
@@ -47,8 +48,8 @@ def test_a_batch_that_does_not_fit_has_no_figures() -> None:
 
 
 def test_generated_sentences_are_reproducible_and_vary_in_length() -> None:
-    sentences = large_batches.made_sentences(2000)
-    assert sentences == large_batches.made_sentences(2000)
+    sentences = made_sentences(2000)
+    assert sentences == made_sentences(2000)
     lengths = [len(sentence.split()) for sentence in sentences]
     assert (min(lengths), max(lengths)) == (3, 40)
     assert np.median(lengths) == pytest.approx(17, abs=1)

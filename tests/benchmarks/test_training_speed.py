@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -16,13 +17,20 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch import Tensor, nn
 
 from benchmarks import training_speed
-from benchmarks.training_curve import our_curve, our_job, plain_curve
-from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences
-from benchmarks.training_peer import SCALE, EntityLoss, sparse_and_dense
+from benchmarks.training_peers import (
+    MAX_TOKENS,
+    SCALE,
+    EntityLoss,
+    Work,
+    our_curve,
+    our_job,
+    plain_curve,
+    prepare,
+    sparse_and_dense,
+)
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training.job import run_job
-from ease.training.options import TrainingOptions
 
 SENTENCES = [f"sentence number {number} of a river" + " and more" * (number % 5) for number in range(32)]
 SMALL = RandomBertOptions(hidden_size=16, intermediate_size=32, vocabulary_size=300)
@@ -90,12 +98,6 @@ def test_operations_of_a_pair_match_its_matrix_products(work: Work) -> None:
     assert work.flops_of_a_pair == pytest.approx(2 * 3 * forward / len(SENTENCES))
 
 
-def test_pairs_contain_every_entity(work: Work) -> None:
-    pairs = pq.read_table(work.folder / "pairs.parquet")
-    used = {*pairs["entity"].to_pylist(), *pairs["hard_negative"].to_pylist()}
-    assert used == set(range(work.entities))
-
-
 @pytest.mark.parametrize("method", ["simcse", "ease"])
 def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -> None:
     expected = plain_curve(work.folder, method, 8, 12, "cpu", half=False)
@@ -106,15 +108,22 @@ def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -
     assert np.allclose(found, expected, rtol=1e-5)
 
 
-def test_sentences_come_from_the_file_or_are_generated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pq.write_table(pa.table({"sentence": SENTENCES}), tmp_path / "pairs.parquet")
-    assert read_sentences(tmp_path / "pairs.parquet")[0] == SENTENCES
-    monkeypatch.delenv("EASE_TEST_DATA", raising=False)
-    sentences, source = read_sentences(None)
-    assert "generated" in source
-    assert len(set(sentences)) > 40_000
+def test_a_training_ends_when_its_time_is_up_whichever_steps_are_reported() -> None:
+    work = Work(Path(), *[1] * 5, 1.0, 1.0)
+    setup = training_speed.Setup(work, 1, "cpu", False, 1, warmup=3, seconds=0.05, ways=[], peer=False)
+    reported: list[int] = []
+
+    def train(mark: Callable[[int], None]) -> None:
+        for step in range(10, 100_000, 10):
+            start = time.process_time()
+            while time.process_time() - start < 0.01:
+                pass
+            reported.append(step)
+            mark(step)
+
+    speed = setup.measure(train, batch_size=4)
+    assert 3 <= len(reported) < 50
+    assert speed.rate == pytest.approx(4 * 10 / 0.01, rel=0.5)
 
 
 @pytest.mark.slow
@@ -122,43 +131,24 @@ def test_tables_report_real_trainings(
     work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("logging.disable", lambda level: None)
-    sizes = ["--batch-sizes", "8", "--warmup", "10", "--seconds", "0.1", "--rounds", "1"]
-    curve = ["--curve-steps", "2", "--curve-batch-size", "8"]
+    sizes = "--batch-sizes 8 --warmup 3 --seconds 0.1 --rounds 1 --curve-steps 2 --curve-batch-size 8"
     encoder = ["--encoder", str(tmp_path / "tiny"), "--entities", "50", "--device", "cpu"]
-    training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes, *curve])
+    training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes.split()])
     lines = capsys.readouterr().out.splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
-    speeds = [row for row in rows if len(row) == 8][2:]
-    ours = list(training_speed.WAYS_OF_A_CPU)
-    assert [row[:3] for row in speeds] == [
-        [method, "8", way] for method in ("simcse", "ease") for way in ("sentence-transformers", *ours)
+    speeds = [row for row in rows if len(row) == 7][2:]
+    costs, curves = ([row for row in rows if len(row) == 4][first:last] for first, last in ((2, 6), (8, 12)))
+    trainers = ["sentence-transformers", *training_speed.WAYS_OF_A_CPU]
+    assert [row[:2] for row in speeds] == [
+        [method, trainer] for method in ("simcse", "ease") for trainer in trainers
     ]
-    for first in (0, 5):
-        rates = [float(row[3].replace(",", "")) for row in speeds[first : first + 5]]
-        ratios = [float(row[4]) for row in speeds[first : first + 5]]
-        # Both are rounded.
-        assert ratios == pytest.approx([rate / rates[0] for rate in rates], rel=0.01, abs=0.01)
-    assert all(0 < float(row[6].rstrip("%")) < 100 for row in speeds[6:])
-    costs, curves = (
-        [row for row in rows if len(row) == 4][first:last] for first, last in ((2, 6), (8, None))
-    )
+    for first, row in zip([0] * 4 + [4] * 4, speeds, strict=True):
+        rate, base = (float(one[3].replace(",", "")) for one in (row, speeds[first]))
+        assert float(row[4]) == pytest.approx(rate / base, rel=0.01, abs=0.01)  # both are rounded
     assert [row[:2] for row in costs] == [
         *(["EASE", "8"], ["EASE+ with SimCSE's loss", "8"]),
         *(["EASE+", "8"], ["EASE+, twice the pairs", "16"]),
     ]
-    assert [float(row[3]) for row in costs] == pytest.approx(
-        [float(row[2]) / float(costs[0][2]) for row in costs], rel=0.01
-    )
-    assert [row[1] for row in curves[:5]] == [*(f"{way}, fp32" for way in ours), "plain loop, bf16"]
-    *single, half = (float(row[2]) for row in curves[:5])
+    assert [row[1] for row in curves] == [*(f"{way}, fp32" for way in trainers[1:]), "plain loop, bf16"]
+    *single, half = (float(row[2]) for row in curves)
     assert max(single) < half / 5
-
-
-def test_threads_and_precision_follow_the_arguments() -> None:
-    arguments = training_speed.arguments_of(["--precision", "bf16", "--threads", "2"])
-    setup = training_speed.Setup(
-        *(Work(Path(), 1, 1, 1, 1, 1.0, 1.0), 1, "cpu", arguments.precision == "bf16", arguments.threads),
-        *(1, 1.0, [], True, {}),
-    )
-    options = TrainingOptions(**setup.options)
-    assert (options.device, options.precision, options.threads) == ("cpu", "bf16", 2)

@@ -39,4 +39,4 @@ def test_differing_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
         path.replace(made.folder / path.name)
     other.pages.replace(made.pages)
     with pytest.raises(SystemExit, match=r"page_props and truthy statements \(\.bz2\) returns other rows"):
-        wikidata_ingestion.lines_of_table([made], [12], 1, made)
+        wikidata_ingestion.print_rows([made], [12], 1, made)

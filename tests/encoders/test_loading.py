@@ -16,7 +16,7 @@ from ease.encoders.encoder import build_encoder, describe_encoder, load_for_eval
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.evaluation.tasks.components.prompted import encode_for, encode_in_role
+from ease.evaluation.encodes import encode_for, encode_in_role
 
 SENTENCES = ["Berlin is the capital of Germany", "A short one", "Another sentence that is rather long"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -14,7 +14,10 @@ from ease.encoders.encoder import embedding_dimension, load_encoder, save_encode
 from ease.encoders.encoding import fingerprint
 from ease.encoders.word_vectors import MEAN_WORD, read_word_vectors
 from ease.errors import EaseError
+from ease.evaluation.tasks import get_task
 from ease.io.text_tables import LONGEST_LINE
+
+stsb = get_task("stsb")
 
 GLOVE = "berlin 1 0 0\ncapital 0 2 0\n, 0 0 1\nthe 3 3 3\n2004 4 0 4\n"
 VECTORS = {"berlin": [1, 0, 0], "capital": [0, 2, 0], ",": [0, 0, 1], "the": [3, 3, 3], "2004": [4, 0, 4]}

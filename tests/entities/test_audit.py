@@ -9,15 +9,12 @@ import ibis
 import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
-from pydantic import ValidationError
 
 from ease.entities.audit import (
     AuditOptions,
     add_distractors,
-    audit_pages,
     find_candidates,
     match_candidates,
-    without_pages,
 )
 
 OPTIONS = AuditOptions(min_pairs=2, max_share=1, min_characters=1)
@@ -157,26 +154,6 @@ def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, table
     assert answers(audit(duckdb_engine, given)) == set()
 
 
-def test_entities_that_two_pages_name_together_are_ambiguous(duckdb_engine: SQLBackend, tables: Any) -> None:
-    sentences = [
-        (code, item, index, f"{code} {item} {index}")
-        for code in LANGUAGES
-        for item in (1, 2)
-        for index in (0, 1)
-    ]
-    # The page of either item links to the other, so that both sentences are about the two.
-    links = [(code, item, 1, 3 - item) for code in LANGUAGES for item in (1, 2)]
-    found = answers(audit(duckdb_engine, inputs(tables, sentences, links)))
-    assert {kind for kind, *_ in found} == {"first"}
-
-
-def test_without_types_there_are_no_distractors_of_the_same_type(
-    duckdb_engine: SQLBackend, wiki: Inputs
-) -> None:
-    rows = audit(duckdb_engine, [*wiki[:3], wiki[3].slice(0, 0)])
-    assert {row["grade"] for row in rows} == {"answer", "same_page"}
-
-
 @pytest.mark.slow
 def test_engines_orders_and_parts_give_the_same_rows(
     another_store: Any, duckdb_engine: SQLBackend, tables: Any
@@ -203,21 +180,3 @@ def test_engines_orders_and_parts_give_the_same_rows(
     other = options.model_copy(update={"seed": 6})
     changed = select(duckdb_engine, map(ibis.memtable, given), wiki.languages, other)
     assert changed.to_pylist() != expected.to_pylist()
-
-
-def test_pages_of_the_audit_are_those_of_all_its_sentences(engine: SQLBackend, wiki: Inputs) -> None:
-    rows = audit(engine, wiki, OPTIONS.model_copy(update={"max_pairs": 2}))
-    pages = audit_pages(ibis.memtable(pa.Table.from_pylist(rows)))
-    assert {(row["language"], row["page_id"]) for row in rows} == {
-        (row["language"], row["page_id"]) for row in engine.to_pyarrow(pages).to_pylist()
-    }
-    left = engine.to_pyarrow(without_pages(ibis.memtable(wiki[1]), pages)).to_pylist()
-    kept = {(row["language"], row["page_id"]) for row in left}
-    assert kept
-    assert not kept & {(row["language"], row["page_id"]) for row in rows}
-
-
-@pytest.mark.parametrize("names", [("min_pairs", "max_pairs"), ("min_characters", "max_characters")])
-def test_contrary_limits_are_refused(names: tuple[str, str]) -> None:
-    with pytest.raises(ValidationError, match=rf"`{names[0]}` \(9\) exceeds `{names[1]}` \(8\)"):
-        AuditOptions(**dict(zip(names, (9, 8), strict=True)))

@@ -10,7 +10,6 @@ import ibis
 import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
-from pydantic import ValidationError
 
 from ease.entities.bitext import CandidateOptions, find_candidates, language_pairs, number_sentences
 from ease.errors import EaseError
@@ -85,21 +84,6 @@ def test_sentences_are_numbered_and_candidates_share_an_entity_or_the_item_of_th
     ]
 
 
-def test_without_a_pivot_all_languages_are_compared(engine: SQLBackend, tables: Any) -> None:
-    _, candidates = found(engine, tables, OPTIONS.model_copy(update={"pivot": None}))
-    assert ("de", "ja", 0, 0) in candidates
-    assert {row[:2] for row in candidates} == {("de", "en"), ("de", "ja"), ("en", "ja")}
-
-
-def test_frequent_entities_and_long_pages_give_no_candidates(engine: SQLBackend, tables: Any) -> None:
-    _, candidates = found(engine, tables, OPTIONS.model_copy(update={"max_sentences_per_page": 1}))
-    assert candidates == [("en", "de", 0, 0), ("en", "de", 1, 1), ("en", "ja", 0, 0)]
-    more = [*LINKS, ("en", 9, 0, "Germany", 183)]
-    limits = {"max_sentences_per_page": 1, "max_sentences_per_entity": 1}
-    _, candidates = found(engine, tables, OPTIONS.model_copy(update=limits), links=more)
-    assert candidates == [("en", "de", 1, 1)], "two English sentences link to item 183"
-
-
 def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
     engine: SQLBackend, tables: Any
 ) -> None:
@@ -153,8 +137,3 @@ def test_languages_that_the_setting_lacks_and_a_single_language_are_refused() ->
     with pytest.raises(EaseError, match="two languages, and there is only en: name more"):
         language_pairs(["en"], CandidateOptions())
     assert language_pairs(["fr", "en", "de"], CandidateOptions()) == [("en", "de"), ("en", "fr")]
-
-
-def test_a_wrong_range_of_lengths_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"`min_characters` \(50\) exceeds `max_characters` \(10\)"):
-        CandidateOptions(min_characters=50, max_characters=10)

@@ -22,7 +22,6 @@ from ease.entities.embeddings import (
     EmbeddingOptions,
     align_embeddings,
     draw_like,
-    embed_entities,
     name_entities,
 )
 from ease.errors import EaseError
@@ -147,29 +146,6 @@ def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQL
     assert [row["title"] for row in by_label] == ["Roma", "Five", "Seis", "Seven"]
 
 
-def test_random_rows_depend_on_the_seed_only(tmp_path: Path) -> None:
-    options = [EmbeddingOptions(source="random", seed=seed) for seed in (3, 3, 4)]
-    made = [embed_entities(make_names([]), 500, 64, [], option, tmp_path)[0] for option in options]
-    np.testing.assert_array_equal(made[0], made[1])
-    assert np.abs(made[0] - made[2]).min() > 0
-    assert np.linalg.norm(made[0], axis=1).mean() == pytest.approx(1, rel=0.05)
-    wide, coverage = embed_entities(
-        make_names([]), 500, 64, [], EmbeddingOptions(source="random", random_std=2.0), tmp_path
-    )
-    assert wide.std() == pytest.approx(2, rel=0.05)
-    assert (coverage.found, coverage.total) == (0, 500)
-
-
-def test_another_dimension_is_refused(tmp_path: Path) -> None:
-    for name, text in (("header.txt", with_underscores()), ("bare.txt", with_tabs())):
-        (tmp_path / name).write_text(text)
-        options = EmbeddingOptions(source="file", file=tmp_path / name)
-        with pytest.raises(
-            EaseError, match=rf"{name} have 3 dimensions and the encoder has 768.*`source` to `train`"
-        ):
-            embed_entities(make_names(TITLES), 6, 768, [], options, tmp_path)
-
-
 def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
     trap = str(tmp_path / "sprung").encode()
     content = b"\x80\x03cposix\nmkdir\nX" + struct.pack("<I", len(trap)) + trap + b"\x85R."
@@ -197,11 +173,6 @@ def test_corrupt_files_are_refused(tmp_path: Path, content: bytes, message: str)
     (tmp_path / "vectors").write_bytes(content)
     with pytest.raises(EaseError, match=message):
         align_embeddings(make_names(TITLES), 6, tmp_path / "vectors", 3, seed=0)
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match=r"nowhere\.txt cannot be read .No such file"):
-        align_embeddings(make_names(TITLES), 6, tmp_path / "nowhere.txt", 3, seed=0)
 
 
 def test_memory_holds_only_the_rows_of_the_vocabulary(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities import further
-from ease.entities.further import add_further_entities
+from ease.entities.pairs import add_further_entities
 
 Rows = list[dict[str, Any]]
 
@@ -74,20 +73,6 @@ def test_every_other_entity_of_the_sentence_is_added(duckdb_engine: SQLBackend, 
     assert {row["pair_id"]: (set(row["further_entities"] or ()), row["subject"]) for row in found} == expected
     assert any(subject for _, subject in expected.values())
     assert all(len(set(row["further_entities"] or ())) == len(row["further_entities"] or ()) for row in found)
-
-
-def test_the_seed_decides_which_entities_are_kept(
-    duckdb_engine: SQLBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(further, "MAX_FURTHER", 2)
-    tables = [ibis.memtable(table) for table in make_tables()]
-
-    def kept(seed: int) -> list[list[int] | None]:
-        rows = duckdb_engine.to_pyarrow(add_further(tables, seed)).to_pylist()
-        return [row["further_entities"] for row in rows]
-
-    assert max(len(entities or ()) for entities in kept(1)) == 2
-    assert kept(1) == kept(1) != kept(2)
 
 
 def test_engine_and_order_of_rows_do_not_matter(

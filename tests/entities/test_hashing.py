@@ -11,7 +11,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 from scipy.stats import chisquare
 
-from ease.entities.hashing import DRAW_RANGE, draw, draw_each, hash_text, title_number
+from ease.entities.hashing import DRAW_RANGE, draw, hash_text, title_number
 
 PRIME = 2_147_483_629
 
@@ -40,14 +40,6 @@ def test_engines_agree_with_python(engine: SQLBackend) -> None:
     for row in engine.to_pyarrow(drawn).to_pylist():
         assert row["drawn"] == draw_one_by_one(42, row["small"] + 1, row["large"], 3)
         assert row["one"] == draw_one_by_one(0, row["small"])
-
-
-def test_a_list_is_drawn_for_element_by_element(engine: SQLBackend) -> None:
-    table = ibis.memtable(pa.table({"row": [7, 8], "one": [0, -3], "other": [2**40, 2**63 - 1]}))
-    keys = ibis.array([table.one, table.other])
-    drawn = table.mutate(drawn=draw_each(42, table.row, ibis.literal(3), last=keys))
-    for row in engine.to_pyarrow(drawn).to_pylist():
-        assert row["drawn"] == [draw_one_by_one(42, row["row"], 3, row[key]) for key in ("one", "other")]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 42])

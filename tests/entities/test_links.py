@@ -10,11 +10,9 @@ from typing import Any
 
 import ibis
 import pyarrow as pa
-import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.links import MAX_REDIRECTS, follow_redirects, page_subjects, resolve_links, summarize_links
-from ease.errors import EaseError
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
@@ -66,12 +64,6 @@ def test_links_equal_a_resolution_without_engine(engine: SQLBackend, tables: Any
     assert len(expected) > 100
 
 
-def test_only_the_chosen_languages_are_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
-    wiki = tables.wiki(seed=2)
-    resolved = resolve(wiki.sentences, wiki.redirects, wiki.sitelinks, ["ja"])
-    assert rows(duckdb_engine, resolved) == [row for row in resolve_one_by_one(wiki) if row[0] == "ja"]
-
-
 def test_redirects_end_where_they_lead(duckdb_engine: SQLBackend, tables: Any) -> None:
     chain = [f"c{step}" for step in range(MAX_REDIRECTS + 2)]
     redirects = [("en", source, target) for source, target in pairwise(chain)]
@@ -101,12 +93,6 @@ def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables
     }
     assert resolved == sorted(("en", 1, 0, title, -hashes[title]) for title in [*titles, "東京"])
     assert len(set(hashes.values())) == len(titles)
-
-
-def test_without_wikidata_several_languages_are_refused(tables: Any) -> None:
-    wiki = tables.wiki(seed=1)
-    with pytest.raises(EaseError, match=r"names 2 languages.*give a Wikidata dump, or choose one language"):
-        resolve_links(ibis.memtable(wiki.sentences), ibis.memtable(wiki.redirects), None, ["en", "ja"])
 
 
 def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, saved: Any, tables: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -12,7 +11,6 @@ import ibis
 import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
-from pydantic import ValidationError
 from scipy.stats import chisquare
 
 from ease.entities.negatives import (
@@ -135,53 +133,6 @@ def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     assert 0 < without < len(mined)
 
 
-def test_types_of_two_members_and_of_one_member(duckdb_engine: SQLBackend, tables: Any) -> None:
-    links = tables.links(
-        [("en", 1, 0, "T", 1), ("en", 2, 0, "T", 3), ("ja", 3, 0, "T", 1), ("ja", 3, 1, "T", 2)]
-    )
-    pairs = make_pairs([("en", 1, 0, 1), ("en", 2, 0, 3), ("ja", 3, 0, 1)])
-    case = (pairs, links, tables.entity_types([(1, 100), (2, 100), (3, 101)]), make_vocabulary([1, 2, 3]))
-    for limit in (0, 256):
-        mined = mine(duckdb_engine, case, without="keep", exhaustive_limit=limit, draws=50)
-        assert [row["hard_negative"] for row in mined] == [2, None, None]
-
-
-def test_broad_types_are_sampled(duckdb_engine: SQLBackend, tables: Any) -> None:
-    case = make_case(tables, 0)
-    admissible = find_admissible(case)
-    mined = mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=200)
-    found = {row["pair_id"]: row["hard_negative"] for row in mined}
-    for pair, choices in admissible.items():
-        assert found[pair] in set().union(*choices.values()) if choices else found[pair] is None
-
-
-def test_draws_bound_the_search_of_a_broad_type(duckdb_engine: SQLBackend, tables: Any) -> None:
-    """Of 100 members, 24 are on every page: four draws can all hit them."""
-    links = [("en", page, 0, "T", entity) for page in range(4000) for entity in range(24)]
-    case = (
-        make_pairs(("en", page, 0, 0) for page in range(4000)),
-        tables.links(links),
-        tables.entity_types((entity, 1) for entity in range(100)),
-        make_vocabulary(range(100)),
-    )
-    few, many = (mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=n) for n in (1, 64))
-    assert 0 < sum(row["hard_negative"] is None for row in few) < 40
-    assert all(row["hard_negative"] for row in many)
-
-
-@pytest.mark.slow
-def test_a_type_mostly_on_the_page_is_searched_exhaustively(duckdb_engine: SQLBackend, tables: Any) -> None:
-    """Of 300 members, one is not on the page: random draws would rarely find it."""
-    case = (
-        make_pairs([("en", 1, 0, 0)]),
-        tables.links(("en", 1, 0, "T", entity) for entity in range(299)),
-        tables.entity_types((entity, 1) for entity in range(300)),
-        make_vocabulary(range(300)),
-    )
-    for seed in range(5):
-        assert [row["hard_negative"] for row in mine(duckdb_engine, case, draws=1, seed=seed)] == [299]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("further_types", [True, False])
 def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
@@ -225,29 +176,6 @@ def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: An
             (chosen[-1][entity],) = {member in first for member in members}
         assert 8 < sum(chosen[-1].values()) < len(entities) - 8
     assert 8 < sum(chosen[0][entity] != chosen[1][entity] for entity in entities) < len(entities) - 8
-
-
-def test_a_drawn_type_without_a_negative_is_not_replaced(duckdb_engine: SQLBackend, tables: Any) -> None:
-    """Every member of the entity's first type is on the page; the second type has one more."""
-    entities = range(10, 210, 10)
-    case = (
-        make_pairs([("en", entity, 0, entity) for entity in entities]),
-        tables.links(("en", entity, place, "T", entity + place) for entity in entities for place in range(2)),
-        tables.entity_types(
-            (entity + member, entity + kind)
-            for entity in entities
-            for member, kind in ((0, 0), (1, 0), (0, 1), (2, 1))
-        ),
-        make_vocabulary(entity + member for entity in entities for member in range(3)),
-    )
-    found = {
-        further: {
-            row["hard_negative"] and row["hard_negative"] - row["entity"]
-            for row in mine(duckdb_engine, case, without="keep", further_types=further)
-        }
-        for further in (True, False)
-    }
-    assert found == {True: {2}, False: {2, None}}
 
 
 def test_types_and_members_are_equally_likely(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -298,26 +226,3 @@ def test_drop_and_keep_are_counted(duckdb_engine: SQLBackend, tables: Any) -> No
             assert (row["kept_without"], row["dropped"]) == (
                 (lacking, 0) if without == "keep" else (0, lacking)
             )
-
-
-@pytest.mark.slow
-def test_another_seed_mines_other_negatives(duckdb_engine: SQLBackend, tables: Any) -> None:
-    case = make_case(tables, 2)
-    mined = [mine(duckdb_engine, case, seed=seed) for seed in (1, 2, 1)]
-    assert mined[0] == mined[2] != mined[1]
-
-
-def test_without_wikidata_negatives_are_off(
-    duckdb_engine: SQLBackend, tables: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    pairs, links, _, vocabulary = map(ibis.memtable, make_case(tables, 1))
-    with caplog.at_level(logging.WARNING):
-        mined = mine_hard_negatives(pairs, links, None, vocabulary, HardNegativeOptions(without="drop"))
-    rows = duckdb_engine.to_pyarrow(mined).to_pylist()
-    assert [row["hard_negative"] for row in rows] == [None] * duckdb_engine.to_pyarrow(pairs).num_rows
-    assert "Hard negatives are off" in caplog.text
-
-
-def test_an_unknown_treatment_is_refused() -> None:
-    with pytest.raises(ValidationError, match="'drop' or 'keep'"):
-        HardNegativeOptions(without="discard")

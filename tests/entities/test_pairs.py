@@ -9,7 +9,6 @@ import ibis
 import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
-from pydantic import ValidationError
 
 from ease.entities.links import resolve_links
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
@@ -113,30 +112,6 @@ def test_pairs_do_not_depend_on_engine_and_row_order(
     ]
 
 
-def test_another_seed_samples_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:
-    prepared = prepare(tables.wiki(0, pages=60))
-    drawn = [
-        [
-            key(row)
-            for row in records(
-                duckdb_engine, select_pairs(*prepared, OPTIONS.model_copy(update={"seed": seed}))
-            )
-        ]
-        for seed in (1, 2, 1)
-    ]
-    assert drawn[0] == drawn[2] != drawn[1]
-    assert len(drawn[0]) == len(drawn[1])
-
-
-def test_without_cap_or_limit_all_pairs_stay(duckdb_engine: SQLBackend, tables: Any) -> None:
-    sentences, links, vocabulary = prepare(tables.wiki(0))
-    pairs = records(duckdb_engine, select_pairs(sentences, links, vocabulary, EVERYTHING))
-    known = {row["entity"] for row in records(duckdb_engine, vocabulary)}
-    assert {key(row) for row in pairs} == {
-        key(row) for row in records(duckdb_engine, links) if row["entity"] in known
-    }
-
-
 def test_the_cap_of_an_entity_is_drawn_before_the_limit_of_a_language(
     duckdb_engine: SQLBackend, tables: Any
 ) -> None:
@@ -148,19 +123,6 @@ def test_the_cap_of_an_entity_is_drawn_before_the_limit_of_a_language(
     options = PairOptions(min_characters=1, max_pairs_per_entity=2, max_pairs_per_language=4)
     pairs = select_pairs(*map(ibis.memtable, (sentences, links, vocabulary)), options)
     assert Counter(row["entity"] for row in records(duckdb_engine, pairs)) == {7: 2, 8: 2}
-
-
-def test_length_is_counted_in_characters(engine: SQLBackend, tables: Any) -> None:
-    texts = ["😀" * 4, "é" * 5, "語" * 6, "e\u0301" * 3]
-    sentences = ibis.memtable(
-        tables.sentences([("en", 1, "P", index, text, []) for index, text in enumerate(texts)])
-    )
-    links = ibis.memtable(tables.links(("en", 1, index, "T", 7) for index in range(4)))
-    vocabulary = ibis.memtable(pa.table({"row": [0], "entity": [7], "label": ["T"], "link_count": [4]}))
-    options = PairOptions(min_characters=5, max_characters=5)
-    assert [
-        row["sentence_index"] for row in records(engine, select_pairs(sentences, links, vocabulary, options))
-    ] == [1]
 
 
 def test_an_empty_result_reports_the_filters(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -180,8 +142,3 @@ def test_an_empty_result_reports_the_filters(duckdb_engine: SQLBackend, tables: 
     check_pairs_left(
         duckdb_engine.to_pyarrow(count_filters(sentences, links, vocabulary, OPTIONS)).to_pandas()
     )
-
-
-def test_lengths_that_exclude_each_other_are_refused() -> None:
-    with pytest.raises(ValidationError, match="exceeds"):
-        PairOptions(min_characters=20, max_characters=10)

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.links import resolve_links, summarize_links
+from ease.entities.links import resolve_links
 from ease.entities.pairs import PairOptions, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 HAND_MADE = Path(__file__).parent / "data" / "mini_links.tsv"
 MINI_LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")
@@ -109,17 +109,6 @@ def test_pairs_equal_the_handmade_list(engine: SQLBackend, mini: Slices, sitelin
         row[::4] for row in read_hand_made()
     )
     assert all(surfaces[row["language"], row["entity"]] in row["sentence"] for row in pairs)
-
-
-def test_summary_of_the_excerpts(engine: SQLBackend, mini: Slices) -> None:
-    summary = {
-        row["language"]: row
-        for row in engine.to_pyarrow(summarize_links(mini.sentences, mini.links)).to_pylist()
-    }
-    assert {language: row["links_resolved"] for language, row in summary.items()} == Counter(
-        row[0] for row in read_hand_made()
-    )
-    assert all(row["links"] > row["links_resolved"] for row in summary.values())
 
 
 def test_a_single_language_works_without_wikidata(

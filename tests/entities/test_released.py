@@ -18,7 +18,6 @@ from ibis.backends.sql import SQLBackend
 from ease.entities import released
 from ease.entities.negatives import draw_hard_negatives
 from ease.entities.released import ingest_released, read_released
-from ease.entities.vocabulary import number_titles
 from ease.errors import EaseError
 from tests.made_pairs import make_records, write_array, write_lines
 
@@ -107,24 +106,6 @@ def test_a_wrong_record_is_named_with_the_remedy(case: str, tmp_path: Path) -> N
     assert "\n" not in str(error.value)
 
 
-def test_json_that_never_ends_is_not_read_into_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(released, "_CHUNK", 100)
-    monkeypatch.setattr(released, "_LONGEST_RECORD", 1000)
-    file = write_array(tmp_path / "pairs.json", [GOOD, {**GOOD, "text": "a" * 5000}])
-    with pytest.raises(EaseError, match=r"record 2: cut or broken JSON \(Unterminated string"):
-        list(read_released(file))
-
-
-def test_titles_get_spaces_and_blank_texts_are_dropped(tmp_path: Path) -> None:
-    given = [{**GOOD, "positive_entity": "New_York", "negative_entity": ["New York", "A_b", "A b"]}]
-    file = write_lines(tmp_path / "pairs.json", [{**GOOD, "text": " "}, *given])
-    part, counts = ingest_released([file], "und", tmp_path)
-    assert counts == {"pairs": 1, "blank": 1}
-    assert pq.read_table(part / "sitelinks.parquet")["title"].to_pylist() == ["New York", "A b"]
-
-
 @pytest.fixture
 def read(tmp_path: Path) -> dict[str, pa.Table]:
     """The tables of two files of pairs."""
@@ -151,14 +132,3 @@ def test_a_negative_is_drawn_from_the_pairs_own_list(engine: SQLBackend, read: d
         own["negative_entity"].index(title) for title, own in zip(drawn[0], RECORDS, strict=True)
     )
     assert sorted(places) == [0, 1, 2, 3, 4]
-
-
-def test_the_vocabulary_has_all_titles(engine: SQLBackend, read: dict[str, pa.Table], saved: Any) -> None:
-    numbers = {row["title"]: row["qid"] for row in read["sitelinks"].to_pylist()}
-    links = ibis.memtable({"entity": [numbers[own["positive_entity"]] for own in RECORDS]})
-    built = saved(engine, number_titles(links, ibis.memtable(read["sitelinks"]))).to_pylist()
-    counts = Counter(own["positive_entity"] for own in RECORDS)
-    assert [row["row"] for row in built] == list(range(len(numbers)))
-    assert [row["entity"] for row in built] == sorted(numbers.values())
-    assert {row["label"]: row["link_count"] for row in built} == {title: counts[title] for title in numbers}
-    assert "Other town" in numbers.keys() - counts.keys()

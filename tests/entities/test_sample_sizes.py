@@ -7,14 +7,12 @@ from typing import Any
 
 import ibis
 import pyarrow as pa
-import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.hashing import hash_text
 from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
-from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
-from ease.errors import EaseError
+from ease.entities.pairs import PairOptions, count_filters, select_pairs
 
 TYPED, UNTYPED = range(100, 140), range(200, 260)
 """Entities of one type, and entities without a type; pages link to one of the former and two of the latter."""
@@ -68,39 +66,6 @@ def test_as_many_pairs_with_a_negative_are_left_as_wanted(engine: SQLBackend, ta
             10,
             90,
         )
-
-
-def test_all_are_left_where_there_are_fewer(duckdb_engine: SQLBackend, tables: Any) -> None:
-    mined, funnel = sample(duckdb_engine, make_wiki(tables, pages=20), "drop")
-    assert Counter(row["language"] for row in mined) == {"en": 20, "eo": 20}
-    assert [row["left"] for row in funnel] == [20, 20]
-
-
-def test_the_cap_of_an_entity_counts_pairs_with_a_negative(duckdb_engine: SQLBackend, tables: Any) -> None:
-    mined, _ = sample(duckdb_engine, make_wiki(tables), "drop", max_pairs_per_entity=1)
-    assert Counter(row["language"] for row in mined) == {"en": 40, "eo": 40}
-
-
-@pytest.mark.slow
-def test_pairs_that_are_kept_without_a_negative_are_sampled_alike(
-    duckdb_engine: SQLBackend, tables: Any
-) -> None:
-    """With `keep`, a pair's negative has no influence on the sample."""
-    wiki = make_wiki(tables)
-    kept, funnel = sample(duckdb_engine, wiki, "keep")
-    untyped = (*wiki[:2], wiki[2].filter(wiki[2].qid < 0), wiki[3])
-    without_types, _ = sample(duckdb_engine, untyped, "keep")
-    assert [row["no_negative"] for row in funnel] == [0, 0]
-    assert [row["entity"] for row in kept] == [row["entity"] for row in without_types]
-    assert 0 < sum(row["hard_negative"] is None for row in kept) < len(kept)
-
-
-def test_no_pair_with_a_negative_is_reported(duckdb_engine: SQLBackend, tables: Any) -> None:
-    sentences, links, types, vocabulary = make_wiki(tables)
-    mining = Mining(links, types.filter(types.qid < 0), HardNegativeOptions(without="drop"))
-    funnel = count_filters(sentences, links, vocabulary, PairOptions(), mining)
-    with pytest.raises(EaseError, match="removed: 600 by `hard_negatives.without: drop`"):
-        check_pairs_left(duckdb_engine.to_pyarrow(funnel).to_pandas())
 
 
 def test_first_sentences_have_the_entity_of_their_page(engine: SQLBackend, tables: Any) -> None:

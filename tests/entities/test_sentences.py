@@ -5,7 +5,7 @@ from __future__ import annotations
 import ibis
 import pandas as pd
 
-from ease.entities.sentences import distinct_sentences
+from ease.entities.links import distinct_sentences
 
 
 def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:

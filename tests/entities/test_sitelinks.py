@@ -9,7 +9,7 @@ import ibis
 import pyarrow as pa
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.sitelinks import join_sitelinks, types_of_linked
+from ease.entities.links import join_sitelinks, types_of_linked
 
 PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
 ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qid", pa.int64())])

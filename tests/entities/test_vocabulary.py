@@ -8,7 +8,6 @@ from typing import Any
 import ibis
 import pytest
 from ibis.backends.sql import SQLBackend
-from pydantic import ValidationError
 
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
@@ -50,15 +49,6 @@ def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any,
     ]
 
 
-def test_more_than_ten_links_in_one_language(duckdb_engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
-    links = tables.links(link("en", 7, 10) + link("ja", 7, 10) + link("en", 5, 11) + link("ja", 5, 1))
-    sitelinks = tables.sitelinks([(7, "en", "Seven"), (5, "ja", "ご")])
-    assert vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"], count_over="language") == [
-        (0, 5, "ご", 12)
-    ]
-    assert [row[1] for row in vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"])] == [5, 7]
-
-
 def test_labels_follow_the_order_of_the_languages(
     duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
 ) -> None:
@@ -66,13 +56,6 @@ def test_labels_follow_the_order_of_the_languages(
     sitelinks = tables.sitelinks([(7, "ja", "なな"), (7, "pt", "Sete"), (7, "sv", "Sju")])
     for languages, label in ((["ja", "pt"], "なな"), (["pt", "ja"], "Sete"), (["sv"], "Sju")):
         assert vocabulary(duckdb_engine, links, sitelinks, languages, min_link_count=0) == [(0, 7, label, 1)]
-
-
-def test_without_wikidata_the_label_is_the_title(
-    duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
-) -> None:
-    links = tables.links(link("it", -5, 11, "Roma") + link("it", -3, 10, "Pisa"))
-    assert vocabulary(duckdb_engine, links, None, ["it"]) == [(0, -5, "Roma", 11)]
 
 
 def test_the_order_of_rows_does_not_matter(duckdb_engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
@@ -88,8 +71,3 @@ def test_the_order_of_rows_does_not_matter(duckdb_engine: SQLBackend, tables: An
     ]
     assert built[0] == built[1]
     assert [row[0] for row in built[0]] == list(range(len(built[0])))
-
-
-def test_a_negative_threshold_is_refused() -> None:
-    with pytest.raises(ValidationError, match="greater than or equal to 0"):
-        VocabularyOptions(min_link_count=-1)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from wikipedia2vec.cli import cli
 
 from ease.entities.embeddings import EmbeddingOptions, embed_entities
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
@@ -82,23 +81,6 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table[1], np.array(again["ENTITY/Place_17"], dtype=np.float32))
 
 
-def test_the_defaults_equal_those_of_the_package() -> None:
-    theirs = {option.name: option.default for option in cli.commands["train"].params}
-    ours = Wikipedia2VecOptions().model_dump()
-    shared = ours.keys() & theirs.keys() - {"tokenizer", "pool_size"}  # theirs follow language and machine
-    assert len(shared) > 15
-    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
-
-
-def test_a_small_dump_is_refused(tmp_path: Path) -> None:
-    write_dump(tmp_path, "enwiki-pages-articles.xml.gz", page(1, "Alone", "Not a single link."))
-    with pytest.raises(
-        EaseError, match=r"enwiki-pages-articles.xml.gz has .* 0 entities .* lower `min_word_count`"
-    ):
-        train_wikipedia2vec(find_dumps(tmp_path, ["en"]), "en", 8, OPTIONS, tmp_path / "vectors.txt")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["enwiki-pages-articles.xml.gz"]
-
-
 @pytest.mark.slow
 def test_a_full_disk_is_reported(tmp_path: Path, small_disk: Path) -> None:
     write_dump(tmp_path, "enwiki-pages-articles.xml.gz", make_pages(0, 20))
@@ -108,9 +90,3 @@ def test_a_full_disk_is_reported(tmp_path: Path, small_disk: Path) -> None:
     ):
         train_wikipedia2vec(find_dumps(tmp_path, ["en"]), "en", 8, OPTIONS, small_disk / "vectors.txt")
     assert [path.name for path in small_disk.iterdir()] == ["other"]
-
-
-def test_a_missing_english_dump_is_refused(tmp_path: Path) -> None:
-    write_dump(tmp_path, "itwiki-pages-articles.xml", page(1, "Roma", "[[Roma]]"))
-    with pytest.raises(EaseError, match=r"dumps are of: it\. Set `source` .* to `file` .* or `random`"):
-        train_wikipedia2vec(find_dumps(tmp_path, ["it"]), "en", 8, OPTIONS, tmp_path / "vectors.txt")

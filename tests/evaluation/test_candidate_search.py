@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from ease.errors import EaseError
 from ease.evaluation import candidate_search
-from ease.evaluation.candidate_search import MISSING, candidate_neighbours
 from ease.evaluation.mining import margin_scores, one_to_one
-from ease.evaluation.search import Neighbours, mutual_neighbours
+from ease.evaluation.search import MISSING, Neighbours, candidate_neighbours, mutual_neighbours
 
 
 def units(rows: int, seed: int, dimension: int = 8) -> NDArray[np.float32]:

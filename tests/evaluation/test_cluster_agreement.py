@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import entropy
 
 from ease.errors import EaseError
-from ease.evaluation.cluster_agreement import (
+from ease.evaluation.clustering import (
     accuracy_of_clusters,
     adjusted_mutual_information,
     hungarian_accuracy,

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ease.evaluation.kmeans import cluster_rows
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ease.errors import EaseError
 from ease.evaluation import clustering
-from ease.evaluation.cluster_agreement import hungarian_accuracy
-from ease.evaluation.clustering import cluster
-from ease.evaluation.kmeans import cluster_rows
+from ease.evaluation.clustering import cluster, hungarian_accuracy
 
 BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
 

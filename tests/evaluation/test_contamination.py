@@ -12,14 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
-from ease.evaluation.text_fingerprints import (
+from ease.evaluation.contamination import (
     EXACT,
     MINHASH,
     NGRAM,
     ContaminationOptions,
     TestIndex,
     best_matches,
+    contaminated_items,
+    find_matches,
+    read_task_texts,
 )
 from ease.io.parquet import read_parquet
 from tests.spark import spark_session as spark_session
@@ -120,7 +122,7 @@ def test_a_run_does_not_cross_two_sentences() -> None:
 
 
 def test_matches_name_the_test_texts_of_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ease.evaluation.text_fingerprints.BATCH", 2)
+    monkeypatch.setattr("ease.evaluation.contamination.BATCH", 2)
     index = TestIndex(["one", "two", "three", "four", "five"], ContaminationOptions())
     assert {row: match.sentence for row, match in index.matches(["FIVE", "Two"])} == {4: "FIVE", 1: "Two"}
 

@@ -11,7 +11,6 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 
 from ease.errors import EaseError
-from ease.evaluation.item_files import read_items, read_resampled, write_items
 from ease.evaluation.items import (
     Items,
     agreement_items,
@@ -20,6 +19,7 @@ from ease.evaluation.items import (
     mean_items,
 )
 from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import read_items, read_resampled, write_items
 from ease.evaluation.tasks import Score
 
 RANDOM = np.random.default_rng(7)

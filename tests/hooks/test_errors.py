@@ -10,8 +10,8 @@ from kedro.io import DatasetError
 from mlflow.exceptions import MlflowException
 
 from ease.errors import EaseError
-from ease.hooks.errors import show_exception
-from ease.hooks.parameters import refuse_dotted_keys, refuse_unknown_parameters
+from ease.hooks.names import refuse_unknown_parameters
+from ease.hooks.runs import show_exception
 
 
 def caught(error: BaseException) -> BaseException:
@@ -66,16 +66,13 @@ def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[s
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
     configure_project("ease")
-    refuse_unknown_parameters(
-        {"multilingual": {"ease": {"training": {"max_steps": 1}}}, "ingest": {"workers": 1}}
-    )
+    place = "in a file"
+    known = {"multilingual": {"ease": {"training": {"max_steps": 1}}}, "ingest": {"workers": 1}}
+    refuse_unknown_parameters(known, place)
+    expected = r"`multilingual\.eaze\.training\.max_steps`.* did you mean .*multilingual\.ease"
+    with pytest.raises(EaseError, match=expected):
+        refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"max_steps": 1}}}}, place)
     with pytest.raises(
-        EaseError, match=r"`multilingual\.eaze\.training\.max_steps`.* did you mean .*multilingual\.ease"
+        EaseError, match=r"`ingest\.workers` .* has no effect: write `ingest: {workers: …}`\."
     ):
-        refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"max_steps": 1}}}})
-
-
-def test_a_name_with_dots_in_a_file_is_refused_with_the_right_form() -> None:
-    refuse_dotted_keys({"ingest": {"splitter": "icu"}})
-    with pytest.raises(EaseError, match=r"`a\.b\.c` .* has no effect: write `a: {b: {c: …}}`\."):
-        refuse_dotted_keys({"ingest": {}, "a.b.c": 1})
+        refuse_unknown_parameters({"ingest.workers": 1}, place)

@@ -9,7 +9,7 @@ import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
 
-from ease.hooks.mlflow_store import follow_project
+from ease.hooks.mlflow import follow_project
 from tests.contexts import undisturbed
 from tests.project import Project
 

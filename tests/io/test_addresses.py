@@ -24,9 +24,9 @@ from ease.errors import EaseError
 from ease.io.addresses import address_of, as_remote, located, upload, upload_text
 from ease.io.parquet import read_parquet
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.dumps.streams import content_digest, open_binary
-from ease.wikimedia.wikipedia.ingestion import WikipediaParts, ingest_wikipedia
+from ease.wikimedia.wikipedia import WikipediaParts, ingest_wikipedia
 from tests.s3 import Bucket, make_bucket, refusing, start_s3_server
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, made, make_export
 
@@ -114,7 +114,7 @@ import os, signal, sys
 from ease.io import addresses
 from ease.wikimedia.dumps import parts
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from tests.io.test_addresses import SMALL_SHARDS
 number = 0
 def upload(file, target):

@@ -3,17 +3,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import logging
 import re
 import shutil
 import signal
-import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -99,39 +96,12 @@ def test_resumes_a_broken_download(server: FileServer, client: Client, file: Rem
     assert conditions == ({f'"{hashlib.md5(CONTENT).hexdigest()}"'} if tags else {None})
 
 
-def test_resumes_by_date_if_the_etag_is_weak(server: FileServer, client: Client, tmp_path: Path) -> None:
-    date = "Mon, 01 Jan 2024 00:00:00 GMT"
-    weak = {"ETag": 'W/"1"', "Last-Modified": date}
-    server.answers["/file.bz2"] = [Answer(break_after=1000, headers=weak)]
-    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
-    download(file, client)
-    assert file.path.read_bytes() == CONTENT
-    assert server.requests("/file.bz2")[1]["If-Range"] == date
-
-
-def test_starts_over_without_validator_and_checksum(
-    server: FileServer, client: Client, tmp_path: Path
-) -> None:
-    server.tags = False
-    server.answers["/file.bz2"] = [Answer(break_after=1000)]
-    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
-    download(file, client)
-    assert file.path.read_bytes() == CONTENT
-    assert server.ranges("/file.bz2") == [None, None]
-
-
 def test_starts_over_if_the_file_has_changed(server: FileServer, client: Client, tmp_path: Path) -> None:
     server.answers["/file.bz2"] = [Answer(body=b"old" * 1000, break_after=2000)]
     file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
     download(file, client)
     assert file.path.read_bytes() == CONTENT
     assert server.ranges("/file.bz2") == [None, "bytes=2000-"]
-
-
-def test_accepts_a_server_that_ignores_ranges(server: FileServer, client: Client, file: RemoteFile) -> None:
-    server.answers["/file.bz2"] = [Answer(break_after=150_000), Answer(ignore_range=True)]
-    download(file, client)
-    assert file.path.read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -148,15 +118,6 @@ def test_waits_as_long_as_a_busy_server_asks(
     assert file.path.read_bytes() == CONTENT
 
 
-def test_refuses_too_long_a_pause(server: FileServer, client: Client, file: RemoteFile) -> None:
-    server.answers["/file.bz2"] = [Answer(status=429, headers={"Retry-After": "7200"})]
-    with pytest.raises(
-        EaseError, match=r"file\.bz2 cannot be fetched now: the server asks to come back in 7200 s"
-    ):
-        download(file, client)
-    assert leftovers(file) == []
-
-
 def test_gives_up_after_the_last_attempt_and_keeps_the_received_bytes(
     server: FileServer, client: Client, file: RemoteFile
 ) -> None:
@@ -170,18 +131,6 @@ def test_gives_up_after_the_last_attempt_and_keeps_the_received_bytes(
     assert server.ranges("/file.bz2")[-1] == "bytes=100000-"
     assert file.path.read_bytes() == CONTENT
     assert leftovers(file) == []
-
-
-def test_back_off_is_exponential_with_jitter(
-    server: FileServer, file: RemoteFile, caplog: pytest.LogCaptureFixture
-) -> None:
-    server.always = Answer(status=500)
-    caplog.set_level(logging.INFO, "ease.io.downloads")
-    with Client(DownloadOptions(attempts=4, first_pause=0.4)) as slow, pytest.raises(EaseError):
-        download(file, slow)
-    pauses = [float(found) for found in re.findall(r"retry in (\d+\.\d+) s", caplog.text)]
-    for pause, doubled in zip(pauses, (0.4, 0.8, 1.6), strict=True):
-        assert 0.75 * doubled - 0.05 <= pause <= 1.25 * doubled + 0.05
 
 
 @pytest.mark.parametrize(
@@ -215,24 +164,6 @@ def test_a_wrong_file_is_downloaded_once_more(
     assert list(file.path.parent.iterdir()) == []
 
 
-def test_too_large_a_content_length_ends_with_an_error(
-    server: FileServer, client: Client, file: RemoteFile
-) -> None:
-    server.answers["/file.bz2"] = [Answer(promised=len(CONTENT) + 9)]
-    assert download(file, client)
-    assert server.ranges("/file.bz2") == [None, f"bytes={len(CONTENT)}-"]
-    assert file.path.read_bytes() == CONTENT
-
-
-def test_a_wrong_partial_file_is_replaced(server: FileServer, client: Client, file: RemoteFile) -> None:
-    file.partial.parent.mkdir()
-    for content in (b"junk", bytes(len(CONTENT)), bytes(len(CONTENT) + 1)):
-        file.partial.write_bytes(content)
-        assert download(file, client)
-        assert file.path.read_bytes() == CONTENT
-        file.path.unlink()
-
-
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -254,19 +185,6 @@ def test_permanent_errors_are_raised_at_once(
         download(file, client)
     assert len(server.asked) == 1
     assert list(file.path.parent.iterdir()) == []
-
-
-def test_an_invalid_address_is_reported(client: Client, tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="nonsense cannot be fetched: MissingSchema"):
-        download(RemoteFile("nonsense", tmp_path / "file"), client)
-
-
-def test_a_silent_server_times_out(server: FileServer, file: RemoteFile) -> None:
-    server.always = Answer(pause=1.5)
-    with Client(QUICK.model_copy(update={"timeout": 0.2})) as hasty:
-        with pytest.raises(EaseError, match=r"ReadTimeoutError .*at the last of 3 attempts"):
-            download(file, hasty)
-    assert len(server.asked) == 3
 
 
 def test_an_unreachable_host_is_asked_for_one_file_only(tmp_path: Path) -> None:
@@ -319,18 +237,6 @@ def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
         outcome.require_all()
 
 
-def test_a_body_larger_than_listed_or_allowed_is_not_stored(
-    server: FileServer, client: Client, file: RemoteFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.always = Answer(body=CONTENT * 20, promised=-1)
-    with pytest.raises(EaseError, match=rf"wrong, twice: .* has {len(CONTENT) + 1} bytes, but should have"):
-        download(file, client)
-    monkeypatch.setattr("ease.io.downloads.files._MAX_UNANNOUNCED_BYTES", len(CONTENT))
-    with pytest.raises(EaseError, match=r"more than 0 GB, and its size is neither listed nor announced"):
-        download(replace(file, checksums={}, size=None), client)
-    assert list(file.path.parent.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "headers",
     [
@@ -350,27 +256,6 @@ def test_headers_out_of_range_are_no_traceback(
             download(file, client)
     else:
         assert download(file, client)
-
-
-def test_a_redirect_from_https_to_http_is_refused(
-    server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = tmp_path / "certificate.pem"
-    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *name, "-keyout", "-"]
-    own.write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
-    certificate = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    certificate.load_cert_chain(own)
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(own))
-    with running_server(certificate) as secure, Client(QUICK) as client:
-        secure.files["/file.bz2"] = CONTENT
-        address = f"https://127.0.0.1:{secure.port}/file.bz2"
-        assert download(replace(file, url=address), client)
-        file.path.unlink()
-        secure.answers["/file.bz2"] = [Answer(status=302, headers={"Location": file.url})]
-        with pytest.raises(EaseError, match=f"redirected from HTTPS to {file.url}, .*refused"):
-            download(replace(file, url=address), client)
-    assert not file.path.exists()
 
 
 FETCH = """

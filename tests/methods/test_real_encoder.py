@@ -18,18 +18,20 @@ from safetensors.numpy import save_file
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
-from ease.evaluation.tasks import stsb
+from ease.evaluation.tasks import get_task
 from ease.io.parquet import write_parquet
 from ease.methods import get_method, method_names
 from ease.methods.base import SENTENCE
 from ease.texts import gather_texts, source_options
-from ease.texts.components.workspace import open_workspace
+from ease.texts.components.mixture import open_workspace
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from tests.training.tiny_training import losses
+
+stsb = get_task("stsb")
 
 LINES = {"kind": "lines", "path": "train/stsbenchmark_train_10k_sents_random_sampled.txt"}
 SNLI = {"kind": "nli", "path": "eval/nli/snli", "split": "dev", "form": "triplets"}
@@ -47,7 +49,7 @@ TRAININGS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 
 def score(model: Path, test_data: Path) -> float:
     """Spearman's correlation on the development pairs of the STS benchmark, in points."""
-    options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
+    options = stsb.options(path=test_data / "eval" / "stsb", subsets=("dev",))
     encode = encode_with(load_encoder(str(model)), EncodingOptions(batch_size=32))
     return stsb.evaluate(encode, options)[0].value
 

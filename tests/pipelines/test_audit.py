@@ -15,7 +15,7 @@ from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.pipelines.audit.nodes import find_audit_candidates, write_audit
-from ease.pipelines.entity_pairs.nodes import select_pairs
+from ease.pipelines.entity_pairs.nodes import make_pairs
 from ease.pipelines.setting import Setting
 from tests.pipelines.test_entity_pairs import WIKIDATA, tables
 from tests.project import Project, make_project
@@ -37,8 +37,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.run("audit")
     project.run(
         "train_multilingual",
-        "--namespaces=multilingual.acquire,multilingual.ingest,multilingual.entity_pairs,multilingual.hard_negatives,"
-        "multilingual.entity_embeddings,multilingual.untrained,multilingual.ease",
+        "--to-nodes=multilingual.ease.score_encoder,multilingual.untrained.score_encoder",
         multilingual__pairs__without_audit="true",
         multilingual__setting__dev_tasks="audit",
         multilingual__setting__test_tasks="audit",
@@ -118,14 +117,8 @@ def trained_on(planted_page: int, pages: list[int] | None, without_audit: bool =
     """The sentences of the pairs that are selected without the pages."""
     options = PairOptions(without_audit=without_audit)
     audit = None if pages is None else ibis.memtable({"language": ["en"] * len(pages), "page_id": pages})
-    selected = select_pairs(
-        *given(planted_page).values(),
-        WIKIDATA,
-        options,
-        HardNegativeOptions(without="keep"),
-        setting("en"),
-        audit,
-    )
+    negatives = HardNegativeOptions(without="keep")
+    selected, _, _ = make_pairs(WIKIDATA, options, negatives, setting("en"), audit, **given(planted_page))
     return set(ibis.duckdb.connect().to_pyarrow(selected)["sentence"].to_pylist())
 
 

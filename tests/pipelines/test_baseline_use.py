@@ -20,7 +20,7 @@ from ease.pipelines.evaluate.nodes import score_baseline
 from ease.pipelines.evaluate.options import Baseline
 from ease.reporting.own import encoding_text, gather_models
 from tests.contexts import undisturbed
-from tests.encoders.test_language_subspace import make_encoder
+from tests.encoders.test_whitening import make_encoder
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ import pytest
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.item_files import write_items
 from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
 from ease.pipelines.contamination.nodes import score_clean_items
 

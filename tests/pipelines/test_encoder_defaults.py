@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ease.encoders.known import known_encoder
-from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.recipe import CompleteRecipe, Recipe
+from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import Setting
 
 NULLS = {"batch_size": None, "learning_rate": None, "max_steps": None, "epochs": None, "threads": None}

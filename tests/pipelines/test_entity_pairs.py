@@ -11,8 +11,8 @@ import pytest
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
-from ease.pipelines.entity_pairs.nodes import report_filters, select_pairs
-from ease.pipelines.hard_negatives.nodes import mine_hard_negatives
+from ease.pipelines.entity_pairs.nodes import make_pairs
+from ease.pipelines.hard_negatives.nodes import add_hard_negatives
 from ease.pipelines.setting import Setting
 
 CITIES, RIVERS = [(1, "Berlin"), (2, "Roma"), (3, "Oslo")], [(11, "Spree")]
@@ -68,20 +68,16 @@ def tables() -> dict[str, ibis.Table]:
         pa.Table.from_pylist(links, link_schema),
         *(pa.table(columns) for columns in (sitelinks, types, vocabulary)),
     )
-    names = ("sentences", "links", "sitelinks", "entity_types", "vocabulary")
+    names = ("sentences", "links", "sitelinks", "entity_types", "entity_vocabulary")
     return dict(zip(names, map(ibis.memtable, made), strict=True))
 
 
 def run(dumps: dict[str, Any], without: str, **options: Any) -> tuple[list[dict[str, Any]], list[Any]]:
     """Select pairs, mine their negatives and count the filters; return the training pairs and the funnel."""
     given, negatives = tables(), HardNegativeOptions(without=without)
-    shared = (dumps, PairOptions(**options), negatives, setting())
-    pairs = ibis.duckdb.connect().to_pyarrow(select_pairs(*given.values(), *shared))
-    names = ("links", "sentences", "sitelinks", "entity_types", "vocabulary")
-    mined = mine_hard_negatives(
-        ibis.memtable(pairs), *(given[name] for name in names), dumps, negatives
-    ).to_pyarrow()
-    funnel, _ = report_filters(*given.values(), *shared)
+    selected, funnel, _ = make_pairs(dumps, PairOptions(**options), negatives, setting(), None, **given)
+    pairs = ibis.duckdb.connect().to_pyarrow(selected)
+    mined = add_hard_negatives(ibis.memtable(pairs), dumps, negatives, **given).to_pyarrow()
     assert funnel["left"].sum() == len(pairs)
     return mined.to_pylist(), funnel.to_dict("records")
 

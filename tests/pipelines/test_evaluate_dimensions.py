@@ -21,7 +21,7 @@ from ease.evaluation.tasks import Score, get_task
 from ease.pipelines.evaluate.scoring import Scored, log_scored, rows_of, score_each
 from ease.pipelines.mlflow_runs import headline
 from ease.reporting.comparison import dimension_tables, full_rows
-from tests.encoders.test_language_subspace import make_encoder
+from tests.encoders.test_whitening import make_encoder
 
 TASK = "sample_graded"
 PAIRS = [

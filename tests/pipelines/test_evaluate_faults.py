@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import locate_sets
 from ease.pipelines.evaluate.scoring import score_each
-from tests.encoders.test_language_subspace import make_encoder
+from tests.encoders.test_whitening import make_encoder
 from tests.project import Project
 
 GOOD, BAD = "2012", "2013"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ease.evaluation.tasks import mewsc16
+from ease.evaluation.tasks import get_task
 from ease.pipelines.mewsc16.nodes import Published, statistics
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog
@@ -22,6 +22,8 @@ from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
 from tests.wikimedia.made_mirrors import add_item
 from tests.wikimedia.made_news import article, write_news
+
+mewsc16 = get_task("mewsc16")
 
 LANGUAGES = ("ar", "de", "en", "ja")
 
@@ -155,7 +157,7 @@ def test_the_clean_edition_and_published_files(test_data: Path, tmp_path: Path) 
     folder = project.latest("05_model_input/mewsc16")
     assert counts["en"]["splits"]["small"] == pq.read_table(folder / "en_small.parquet").num_rows <= 40
     assert counts["en"]["licences"] == {"apache-2.0": counts["en"]["sentences"]}
-    options = mewsc16.Options(path=folder, split="small", subsets=("en", "ja"))
+    options = mewsc16.options(path=folder, split="small", subsets=("en", "ja"))
     assert [path.name for (path,) in mewsc16.files(options).values()] == [
         "en_small.parquet",
         "ja_small.parquet",

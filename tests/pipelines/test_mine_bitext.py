@@ -15,10 +15,9 @@ from ibis.backends.sql import SQLBackend
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.pipelines.mine_bitext.options import BitextOptions
-from ease.pipelines.mine_bitext.parts import Mining, mined_part
-from ease.pipelines.training_texts import TextOptions
-from ease.wikimedia.wikipedia.licences import wikipedia_licence
+from ease.pipelines.mine_bitext.parts import BitextOptions, Mining, mined_part
+from ease.pipelines.training import TextOptions
+from ease.wikimedia.wikipedia import wikipedia_licence
 from tests.project import Done, Project
 from tests.spark import spark_session as spark_session
 

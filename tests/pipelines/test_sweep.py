@@ -11,7 +11,7 @@ import pytest
 
 from ease.errors import EaseError
 from ease.evaluation.sets import LocatedSet, check_scorable
-from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import _subsets, trained_rows, training_times
 from ease.pipelines.sweep.trainings import drawn_pairs

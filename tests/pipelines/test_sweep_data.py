@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from ease.pipelines.acquire.options import AcquireOptions
-from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import Inputs, variant_data
 from ease.pipelines.sweep.variants import Variant
-from ease.pipelines.training_jobs import TrainingData
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions, TrainingData
 
 SETTING = Setting(
     name="mine", languages="en", encoder={"name": "any"}, dev_tasks="stsb:dev", test_tasks="stsb:test"
@@ -29,7 +28,7 @@ def rows_of(variant: Variant, seed: int, recipe: dict[str, Any], folder: Path) -
     """Return the rows that a sweep trains a variant on from a seed."""
     recipes = {variant.method: recipe}
     pairs = ibis.memtable(PAIRS)
-    data = TrainingData(Path(), pairs, None, None, {}, {}, {}, SETTING)
+    data = TrainingData(Path(), pairs, {}, {}, {}, SETTING)
     acquire = AcquireOptions.model_construct()
     inputs = Inputs(None, data, acquire, TextOptions(), recipes, DEFAULTS, folder)
     given = variant_data(variant, variant.recipe(recipes, seed, "any", DEFAULTS), data, inputs)

@@ -13,18 +13,20 @@ import pytest
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.evaluation.encodes import EncodeByLanguage
 from ease.evaluation.sets import locate_sets
-from ease.evaluation.tasks import bli
-from ease.evaluation.tasks.components.languages import EncodeByLanguage
+from ease.evaluation.tasks import get_task
 from ease.pipelines.report.nodes import gather_sweeps
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.joined import Joined, score_joined
 from ease.pipelines.sweep.nodes import trained_rows
-from ease.pipelines.sweep.variants import Sweep
+from ease.pipelines.sweep.trainings import score_joined
+from ease.pipelines.sweep.variants import Joined, Sweep
 from ease.reporting.own import gather_models
 from ease.reporting.published import Model
 from tests.evaluation.tasks.test_bli import write
 from tests.pipelines.test_sweep import SETTING
+
+bli = get_task("bli")
 
 VARIANTS = [{"method": "mirror_bert", "name": f"words {code}", "seeds": [1, 2]} for code in ("en", "de")]
 ENCODERS = {"en": "words en", "de": "words de"}
@@ -55,7 +57,7 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     joined = Joined.model_validate({"encoders": ENCODERS, "base": "monolingual BERTs"})
     rows = score_joined("words", 2, joined, models, located, options)
     encode = EncodeByLanguage({code: encode_with(folder) for code, folder in models.items()})
-    expected = bli.evaluate(encode, bli.Options(path=tmp_path / "bli", subsets=("en-de",)))
+    expected = bli.evaluate(encode, bli.options(path=tmp_path / "bli", subsets=("en-de",)))
     assert [(row["subset"], row["metric"], row["value"]) for row in rows] == [
         (score.subset, score.metric, pytest.approx(score.value)) for score in expected
     ]

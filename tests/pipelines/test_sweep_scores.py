@@ -7,7 +7,7 @@ import pytest
 import yaml
 from mlflow.tracking import MlflowClient
 
-from ease.hooks.tracking import variant_headlines
+from ease.hooks.mlflow import variant_headlines
 from ease.io.names import PREPARATION, safe_name
 from tests.project import Project
 

@@ -10,11 +10,10 @@ import pandas as pd
 from transformers import AutoConfig
 
 from ease.pipelines.acquire.options import AcquireOptions
-from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import Inputs, start_encoder
-from ease.pipelines.training_jobs import TrainingData
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions, TrainingData
 
 ENCODER: dict[str, Any] = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "vocabulary_size": 300}
 
@@ -34,7 +33,7 @@ def start(folder: Path, rows: int = 40, seed: int = 1, pooling: str = "mean", **
         name="mine", languages="en", encoder=encoder, dev_tasks="stsb:dev", test_tasks="stsb:test"
     )
     table = sentences(rows)
-    data = TrainingData(Path(), table, None, None, {}, {}, {}, setting)
+    data = TrainingData(Path(), table, {}, {}, {}, setting)
     acquire = AcquireOptions.model_construct()
     return start_encoder(
         seed,

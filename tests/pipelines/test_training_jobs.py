@@ -10,7 +10,7 @@ import pytest
 from kedro.io.core import Version
 
 from ease.datasets.tables import PartsDataset, TableDataset
-from ease.pipelines.training_jobs import ordered_file
+from ease.pipelines.training import ordered_file
 
 ROWS = pd.DataFrame({"pair_id": [2, 0, 1], "sentence": ["c", "a", "b"]})
 

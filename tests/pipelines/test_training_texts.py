@@ -15,8 +15,7 @@ from ease.errors import EaseError
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_inputs import chosen_start
-from ease.pipelines.training_texts import TextOptions, gather_data
+from ease.pipelines.training import TextOptions, chosen_start, gather_data
 from ease.sample import SampleOptions
 from tests.project import Project
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from ease.evaluation.tasks import mldoc, multisimlex, pawsx, senteval
+from ease.evaluation.tasks import get_task
 from ease.sample import SampleOptions, write_sample
 from ease.sample.news.writer import write_sample_news
 from ease.sample.options import SampleNewsOptions
@@ -21,14 +21,16 @@ from tests.evaluation.tasks import (
     test_mldoc,
     test_multisimlex,
     test_pawsx,
-    test_qqp,
-    test_russian_sts,
+    test_rows,
     test_senteval,
-    test_simlex,
-    test_xnli,
 )
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.made_pairs import make_records, write_array
+
+mldoc = get_task("mldoc")
+multisimlex = get_task("multisimlex")
+pawsx = get_task("pawsx")
+senteval = get_task("senteval")
 
 LINES = 40
 """Lines kept of a file of a real evaluation set."""
@@ -170,7 +172,7 @@ def write_evaluation_sets(folder: Path, real: Path) -> None:
 
 
 def _write_made_sets(folder: Path) -> None:
-    test_xnli.write_xnli(folder / "xnli", 30)
+    test_rows.write_xnli(folder / "xnli", 30)
     configured = (CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8")
     aligned = yaml.safe_load(configured)["tasks"]["parallel_files"]
     for names in aligned["pairs"].values():
@@ -186,9 +188,9 @@ def _write_made_sets(folder: Path) -> None:
     words, grades = test_multisimlex.WORDS["ENG"], test_multisimlex.GRADES["ENG"]
     codes = multisimlex.LANGUAGES.values()
     test_multisimlex.write(folder / "multisimlex", dict.fromkeys(codes, words), dict.fromkeys(codes, grades))
-    test_simlex.write_simlex(folder / "simlex", test_simlex.PAIRS)
-    test_russian_sts.write_russian_sts(folder / "russian_sts")
-    test_qqp.write_qqp(folder / "qqp")
+    test_rows.write_simlex(folder / "simlex", test_rows.PAIRS)
+    test_rows.write_russian_sts(folder / "russian_sts")
+    test_rows.write_qqp(folder / "qqp")
     rows = (
         f"{row}\tquestion {row}?\tanswer {row}\t{('not_', '')[row % 2]}entailment" for row in range(10_050)
     )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ease.evaluation.item_files import write_items
 from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
 from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
 from ease.reporting.own import gather_models

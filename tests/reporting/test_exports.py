@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, score_graded_sets
+from ease.evaluation.tasks.graded_pairs import GradedPair, score_graded_sets
 from ease.reporting.exports import MTEB, write_exports
 from ease.reporting.own import gather_models
 from tests.reporting.made import baseline, row

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import bz2
-from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from lxml import etree
-from pydantic import ValidationError
 
-from ease.errors import EaseError
 from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
 SMALL = SampleNewsOptions(news_per_language=60)
@@ -57,18 +54,6 @@ def test_the_expected_results_list_each_page_of_each_dump(news_files: SampleNews
     assert all((row["topic"] is None) == (row["first_sentence"] is None) for row in rows)
 
 
-@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
-def test_most_classes_have_ten_articles_and_one_has_fewer(news_files: SampleNews, language: str) -> None:
-    rows = pq.read_table(news_files.truth, filters=[("language", "==", language)]).to_pylist()
-    sizes = Counter(row["topic"] for row in rows if row["topic"])
-    assert len(sizes) >= 7
-    assert sum(size >= 10 for size in sizes.values()) == len(sizes) - 1
-    assert sum(row["namespace"] == 0 and row["case"] != "redirect" for row in rows) == 150
-    sentences = [row["first_sentence"] for row in rows if row["topic"]]
-    assert len(set(sentences)) == len(sentences)
-    assert len({row["title"] for row in rows}) == len(rows)
-
-
 def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
     languages = ["fa", "ja"]
     one = _contents(write_sample_news(tmp_path / "one", languages, SMALL).folder)
@@ -78,19 +63,3 @@ def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path
     assert one == two
     assert one.keys() == third.keys()
     assert all(one[name] != third[name] for name in one)
-
-
-def test_a_wiki_does_not_depend_on_the_other_languages(tmp_path: Path) -> None:
-    alone = write_sample_news(tmp_path, ["tr"], SMALL)
-    both = write_sample_news(tmp_path, ["en", "tr"], SMALL)
-    assert _dump(alone, "tr").read_bytes() == _dump(both, "tr").read_bytes()
-
-
-def test_unavailable_languages_and_sizes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="no templates for it, nl: choose from ar, ca"):
-        write_sample_news(tmp_path, ["en", "it", "nl"], SMALL)
-    with pytest.raises(EaseError, match="Unknown language 'xx'"):
-        write_sample_news(tmp_path, ["xx"], SMALL)
-    with pytest.raises(ValidationError, match="greater than or equal to 60"):
-        SampleNewsOptions(news_per_language=59)
-    assert list(tmp_path.iterdir()) == []

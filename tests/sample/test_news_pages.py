@@ -8,16 +8,13 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import mwparserfromhell
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from babel.dates import format_date
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ease.sample import SampleNews
-from ease.sample.news.articles import CASES, PLAIN
-from ease.sample.news.words import read_news_words
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.sample.news.writer import CASES, PLAIN, read_news_words
+from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
@@ -153,14 +150,3 @@ def test_first_sentences_agree_with_the_parser(wiki: Wiki, engine: Any) -> None:
             assert sentences == []
         else:
             assert page.title.endswith(f" – {days[text]}")
-
-
-def test_first_sentences_separate_the_topics(wiki: Wiki) -> None:
-    """The nearest other sentence by shared letters is about the same topic far more often than by chance."""
-    rows = [row for _, row in wiki.pages if row["topic"]]
-    letters = TfidfVectorizer(analyzer="char", ngram_range=(2, 5), sublinear_tf=True)
-    vectors = letters.fit_transform([row["first_sentence"] for row in rows])
-    cosines = (vectors @ vectors.T).toarray()
-    np.fill_diagonal(cosines, -1)
-    topics = np.array([row["topic"] for row in rows])
-    assert (topics[cosines.argmax(axis=1)] == topics).mean() > 0.75

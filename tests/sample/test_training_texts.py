@@ -11,10 +11,9 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from ease.sample import SampleFiles, SampleOptions, write_sample
-from ease.sample.facts import Entity, Fact
-from ease.sample.phrases import FRAMES, Phrasebook, Statement
+from ease.sample import SampleFiles
 from ease.sample.wiki import Sample
+from ease.sample.world import FRAMES, Entity, Fact, Phrasebook, Statement
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
 pytestmark = pytest.mark.slow
@@ -68,14 +67,6 @@ def meanings(sample: Sample) -> dict[str, frozenset[Fact]]:
 
 def wordings(book: Phrasebook, statement: Statement) -> list[str]:
     return [book.say(statement, number).text for number in range(len(book.templates[statement.frame]))]
-
-
-def test_the_columns_are_those_of_xnli(sample_files: SampleFiles, test_data: Path) -> None:
-    with (test_data / "eval" / "nli" / "esxnli.tsv").open(encoding="utf-8") as real:
-        header = real.readline()
-    with gzip.open(sample_files.nli, "rt", encoding="utf-8") as file:
-        assert file.readline() == header
-        assert {line.count("\t") for line in file} == {header.count("\t")}
 
 
 def test_every_language_states_the_same_inferences(inferences: list[Inference]) -> None:
@@ -162,19 +153,3 @@ def test_training_sentences_state_the_same_facts_in_all_languages(
             assert text in wordings(
                 sample.books[language], Statement(fact.relation, (fact.subject, fact.object))
             )
-
-
-def test_sizes_change_nothing_else(tmp_path: Path) -> None:
-    small = SampleOptions(
-        territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
-    )
-    fewer = small.model_copy(update={"nli_premises": 10, "parallel_train_facts": 7})
-    one, two = (write_sample(tmp_path, ["en", "tr"], options) for options in (small, fewer))
-    assert len(read_table(two.nli)) == 2 * 3 * 10
-    assert read_table(two.parallel_train) == [
-        row
-        for number, row in enumerate(read_table(one.parallel_train))
-        if number % (len(read_table(one.parallel_train)) // 2) < 7
-    ]
-    for name in ("parallel.parquet", "graded.parquet", "wikidata-20240101-all.json.bz2"):
-        assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()

@@ -14,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 import ease
 from ease.errors import EaseError
+from ease.pruning import find_leftovers
 from ease.search.engine import Search, shared_words, words_of
 from ease.search.page import marked_pieces
 from tests.search.made_project import (
@@ -182,6 +183,17 @@ def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed
     assert len({first, second, third.index.folder}) == 3
     assert [path for path in (first, second, third.index.folder) if path.exists()] == [third.index.folder]
     assert third.index.languages == ["de", "en"]
+
+
+def test_an_index_names_its_encoder_for_the_removal_of_leftovers(project: Path, tmp_path: Path) -> None:
+    folder = ease.open_search(project=project).index.folder
+    target = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
+    data = project / "data"
+    assert folder not in [path for path, _ in find_leftovers(data, data)]
+    shutil.rmtree(target)
+    assert folder in [path for path, _ in find_leftovers(data, data)]
+    ease.open_search(project=project, model=str(write_encoder(tmp_path / "own")), index=tmp_path / "mine")
+    assert not list((tmp_path / "mine").glob("*.encoders"))
 
 
 def test_a_given_index_of_another_model_is_refused_and_kept(project: Path, tmp_path: Path) -> None:

@@ -22,12 +22,6 @@ def test_quotes_enclose_fields_of_csv_but_not_of_tsv(gather_rows: GatherRows, wr
     assert rows == [('c"', '"a, b', None), ("e", "d", None)]
 
 
-def test_columns_without_a_header_are_numbered(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("a.tsv", "0.5\tone\teins\n0.7\ttwo\tzwei\n")
-    rows, _ = gather_rows({"kind": "columns", "path": path, "sentence": 3, "positive": 2})
-    assert rows == [("eins", "one", None), ("zwei", "two", None)]
-
-
 def test_a_repeated_sentence_is_used_once_on_request(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("train.tsv", "question\tsentence\nq1\ts1\nq2\ts2\nq3\ts1\nq4\ts3\nq5\ts2\n")
     source = {"kind": "columns", "path": path, "sentence": "sentence"}
@@ -35,14 +29,6 @@ def test_a_repeated_sentence_is_used_once_on_request(gather_rows: GatherRows, wr
     rows, (report,) = gather_rows({**source, "distinct": True, "positive": "question"})
     assert rows == [("s1", "q1", None), ("s2", "q2", None), ("s3", "q4", None)]
     assert (report["read"], report["repeated"], report["taken"]) == (5, 2, 3)
-
-
-def test_only_negatives_may_be_blank(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("a.csv", "s,p,n\na,b,c\nd,e,\n ,f,g\nh,,i\n")
-    names = {"sentence": "s", "positive": "p", "negative": "n"}
-    rows, (report,) = gather_rows({"kind": "columns", "path": path, **names})
-    assert rows == [("a", "b", "c"), ("d", "e", None)]
-    assert (report["read"], report["blank"], report["taken"]) == (4, 2, 2)
 
 
 def test_parquet_is_read_in_its_order(gather_rows: GatherRows, tmp_path: Path) -> None:
@@ -76,10 +62,3 @@ def test_errors_in_columns_name_the_file_and_the_line(
     path = write_file(name, content)
     with pytest.raises(EaseError, match=fault):
         gather_rows({"kind": "columns", "path": path, "sentence": "s", "positive": "p"})
-
-
-def test_a_column_beyond_the_last_is_refused(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("a.tsv", "a\tb\n")
-    for column in (0, 3):
-        with pytest.raises(EaseError, match="a.tsv, line 1: 2 columns, so there is no column"):
-            gather_rows({"kind": "columns", "path": path, "sentence": 1, "positive": column})

@@ -30,14 +30,6 @@ def test_byte_order_marks_line_ends_and_blank_lines_are_removed(
     assert {row[1:] for row in rows} == {(None, None)}
 
 
-def test_a_compressed_file_gives_the_same(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    text = "".join(f"line {number} ü\n" for number in range(20_000))
-    plain, packed = write_file("a.txt", text), write_file("a.txt.gz", text)
-    rows = gather_rows({"kind": "lines", "path": plain})[0]
-    assert [row[0] for row in rows] == text.splitlines()
-    assert gather_rows({"kind": "lines", "path": packed})[0] == rows
-
-
 def test_a_range_of_lines_is_read(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("a.txt", "# comment\nthe\nof\n\nand\nin\nto\n")
     second = {"kind": "lines", "path": path, "skip": 3, "take": 3}
@@ -76,14 +68,6 @@ def test_published_lists(gather_rows: GatherRows, test_data: Path) -> None:
     assert len(set(words)) == 10_000
 
 
-def test_too_few_strings_are_refused(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("a.txt", "one\ntwo\none\n\n")
-    with pytest.raises(EaseError, match="a.txt.*`rows` asks for 3, but there are 2 .*blank 1, repeated 1"):
-        gather_rows({"kind": "lines", "path": path, "rows": 3})
-    with pytest.raises(EaseError, match="b.txt.*none is left .*blank 2"):
-        gather_rows({"kind": "lines", "path": write_file("b.txt", "\n \n")})
-
-
 def test_errors_name_the_file_and_the_line(
     gather_rows: GatherRows, write_file: WriteFile, tmp_path: Path
 ) -> None:
@@ -100,13 +84,3 @@ def test_errors_name_the_file_and_the_line(
     cut.write_bytes(gzip.compress(b"a line\n" * 1000)[:-20])
     with pytest.raises(EaseError, match="cut.txt.gz is cut or damaged"):
         gather_rows({"kind": "lines", "path": cut})
-
-
-def test_comments_are_no_lines(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("words.txt", "#!comment: by frequency\nthe\n#!comment:\nof\nand\n#1\n")
-    source = {"kind": "lines", "path": path, "comment": "#!comment:"}
-    rows, (report,) = gather_rows(source)
-    assert [row[0] for row in rows] == ["the", "of", "and", "#1"]
-    assert report["read"] == 4
-    rows, _ = gather_rows({**source, "skip": 1, "take": 2})
-    assert [row[0] for row in rows] == ["of", "and"]

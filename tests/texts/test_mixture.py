@@ -64,14 +64,6 @@ def test_the_scarcest_source_limits_the_mixture(
     assert kinds_of(gather_rows({**lines, "rows": 90}, nli)[0]) == {"line": 90, "triplet": 90}
 
 
-def test_sources_without_weights_are_weighted_by_size(
-    gather_rows: GatherRows, numbers: Path, triplets: Path
-) -> None:
-    sources = [{"kind": "lines", "path": numbers}, {"kind": "nli", "path": triplets}]
-    assert kinds_of(gather_rows(*sources)[0]) == {"line": 1_000, "triplet": 300}
-    assert kinds_of(gather_rows(*sources, rows=13)[0]) == {"line": 10, "triplet": 3}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("total", [1, 11, 299])
 def test_quotas_add_up_to_the_rows(
@@ -98,14 +90,6 @@ def test_the_same_seed_gives_the_same_rows_for_any_number_of_threads(
     rows = gather_rows(*sources, rows=150, seed=7, threads=1)[0]
     assert gather_rows(*sources, rows=150, seed=7, threads=4)[0] == rows
     assert gather_rows(*sources, rows=150, seed=8)[0] != rows
-
-
-def test_two_sources_of_one_file_are_drawn_independently(gather_rows: GatherRows, numbers: Path) -> None:
-    source = {"kind": "lines", "path": numbers, "rows": 500}
-    rows, _ = gather_rows(source, source)
-    first, second = set(rows[:500]), set(rows[500:])
-    assert len(first) == len(second) == 500
-    assert 200 < len(first & second) < 300
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import pytest
 
 from ease.errors import EaseError
-from ease.texts import source_options
 from tests.texts.conftest import GatherRows, Row, WriteFile
 
 
@@ -52,14 +51,6 @@ def triplets_by_loop(rows: list[Stated]) -> Iterator[Row]:
             negatives = wrong[key]
             yield row.premise, row.hypothesis, negatives[seen[key] % len(negatives)] if negatives else None
             seen[key] += 1
-
-
-def test_triplets_of_one_language_each(gather_rows: GatherRows, xnli: Path, stated: list[Stated]) -> None:
-    rows, (report,) = gather_rows({"kind": "nli", "path": xnli})
-    assert rows == list(triplets_by_loop(stated))
-    assert (report["read"], report["unlabelled"], report["taken"]) == (4_980, 0, 1_660)
-    spanish, _ = gather_rows({"kind": "nli", "path": xnli, "languages": ["es"]})
-    assert spanish == list(triplets_by_loop([row for row in stated if row.language == "es"]))
 
 
 def test_triplets_of_line_files(gather_rows: GatherRows, test_data: Path) -> None:
@@ -128,13 +119,6 @@ def test_each_language_of_a_premise_has_a_triplet_with_texts_in_drawn_languages(
     assert all(340 < count < 490 for count in drawn.values()), "1,660 / 4 is 415"
 
 
-@pytest.mark.parametrize("changed", [{"form": "shuffled"}, {"cross_lingual": False}])
-def test_premises_in_every_language_need_cross_lingual_triplets(changed: dict[str, object]) -> None:
-    values = {"kind": "nli", "path": "a", "cross_lingual": True, "premises": "every", **changed}
-    with pytest.raises(ValueError, match="`premises: every` applies to triplets with `cross_lingual: true`"):
-        source_options(values)
-
-
 def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
     gather_rows: GatherRows, xnli: Path, stated: list[Stated]
 ) -> None:
@@ -179,13 +163,6 @@ def test_premises_meet_their_hypotheses_in_every_language(
     assert Counter(two) == Counter(gather_rows({**source, "languages": ["en", "fr"]})[0]), "as in Table 9"
 
 
-@pytest.mark.parametrize("changed", [{"form": "shuffled"}, {"cross_lingual": False}])
-def test_hypotheses_in_every_language_need_cross_lingual_pairs(changed: dict[str, object]) -> None:
-    values = {"kind": "nli", "path": "a", "form": "premise_hypothesis", "cross_lingual": True}
-    with pytest.raises(EaseError, match="`hypotheses: every` applies to the form premise_hypothesis"):
-        source_options({**values, "hypotheses": "every", **changed})
-
-
 def test_each_shuffled_sentence_occurs_once_on_either_side(
     gather_rows: GatherRows, xnli: Path, stated: list[Stated]
 ) -> None:
@@ -224,11 +201,6 @@ def test_unlabelled_rows_are_counted_and_dropped(gather_rows: GatherRows, write_
     assert found == [("P", "E", "C"), ("Q", "F", None)]
     counts = {"read": 7, "unlabelled": 3, "blank": 1, "without_contradiction": 1}
     assert {name: report[name] for name in counts} == counts
-
-
-def test_numbers_are_labels_too(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("a.tsv", "gold_label\tsentence1\tsentence2\n0\tP\tE\n1\tP\tN\n2\tP\tC\n-1\tP\tX\n")
-    assert gather_rows({"kind": "nli", "path": path})[0] == [("P", "E", "C")]
 
 
 def test_contradictions_are_reused_in_turn(gather_rows: GatherRows, write_file: WriteFile) -> None:
@@ -292,19 +264,6 @@ def test_missing_translations_are_drawn_from_other_languages(
     assert {str(row[2])[:2] for row in rows} == {"de", "fr"}
 
 
-def test_a_missing_language_is_an_error_with_the_existing_ones(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
-    path = write_file("a.tsv", XNLI + "en\tentailment\tP\tE\t1\t1\nes\tentailment\tP\tE\t1\t1\n")
-    with pytest.raises(EaseError, match="a.tsv has nothing in de, ja: it has en, es; choose from these"):
-        gather_rows({"kind": "nli", "path": path, "languages": ["en", "de", "ja"]})
-    with pytest.raises(EaseError, match="`cross_lingual` needs two languages or more"):
-        gather_rows({"kind": "nli", "path": path, "languages": ["en"], "cross_lingual": True})
-    unnamed = write_file("a.csv", "sent0,sent1\na,b\n")
-    with pytest.raises(EaseError, match="nothing in en: it names no languages; leave `languages` null"):
-        gather_rows({"kind": "nli", "path": unnamed, "languages": ["en"]})
-
-
 def test_errors_name_the_file_and_the_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     row = "en\tentailment\tP\tE\t1\t1\n"
     with pytest.raises(EaseError, match="a.tsv, line 3: unknown label 'maybe'"):
@@ -320,15 +279,3 @@ def test_errors_name_the_file_and_the_line(gather_rows: GatherRows, write_file: 
         gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
     with pytest.raises(EaseError, match="none is left .*read 1, unlabelled 0, blank 0"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", XNLI + row.replace("entailment", "neutral"))})
-
-
-def test_line_files_must_exist_and_have_the_same_length(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
-    folder = write_file("snli/s1.train", "a\nb\n").parent
-    with pytest.raises(EaseError, match="snli: no s2.train, labels.train, nor multinli.train"):
-        gather_rows({"kind": "nli", "path": folder})
-    write_file("snli/s2.train", "c\nd\n")
-    write_file("snli/labels.train", "entailment\n")
-    with pytest.raises(EaseError, match="labels.train ends after line 1, but .*s1.train has a line 2"):
-        gather_rows({"kind": "nli", "path": folder})

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.texts import source_options
 from tests.texts.conftest import GatherRows, WriteFile
 
 FACTS = (
@@ -85,35 +84,3 @@ def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_f
     assert abs(sum((one < 100) == (other < 100) for one, other in pairs) - 100) < 30, "not only neighbours"
     assert gather_rows(source, seed=1)[0] == rows
     assert gather_rows(source, seed=2)[0] != rows
-
-
-def test_first_rows_of_a_table_are_skipped_without_its_header(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
-    table = write_file("a.csv", 'en,fr\n"one\nmore",un\ntwo,deux\nthree,trois\n')
-    source = {"kind": "parallel", "path": table, "columns": ["en", "fr"]}
-    rows, (report,) = gather_rows({**source, "skip": 2})
-    assert rows == [("three", "trois", None)]
-    assert report["skipped"] == 2
-
-
-def test_first_lines_are_skipped(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    english, german = write_file("a.en", "one\ntwo\nthree\n"), write_file("a.de", "1\n2\n3\n")
-    rows, (report,) = gather_rows({"kind": "parallel", "paths": [english, german], "skip": 2})
-    assert rows == [("three", "3", None)]
-    assert report["skipped"] == 2
-    with pytest.raises(EaseError, match="none is left .*skipped 3"):
-        gather_rows({"kind": "parallel", "paths": [english, german], "skip": 3})
-
-
-def test_facts_are_paired_as_translations_only(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("facts.tsv", FACTS)
-    with pytest.raises(EaseError, match="facts.tsv states facts.*'shuffled' needs two columns or two"):
-        gather_rows({"kind": "parallel", "path": path, "form": "shuffled"})
-
-
-def test_exactly_one_of_path_and_paths_is_required() -> None:
-    with pytest.raises(EaseError, match="give one of the two"):
-        source_options({"kind": "parallel"})
-    with pytest.raises(EaseError, match="give one of the two"):
-        source_options({"kind": "parallel", "path": "a", "paths": ["b", "c"]})

@@ -31,11 +31,6 @@ def test_the_seed_determines_the_strings(gather_rows: GatherRows) -> None:
     assert not set(gather_rows(source, seed=1)[0]) & set(gather_rows(source, seed=2)[0])
 
 
-def test_repeated_draws_of_short_strings_are_replaced(gather_rows: GatherRows) -> None:
-    source = {"kind": "random_strings", "rows": 50, "shortest": 1, "longest": 2, "characters": "0123456789"}
-    assert len({row[0] for row in gather_rows(source)[0]}) == 50
-
-
 @pytest.mark.parametrize(
     ("values", "fault"),
     [

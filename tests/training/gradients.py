@@ -21,10 +21,9 @@ from ease.methods.base import TOTAL
 from ease.methods.components.distributed import process_count, process_rank
 from ease.training.accelerator import accelerated
 from ease.training.batches import make_batch
-from ease.training.entities import read_table
+from ease.training.inputs import read_table
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
-from ease.training.packing import Packing
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.training.processes import context, finish, start_server
 
@@ -41,7 +40,7 @@ class Case(NamedTuple):
     """`encoder`, or `encoder_without_dropout`"""
     chunks: int = 1
     """Chunks in which a process encodes its share of the batch"""
-    packing: Packing | None = None
+    packed: bool = False
     """The form of packed texts; None: padded texts"""
 
 
@@ -63,7 +62,7 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
             model.method.views,
             model.method.token_columns,
             with_entities=vocabulary is not None,
-            packing=case.packing,
+            packed=case.packed,
         )
         torch.manual_seed(0)
         loss = trained(batch)[TOTAL]
@@ -97,7 +96,7 @@ def build_model(case: Case) -> TrainingModel:
     table = read_table(case.files / "table.safetensors")
     built = method.build(method_options(case.method, dict(case.options)), encoder, table)
     head = training_head(encoder, "cls_mlp_train", 0)
-    model = TrainingModel(encoder, head, built, None, case.mini_batch_size, packing=case.packing)
+    model = TrainingModel(encoder, head, built, None, case.mini_batch_size, packed=case.packed)
     return model.double().train()
 
 

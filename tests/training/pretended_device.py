@@ -178,7 +178,7 @@ def train_all(jobs: dict[str, list[str]]) -> dict[str, Any]:
     """
     from ease.training import job, loop
     from ease.training.accelerator import accelerated
-    from ease.training.accumulation import add_gradients
+    from ease.training.loop import add_gradients
     from ease.training.optimizers import Optimizers
     from ease.training.options import TrainingJob
     from ease.training.packing import choose_packing

@@ -15,13 +15,10 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_names, method_options
 from ease.methods.components.drophead import MERGES, set_drophead
-from ease.training import packing, packing_by_length
 from ease.training.batches import make_batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from ease.training.packing import BY_LENGTH, IN_ROWS, Packing
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
-from ease.training.prompts import prompt_tokens
+from ease.training.prepared_pairs import open_pairs, prepare_pairs, prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.gradients import Case, gradients
 from tests.training.tiny_training import MakeJob, sentences
@@ -46,16 +43,16 @@ def still(folder: Path) -> SentenceTransformer:
 
 
 def trained_embeddings(
-    encoder: SentenceTransformer, files: Path, tmp_path: Path, form: Packing | None = None
+    encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False
 ) -> tuple[list[str], np.ndarray]:
     """Return all sentences of the pairs, and the embeddings that a training computes of them."""
     method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
-    model = TrainingModel(encoder, nn.Identity(), method, packing=form).eval()
+    model = TrainingModel(encoder, nn.Identity(), method, packed=packed).eval()
     layout = model.layout(64 - prompt_tokens(encoder))
     prepare_pairs(files / "pairs.parquet", None, encoder, layout, tmp_path / "prepared")
     rows = open_pairs(tmp_path / "prepared", layout)[:40]
     padding = encoder.tokenizer.pad_token_id
-    batch = make_batch(rows, padding, 3, method.views, with_entities=False, packing=form)
+    batch = make_batch(rows, padding, 3, method.views, with_entities=False, packed=packed)
     with torch.no_grad():
         return sentences(), model.encode(batch).sentences[0].numpy()
 
@@ -103,36 +100,17 @@ CAUSAL_OR_LOCAL = ("embeddinggemma", "mmbert", "modernbert", "qwen3-embedding")
 """Encoders whose attention is not that of all tokens of a text"""
 
 
-@pytest.mark.parametrize(
-    "form", [pytest.param(BY_LENGTH, id="by_length"), pytest.param(IN_ROWS, id="in_rows")]
-)
 @pytest.mark.parametrize("name", NAMES)
 def test_packed_texts_have_the_embeddings_of_padded_ones(
-    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str, form: Packing
+    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
 ) -> None:
     encoder = still(encoders[name])
     expected = np.concatenate([encoder.encode([text]) for text in sentences()])
-    if form is IN_ROWS and name in CAUSAL_OR_LOCAL:
+    if name in CAUSAL_OR_LOCAL:
         with pytest.raises(EaseError, match="embeddings of packed and of padded texts differ"):
-            trained_embeddings(encoder, files, tmp_path, form)
+            trained_embeddings(encoder, files, tmp_path, packed=True)
         return
-    _, found = trained_embeddings(encoder, files, tmp_path, form)
-    assert np.allclose(found, expected, atol=1e-3)
-
-
-def test_no_mask_is_made_of_packed_texts_in_windows(
-    encoders: dict[str, Path], files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would have the pairs of all tokens of a batch."""
-
-    def mask(**options: Any) -> None:
-        pytest.fail(f"made a mask of {options['kv_length']} tokens")
-
-    encoder = still(encoders["modernbert"])
-    expected = np.concatenate([encoder.encode([text]) for text in sentences()])
-    monkeypatch.setattr(packing, "_encodes_alike", lambda *_: True)  # it encodes padded texts
-    monkeypatch.setattr(packing_by_length, "sdpa_mask", mask)
-    _, found = trained_embeddings(encoder, files, tmp_path, BY_LENGTH)
+    _, found = trained_embeddings(encoder, files, tmp_path, packed=True)
     assert np.allclose(found, expected, atol=1e-3)
 
 

@@ -15,7 +15,7 @@ from transformers import BertModel
 
 from ease.methods.components.entity_table import EntityTable
 from ease.training.job import run_job
-from ease.training.row_adam import RowAdam
+from ease.training.optimizers import RowAdam
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, same, weights
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -18,11 +17,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ease.errors import EaseError
-from ease.training import graphs, job, packing_in_rows
-from ease.training.graphs import TransformerGraphs, graphed_rows
+from ease.training import graphs, job, packing
+from ease.training.graphs import TransformerGraphs, transformer_graphs
 from ease.training.job import run_job
 from ease.training.options import TrainingOptions
-from ease.training.packing import IN_ROWS
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
 
@@ -60,8 +58,8 @@ def record(function: Callable[[], None]) -> Callable[[], None]:
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
     """Make trainings on the CPU replay, with narrow rows of many numbers; the transformers of the trainings."""
-    monkeypatch.setattr(packing_in_rows, "WIDTH", 16)
-    monkeypatch.setattr(packing_in_rows, "SHAPES", 64)
+    monkeypatch.setattr(packing, "WIDTH", 16)
+    monkeypatch.setattr(packing, "SHAPES", 64)
     made: list[TransformerGraphs] = []
 
     def record_sharing_memory(function: Callable[[], None]) -> Callable[[], None]:
@@ -79,11 +77,11 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
 
     def rows(options: TrainingOptions, columns: int, encoder: Any) -> Any:
         if options.graphs is not True:
-            return IN_ROWS
+            return lambda features: encoder[0](features)
         made.append(TransformerGraphs(encoder[0], record_sharing_memory))
-        return IN_ROWS._replace(embed=partial(packing_in_rows.embed, transform=made[-1]))
+        return made[-1]
 
-    monkeypatch.setattr(job, "graphed_rows", rows)
+    monkeypatch.setattr(job, "transformer_graphs", rows)
     return made
 
 
@@ -167,7 +165,7 @@ def test_what_does_not_allow_graphs_is_named(
     monkeypatch.setattr(graphs, "uses_gpu", lambda options: options.device == "auto")
     encoder: Any = None
     with pytest.raises(EaseError, match=f"`graphs: true` is not possible here \\(.*{reason}"):
-        graphed_rows(TrainingOptions.model_validate({**options, "graphs": True}), columns, encoder)
+        transformer_graphs(TrainingOptions.model_validate({**options, "graphs": True}), columns, encoder)
     with caplog.at_level(logging.INFO):
-        assert graphed_rows(TrainingOptions.model_validate(options), columns, encoder) is None
+        assert transformer_graphs(TrainingOptions.model_validate(options), columns, encoder) is None
     assert (reason in caplog.text) == (options != {"device": "cpu"})

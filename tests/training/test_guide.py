@@ -15,8 +15,8 @@ from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.methods.components.entity_losses import false_negatives, several_positives_loss
-from ease.training.guide import write_entity_embeddings
 from ease.training.job import run_job
+from ease.training.teacher import write_entity_embeddings
 from tests.training.processes import finish, messages, start
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import SMALL, MakeJob, losses, sentences, weights

@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from ease.errors import EaseError
-from ease.training.entities import BLOCK_ROWS, read_table
+from ease.training.inputs import BLOCK_ROWS, read_table
 from ease.training.job import run_job
 from tests.training.tiny_training import MakeJob
 

@@ -15,8 +15,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import load_encoder
 from ease.encoders.known import complete_lora
 from ease.errors import EaseError
-from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.recipe import Recipe
+from ease.pipelines.recipe import EncoderDefaults, Recipe
 from ease.training.api import train
 from ease.training.job import run_job
 from ease.training.lora import add_lora, merged

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ease.encoders.onednn import OneDnnLinear
-from ease.training.fingerprint import fingerprint_of
+from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from tests.training.test_resuming import Stop, assert_same, stop_at

@@ -16,12 +16,10 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import method_names
 from ease.training.accelerator import uses_gpu
-from ease.training.fingerprint import fingerprint_of
+from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
-from ease.training.packing import BY_LENGTH, IN_ROWS, Packing, choose_packing, prepare_packing
-from ease.training.packing_by_length import PACKED, hidden_pairs
-from ease.training.packing_in_rows import WIDTH, pack
+from ease.training.packing import WIDTH, choose_packing, embed_packed, pack, prepare_packing
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal
 from tests.training.test_resuming import Stop, assert_same, stop_at
@@ -29,16 +27,11 @@ from tests.training.tiny_training import MakeJob, losses, same, sentences, weigh
 
 STILL = "encoder_without_dropout"
 TEXTS = ["Oslo", "Berlin is a large city", "people like Roma", "people like Oslo"]
-FORMS = pytest.mark.parametrize(
-    "form", [pytest.param(BY_LENGTH, id="by_length"), pytest.param(IN_ROWS, id="in_rows")]
-)
 
 
-def packed_embeddings(
-    encoder: SentenceTransformer, texts: list[str], form: Packing, views: int = 1
-) -> torch.Tensor:
+def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int = 1) -> torch.Tensor:
     """Embed packed texts: (n * views, dimension)."""
-    first_position = prepare_packing(encoder, form)
+    first_position = prepare_packing(encoder)
     found = [encoder.tokenizer(text)["input_ids"] for text in texts]
     order = sorted(range(len(texts)), key=lambda index: len(found[index]))
     lengths = np.array([len(found[index]) for index in order], np.int32)
@@ -46,22 +39,18 @@ def packed_embeddings(
     for row, index in zip(tokens, order, strict=True):
         row[: len(found[index])] = found[index]
     with torch.inference_mode():
-        embeddings = form.embed(encoder.eval(), form.pack(tokens, lengths, views), first_position)
+        embeddings = embed_packed(encoder.eval(), pack(tokens, lengths, views), first_position)
     return embeddings.unflatten(0, (-1, views))[np.argsort(order)].flatten(0, 1)
 
 
-@FORMS
 @pytest.mark.parametrize("pooling", ["mean", "cls", "cls_mlp", "first_last_mean"])
-def test_packed_embeddings_equal_padded_ones_for_every_pooling(
-    files: Path, pooling: str, form: Packing
-) -> None:
+def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pooling: str) -> None:
     encoder = load_encoder(str(files / "encoder"), pooling)
     expected = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
-    found = packed_embeddings(encoder, TEXTS, form, views=2)
+    found = packed_embeddings(encoder, TEXTS, views=2)
     assert torch.allclose(found, expected.repeat_interleave(2, dim=0), atol=1e-5)
 
 
-@FORMS
 @pytest.mark.parametrize(
     ("config_type", "model_type", "first"), [(BertConfig, BertModel, 0), (RobertaConfig, RobertaModel, 1)]
 )
@@ -71,7 +60,6 @@ def test_the_first_position_is_found(
     config_type: type[PretrainedConfig],
     model_type: Any,
     first: int,
-    form: Packing,
 ) -> None:
     """RoBERTa's positions start after its padding id, which is 0 here."""
     tokenizer = load_encoder(str(files / "encoder")).tokenizer
@@ -83,9 +71,9 @@ def test_the_first_position_is_found(
     model_type(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     encoder = SentenceTransformer(modules=[Transformer(str(tmp_path)), Pooling(16, "mean")], device="cpu")
-    assert prepare_packing(encoder, form) == first
+    assert prepare_packing(encoder) == first
     expected = encoder.encode(TEXTS, convert_to_tensor=True)
-    assert torch.allclose(packed_embeddings(encoder, TEXTS, form), expected, atol=1e-4)
+    assert torch.allclose(packed_embeddings(encoder, TEXTS), expected, atol=1e-4)
 
 
 def test_rows_hold_whole_texts_with_little_padding() -> None:
@@ -112,35 +100,26 @@ def test_rows_hold_whole_texts_with_little_padding() -> None:
     assert longer.tokens.shape == (1, 2 * WIDTH)
 
 
-def test_a_window_of_two_tokens_is_a_token_and_its_neighbours() -> None:
-    hidden = hidden_pairs(4, causal=False, window=2, device=torch.device("cpu"))
-    assert hidden is not None
-    assert hidden.int().tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
-
-
-@FORMS
 @pytest.mark.parametrize("method", method_names())
 @pytest.mark.parametrize("mini_batch_size", [None, 4])
 def test_gradients_are_those_of_padded_texts(
-    files: Path, tmp_path: Path, method: str, mini_batch_size: int | None, form: Packing
+    files: Path, tmp_path: Path, method: str, mini_batch_size: int | None
 ) -> None:
     options = {"dropout": None} if method == "mirror_bert" else {}
     padded = Case(files, method, options, 13, encoder=STILL)
-    packed = padded._replace(packing=form, chunks=2, mini_batch_size=mini_batch_size)
+    packed = padded._replace(packed=True, chunks=2, mini_batch_size=mini_batch_size)
     expected, found = gradients(padded, tmp_path), gradients(packed, tmp_path)
     assert_equal(found, expected)
 
 
-@FORMS
-def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path, form: Packing) -> None:
-    direct = Case(files, "ease", {}, 13, chunks=4, packing=form)
+def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path) -> None:
+    direct = Case(files, "ease", {}, 13, chunks=4, packed=True)
     assert_equal(gradients(direct._replace(mini_batch_size=4), tmp_path), gradients(direct, tmp_path))
 
 
-@FORMS
-def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path, form: Packing) -> None:
+def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path) -> None:
     """With equal dropout masks, SimCSE's views would be equal."""
-    case = Case(files, "simcse", {}, 13, packing=form)
+    case = Case(files, "simcse", {}, 13, packed=True)
     without = gradients(case._replace(encoder=STILL), tmp_path)["loss"]
     assert gradients(case, tmp_path)["loss"] > without + 0.01
 
@@ -157,7 +136,7 @@ def test_a_packed_training_repeats_resumes_and_saves_as_a_padded_one(make_job: M
     assert not same(weights(whole), weights(padded))
     configurations = [(result.model / "config.json").read_text() for result in (whole, padded)]
     assert configurations[0] == configurations[1]
-    assert PACKED not in configurations[0]
+    assert "ease_" not in configurations[0]
 
 
 def test_a_packed_training_without_dropout_is_a_padded_one(make_job: MakeJob) -> None:
@@ -168,11 +147,10 @@ def test_a_packed_training_without_dropout_is_a_padded_one(make_job: MakeJob) ->
     assert losses(packed) == pytest.approx(losses(padded), rel=1e-5)
 
 
-@FORMS
-def test_an_encoder_that_packs_encodes_as_before(files: Path, form: Packing) -> None:
+def test_an_encoder_that_packs_encodes_as_before(files: Path) -> None:
     encoder = load_encoder(str(files / "encoder"))
     before = encoder.encode(sentences())
-    prepare_packing(encoder, form)
+    prepare_packing(encoder)
     assert np.array_equal(encoder.encode(sentences()), before)
 
 
@@ -181,7 +159,7 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
     transformer: Any = eager[0]
     transformer.model.set_attn_implementation("eager")
     with pytest.raises(EaseError, match="scaled_dot_product_attention.*set `packed: false`"):
-        prepare_packing(eager, BY_LENGTH)
+        prepare_packing(eager)
     job = make_job(
         method="mirror_bert",
         method_options={"drophead": 0.1},
@@ -193,16 +171,15 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
         run_job(job)
 
 
-@FORMS
-def test_positions_that_differ_are_refused(files: Path, form: Packing) -> None:
+def test_positions_that_differ_are_refused(files: Path) -> None:
     """An encoder whose embeddings depend on the padding cannot be packed, and encodes as before."""
     encoder = load_encoder(str(files / "encoder"))
     transformer: Any = encoder[0]
     embeddings = transformer.model.embeddings
     embeddings.register_forward_hook(lambda module, inputs, output: output + output.shape[1])
     with pytest.raises(EaseError, match="packed and of padded texts differ"):
-        prepare_packing(encoder, form)
-    assert choose_packing("auto", encoder, on_gpu=False) is None
+        prepare_packing(encoder)
+    assert not choose_packing("auto", encoder, on_gpu=False)
     assert transformer.config._attn_implementation == "sdpa"
 
 
@@ -244,5 +221,5 @@ def test_a_training_with_auto_depends_on_the_device(
     assert on_cpu[0] not in (on_gpu[0], on_cpu[1])
     assert on_cpu[1] == on_gpu[1]
     encoder = load_encoder(auto.encoder)
-    assert choose_packing("auto", encoder, on_gpu=uses_gpu(auto.training)) is None
-    assert choose_packing(True, encoder, on_gpu=uses_gpu(auto.training)) is IN_ROWS
+    assert not choose_packing("auto", encoder, on_gpu=uses_gpu(auto.training))
+    assert choose_packing(True, encoder, on_gpu=uses_gpu(auto.training))

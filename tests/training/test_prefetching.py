@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 import torch
 
-from ease.training.prefetching import make_ahead
+from ease.training.batches import make_ahead
 
 CPU = torch.device("cpu")
 

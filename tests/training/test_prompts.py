@@ -13,8 +13,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.training.job import run_job
-from ease.training.prepared_pairs import Layout, open_pairs, prepare_pairs
-from ease.training.prompts import default_prompt, prompt_tokens
+from ease.training.prepared_pairs import Layout, default_prompt, open_pairs, prepare_pairs, prompt_tokens
 from tests.training.tiny_training import MakeJob, losses, weights
 
 PROMPT = "people like: "

@@ -17,7 +17,7 @@ import pytest
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.training.__main__ import main, read_job
-from ease.training.fingerprint import NOTES, fingerprint_of
+from ease.training.checkpoints import NOTES, fingerprint_of
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
 from ease.training.options import TrainingResult

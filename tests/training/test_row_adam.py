@@ -12,7 +12,7 @@ from torch.optim import Optimizer, SparseAdam
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ease.training.job import run_job
-from ease.training.row_adam import RowAdam, round_at_random
+from ease.training.optimizers import RowAdam, round_at_random
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
 

@@ -20,14 +20,13 @@ from ease.errors import EaseError
 from ease.methods import method_names
 from ease.methods.base import SENTENCE
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
-from ease.training import teacher_embeddings as teacher_embeddings_module
+from ease.training import teacher as teacher_embeddings_module
 from ease.training.accelerator import accelerated
 from ease.training.inputs import open_pair_table
 from ease.training.job import run_job
-from ease.training.options import TrainingJob, TrainingOptions
+from ease.training.options import TeacherOptions, TrainingJob, TrainingOptions
 from ease.training.prepared_pairs import pair_places
-from ease.training.teacher import TeacherOptions
-from ease.training.teacher_embeddings import encode_share, teacher_embeddings
+from ease.training.teacher import encode_share, teacher_embeddings
 from tests.training.processes import finish, messages, start
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import SMALL, MakeJob, losses, sentences, weights
@@ -178,7 +177,7 @@ def test_sentences_are_encoded_once_for_all_trainings_that_share_a_cache(
 def test_an_interrupted_encoding_resumes_from_its_sentences(
     make_job: MakeJob, wide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ease.training.teacher_embeddings.READ_ROWS", 64)
+    monkeypatch.setattr("ease.training.teacher.READ_ROWS", 64)
     job = make_job(training=taught(wide), **STILL)
     encoded: list[str] = []
     call = Encoding.__call__

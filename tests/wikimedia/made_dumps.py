@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
-from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.dumps.parts import IngestOptions
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/"
     version="{version}" xml:lang="{language}">

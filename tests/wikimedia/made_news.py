@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.editions import WIKINEWS, NewsOptions
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
-from ease.wikimedia.wikinews.options import NewsOptions
 from tests.wikimedia.made_dumps import as_streams, make_export, make_page
 
 TOPICS = {

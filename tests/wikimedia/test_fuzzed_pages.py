@@ -17,12 +17,11 @@ from unittest.mock import patch
 import pytest
 
 from ease.sample import SampleNewsOptions, SampleOptions, write_sample, write_sample_news
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.dumps.streams import DecompressedStream
-from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
-from ease.wikimedia.wikipedia.articles import ShardTask, write_shard
-from ease.wikimedia.wikipedia.reader import read_dump
+from ease.wikimedia.wikipedia import ShardTask, read_dump, write_shard
 from tests.wikimedia.made_dumps import as_dump, as_shard
 from tests.wikimedia.made_news import article, news_options
 

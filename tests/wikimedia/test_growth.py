@@ -14,14 +14,11 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import Shard, split_into_shards
-from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.files import Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import iterate_pages
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.dumps.sql import TableReader
-from ease.wikimedia.wikidata.items import parse_lines
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.wikimedia.wikidata import ingest_truthy, ingest_wikidata, parse_lines
 from tests.wikimedia.made_dumps import as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
 

@@ -66,29 +66,6 @@ def test_databases_lead_back_to_their_languages() -> None:
         assert Language.from_database(language.database).database == language.database
 
 
-def test_how_a_language_is_written() -> None:
-    assert [Language(code).sentence_separator for code in ("ja", "zh", "ko")] == ["", "", " "]
-    assert [Language(code).is_right_to_left for code in ("fa", "en", "ckb", "xqa")] == [
-        True,
-        False,
-        True,
-        False,
-    ]
-    assert [Language(code).has_dotted_capital_i for code in ("tr", "az", "de")] == [True, True, False]
-
-
-@pytest.mark.parametrize("code", ["sat", "guc", "dtp", "to", "nr", "kk", "be-x-old", "zh-min-nan"])
-def test_smaller_wikipedias_are_known(code: str) -> None:
-    assert code in WIKIPEDIA_LANGUAGES
-    check_languages([code])
-
-
-def test_newer_wikipedias_are_accepted_by_form() -> None:
-    check_codes(["en", "xqa", "be-new1"])
-    with pytest.raises(EaseError, match="'xqa'"):
-        check_languages(["en", "xqa"])
-
-
 @pytest.mark.parametrize("code", ["EN", "be_x_old", "en ", "", "-en", "en-", "1a", "é", "../en"])
 def test_malformed_codes_are_refused(code: str) -> None:
     with pytest.raises(EaseError, match=f"Unknown language '{re.escape(code)}'.* lower-case letters"):

@@ -17,9 +17,8 @@ import psutil
 import pytest
 
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.mapping import spark_map
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions, spark_map
+from ease.wikimedia.wikipedia import ingest_wikipedia
 from tests.wikimedia.killing import PATIENCE, stop_in_the_middle
 from tests.wikimedia.made_dumps import as_dump, as_streams, cut
 
@@ -29,8 +28,8 @@ RUN = """
 import sys
 from pathlib import Path
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import ingest_wikipedia
 dumps, options = find_dumps(sys.argv[1], ["en"]), IngestOptions.model_validate_json(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -81,16 +80,6 @@ def go(*processes: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
         process.stdin.write(b"\n")
         process.stdin.flush()
-
-
-@pytest.mark.slow
-def test_two_concurrent_runs_leave_the_parts_of_one(
-    dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path
-) -> None:
-    with ready(dump, tmp_path) as one, ready(dump, tmp_path) as other:
-        go(one, other)
-        assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
-    assert contents(tmp_path) == undisturbed
 
 
 @pytest.mark.slow

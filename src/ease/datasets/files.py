@@ -17,7 +17,7 @@ from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.errors import EaseError
-from ease.io.addresses import files_below, kind_of, located
+from ease.io.addresses import located
 from ease.io.atomic import atomic_path, flush_to_disk
 from ease.io.files import read_json
 from ease.io.names import RUN_FILE
@@ -67,14 +67,6 @@ class AtomicSave:
     def _at(self, path: PurePosixPath) -> Path:
         """Return the local or remote path: Kedro's datasets store the protocol separately."""
         return located(f"{getattr(self, '_fs_prefix', '')}{path}")
-
-    def statistics(self) -> dict[str, int]:
-        """Return the bytes, as `file_size`, of the version that `load` would read; nothing if there is none."""
-        path = self._path_to_load()
-        if path is None:
-            return {}
-        files = files_below(path) if kind_of(path) == "directory" else [path]
-        return {"file_size": sum(file.stat().st_size for file in files)}
 
     def folder_of(self, version: str) -> Path:
         """Return the folder that holds a version and its provenance."""
@@ -135,12 +127,6 @@ class RowsDataset(JSONDataset):
         """Return the rows of the newest version, even if this run loads or saves another version."""
         newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
         return list(newest.load())
-
-    def statistics(self) -> dict[str, int]:
-        """Return the file size and the numbers of rows and columns."""
-        size = super().statistics()
-        rows = self.load() if size else []
-        return {"rows": len(rows), "columns": len(_columns(rows)), **size} if size else {}
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -30,7 +30,7 @@ from ease.io.addresses import (
     upload,
 )
 from ease.io.locks import temporary_folder
-from ease.io.parquet import parquet_statistics, read_parquet
+from ease.io.parquet import read_parquet
 
 _SUCCESS = "_SUCCESS"
 """The file that Spark writes last into a folder."""
@@ -62,11 +62,6 @@ class TableDataset(AtomicSave, FileDataset):
         if kind_of(path) == "directory":
             return sorted(files_matching(path / "*.parquet") if is_remote(path) else path.glob("*.parquet"))
         return [path]
-
-    def statistics(self) -> dict[str, int]:
-        """Return rows, columns and bytes of the version that `load` would read, from the footers of its files."""
-        path = self._path_to_load()
-        return {} if path is None else parquet_statistics(self._parquet_files(path))
 
     def save(self, data: ibis.Table | pd.DataFrame | Checked) -> None:
         """Compute the table and write it atomically, unless its files fail their check."""

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from ease.entities.hashing import draw
-from ease.entities.ibis_workarounds import as_int64, as_table
-from ease.entities.links import page_subjects
-from ease.entities.sentences import SENTENCE_KEY, check_limits
+from ease.entities.hashing import as_int64, as_table, draw
+from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import Field, model_validator
 
-from ease.entities.ibis_workarounds import as_int64
-from ease.entities.links import page_subjects
-from ease.entities.sentences import SENTENCE_KEY, check_limits
+from ease.entities.hashing import as_int64
+from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel

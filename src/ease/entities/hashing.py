@@ -1,4 +1,4 @@
-"""Seeded pseudo-random numbers by integer arithmetic, equal on every engine and for every order of rows."""
+"""Seeded hashes of rows, and workarounds for Ibis: draws that do not depend on the engine, workers or order."""
 
 from __future__ import annotations
 
@@ -75,3 +75,17 @@ def title_number(title: str) -> int:
     """Return the number of an entity that only its title identifies: minus `hash_text` of the title."""
     digest = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
     return -(int(digest[-_HEX_DIGITS_OF_63_BITS:], 16) & ((1 << 63) - 1))
+
+
+def as_int64(value: ir.NumericValue) -> ir.IntegerValue:
+    """Cast an integer to 64 bits on every engine.
+
+    DuckDB sums into 128 bits, which Parquet stores as floating point; Spark numbers rows with 32 bits. Ibis believes
+    that both have 64 bits and omits a plain cast, so this function casts through another type.
+    """
+    return value.cast("decimal(18, 0)").cast("int64")
+
+
+def as_table(joined: ir.Table) -> ir.Table:
+    """Return a join as a new table: Ibis cannot join again on a column that a join has computed."""
+    return joined.mutate()

@@ -1,14 +1,64 @@
-"""Resolve links to entities: follow redirects, then map titles to Wikidata items."""
+"""Resolve links to entities: sentences, redirects, sitelinks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ease.entities.hashing import hash_text
-from ease.entities.ibis_workarounds import as_int64, as_table
-from ease.entities.sentences import SENTENCE_KEY
+from ease.entities.hashing import as_int64, as_table, draw, hash_text
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
+from ease.io.models import StrictModel
+
+SENTENCE_KEY = ("language", "page_id", "sentence_index")
+"""Columns that identify a sentence"""
+
+_STREAMED = 8192
+"""Sentences in memory at a time"""
+
+
+def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
+    """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
+    sentences = pairs.select("sentence").distinct()
+    drawn = sentences.order_by([draw(seed, hash_text(sentences.sentence)), sentences.sentence])
+    if rows is not None:
+        drawn = drawn.limit(rows)
+    for batch in drawn.to_pyarrow_batches(chunk_size=_STREAMED):
+        yield from batch.column("sentence").to_pylist()
+
+
+def check_limits(options: StrictModel, *quantities: str) -> None:
+    """Refuse options whose lower limit of a quantity, such as `min_characters`, is above its upper limit.
+
+    Raises:
+        EaseError: With both limits.
+    """
+    for quantity in quantities:
+        least, most = (getattr(options, f"{side}_{quantity}") for side in ("min", "max"))
+        if least > most:
+            raise EaseError(
+                f"`min_{quantity}` ({least}) exceeds `max_{quantity}` ({most}): lower the first or raise the second."
+            )
+
+
+def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
+    """Return the titles of the pages (language, page_id, title; also repeated) that have an item in `page_items`.
+
+    Returns:
+        Columns qid, language, title, ordered by all of them.
+    """
+    joined = page_items.inner_join(pages, ["language", "page_id"])
+    return joined.select("qid", "language", "title").distinct().order_by("qid", "language", "title")
+
+
+def types_of_linked(statements: ir.Table, sitelinks: ir.Table) -> ir.Table:
+    """Return the types of the items that have a sitelink; no link can lead to other items.
+
+    Returns:
+        Columns qid, type_qid, ordered by both.
+    """
+    linked = statements.semi_join(sitelinks, "qid")
+    return linked.select("qid", "type_qid").distinct().order_by("qid", "type_qid")
+
 
 MAX_REDIRECTS = 10
 """Longest chain of redirects that is followed; links into longer chains and loops are dropped."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
-from ease.entities.hashing import draw, draw_each
-from ease.entities.ibis_workarounds import as_table
+from ease.entities.hashing import as_table, draw, draw_each
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 

@@ -1,4 +1,4 @@
-"""Sentence–entity pairs: filter by entity, sentence length and hard negatives, then cap and sample by seed."""
+"""Select pairs of sentence and entity, further entities of a sentence, and permuted entities as a control."""
 
 from __future__ import annotations
 
@@ -9,16 +9,117 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 from pydantic import Field, model_validator
 
-from ease.entities.hashing import draw
-from ease.entities.ibis_workarounds import as_int64
+from ease.entities.hashing import as_int64, draw, hash_text
+from ease.entities.links import SENTENCE_KEY, check_limits
 from ease.entities.negatives import Mining, have_negatives
-from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+
+MAX_FURTHER = 15
+"""Further entities kept of a sentence; a sentence of 1,000 characters rarely links to more."""
+
+
+def add_further_entities(
+    pairs: ir.Table, links: ir.Table, subjects: ir.Table, vocabulary: ir.Table, seed: int
+) -> ir.Table:
+    """Add the other entities of each pair's sentence, also those whose own pair a cap or a filter removed.
+
+    Args:
+        pairs: Pairs of a sentence and an entity with a unique `pair_id`.
+        links: All links of the sentences: language, page_id, sentence_index, entity.
+        subjects: The entity of each page: language, page_id, entity.
+        vocabulary: The entities that can be positives.
+        seed: Seed of the order, and so of the entities kept of a sentence with more than `MAX_FURTHER`.
+
+    Returns:
+        The pairs with the columns further_entities (an array in seeded order; null if the sentence has no other
+        entity) and subject (null if it is not in the vocabulary, or is among the sentence's entities), ordered by
+        pair_id.
+    """
+    known = vocabulary.select("entity")
+    linked = links.select(*SENTENCE_KEY, other="entity").distinct()
+    linked = linked.semi_join(known, linked.other == known.entity)
+    both = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
+    both = both.filter(both.other != both.entity)
+    ticket = draw(seed, both.pair_id, both.other)
+    further = both.group_by("pair_id").agg(
+        drawn=ibis.struct({"ticket": ticket, "entity": both.other}).collect()
+    )
+    further = further.select(
+        "pair_id",
+        further_entities=further.drawn.sort()[:MAX_FURTHER].map(lambda drawn: drawn.entity),
+    )
+    subject = subjects.semi_join(known, "entity").select("language", "page_id", subject="entity")
+    joined = pairs.left_join(further, "pair_id").drop("pair_id_right")
+    joined = joined.left_join(subject, ["language", "page_id"])
+    linked_too = (joined.subject == joined.entity) | joined.further_entities.contains(
+        joined.subject
+    ).coalesce(False)
+    named = joined.select(
+        *pairs.columns, "further_entities", subject=linked_too.ifelse(ibis.null("int64"), joined.subject)
+    )
+    return named.order_by("pair_id")
+
+
+def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:
+    """Replace entities by a random permutation of the vocabulary, a different one in each language.
+
+    Two sentences of one language still share an entity exactly if they did before; across languages, shared entities
+    carry no information any more.
+
+    Args:
+        training_pairs: Pairs with `entity` and `hard_negative`, optionally with `further_entities` and `subject`.
+        vocabulary: All entities; each language permutes all of them.
+        seed: Seed of the permutations.
+
+    Returns:
+        The same rows with permuted entities, ordered by pair_id.
+    """
+    languages = training_pairs.select("language").distinct()
+    members = languages.cross_join(vocabulary.select("entity"))
+    ticket = draw(seed, hash_text(members.language), members.entity)
+    place = ibis.row_number().over(group_by=members.language, order_by=members.entity)
+    turn = ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity])
+    numbered = members.mutate(place=place, turn=turn)
+    renamed = numbered.select("language", "entity", number="place").inner_join(
+        numbered.select("language", number="turn", other="entity"), ["language", "number"]
+    )
+    names = renamed.select("language", "entity", "other")
+    renamed_pairs = training_pairs
+    for column in ("entity", "hard_negative", "subject"):
+        if column in training_pairs.columns:
+            renamed_pairs = _rename(renamed_pairs, column, names)
+    if "further_entities" in training_pairs.columns:
+        renamed_pairs = _rename_further(renamed_pairs, names)
+    return renamed_pairs.order_by("pair_id")
+
+
+def _rename(pairs: ir.Table, column: str, names: ir.Table) -> ir.Table:
+    """Replace the entities of a column; nulls remain."""
+    own = names.select("language", **{column: "entity", "renamed": "other"})
+    joined = pairs.left_join(own, ["language", column])
+    return joined.select(**{name: joined["renamed" if name == column else name] for name in pairs.columns})
+
+
+def _rename_further(pairs: ir.Table, names: ir.Table) -> ir.Table:
+    """Replace the entities of the arrays, in their order."""
+    place = ibis.range(0, pairs.further_entities.length()).unnest()
+    placed = pairs.filter(pairs.further_entities.notnull()).mutate(place=place)
+    single = placed.select("pair_id", "language", "place", entity=placed.further_entities[placed.place])
+    single = single.inner_join(names, ["language", "entity"])
+    entries = single.group_by("pair_id").agg(
+        entries=ibis.struct({"place": single.place, "entity": single.other}).collect()
+    )
+    renamed = entries.select("pair_id", renamed=entries.entries.sort().map(lambda entry: entry.entity))
+    joined = pairs.left_join(renamed, "pair_id")
+    columns = {"further_entities": "renamed"}
+    return joined.select(**{name: joined[columns.get(name, name)] for name in pairs.columns})
+
 
 KEY = (*SENTENCE_KEY, "entity")
 

@@ -23,13 +23,10 @@ from ease.entities.hashing import title_number
 from ease.errors import EaseError
 from ease.io.result_versions import RELEASED_PARTS
 from ease.io.text_tables import open_decompressed
-from ease.wikimedia.dumps.parts import Counts, make_part, part_name
+from ease.wikimedia.dumps.parts import Counts, TableWriter, make_part, part_name
 from ease.wikimedia.dumps.streams import content_digest
-from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
-from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE
-from ease.wikimedia.wikipedia.articles import PAGES, PAGES_FILE, REDIRECTS, REDIRECTS_FILE, SENTENCES_FILE
-from ease.wikimedia.wikipedia.sentence_table import SENTENCES
+from ease.wikimedia.wikidata import ENTITY_TYPES, SITELINKS, SITELINKS_FILE, TYPES_FILE
+from ease.wikimedia.wikipedia import PAGES, PAGES_FILE, REDIRECTS, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
 
 UNDETERMINED = "und"
 """ISO 639's code for a text whose language is not known."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ease.entities.ibis_workarounds import as_int64
+from ease.entities.hashing import as_int64
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 

@@ -22,9 +22,8 @@ from wikipedia2vec.utils.wiki_page import WikiPage
 from ease.entities.wikipedia2vec import FAULT_STATUS, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.wikimedia.dumps.files import DumpFile, Shard
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import ARTICLES, iterate_pages, redirect_of
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.titles import normalize_title
 
 _CHUNK_SIZE = 100

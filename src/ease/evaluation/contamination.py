@@ -1,36 +1,204 @@
-"""Search for test texts in a table of training sentences with DuckDB or Spark, and the test items that contain them."""
+"""Test texts among training sentences: exact ones, and near duplicates by runs of words and by MinHash.
+
+Texts are normalised (NFKC, case folded, punctuation and white space dropped) and cut into tokens: words, and each
+character of scripts that are written without spaces. DuckDB or Spark passes the training sentences in batches to a
+function that keeps those that may match a test text; only these are compared in full.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import Field
 
 from ease.errors import EaseError
+from ease.evaluation.resampling import FEWEST_ITEMS, interval, resample
+from ease.evaluation.score_cache import read_items
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
-from ease.evaluation.tasks import Score, get_task
-from ease.evaluation.text_fingerprints import ContaminationOptions, Match, TestIndex, best_matches
+from ease.evaluation.tasks import AVERAGE, Texts, get_task
 from ease.io.lazy import ibis
+from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SENTENCE = "sentence"
-QUICK: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(
-        ("seeds", "batch_sizes", "learning_rates", "strengths", "strengths_trec"), lambda given: given[:1]
-    ),
-    **dict.fromkeys(("n_init", "epochs"), lambda given: 1),
-    "network": lambda given: None,
-}
-"""Values of options that make tasks fast; they change scores, but not items."""
+logger = logging.getLogger(__name__)
 
-DIMENSION = 4
-"""Dimension of the random embeddings with which tasks are read."""
+SENTENCE = "sentence"
+EXACT, NGRAM, MINHASH = KINDS = ("exact", "n-gram", "minhash")
+UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Ranges of Thai, Lao, Tibetan, Myanmar, Khmer, Japanese kana and Chinese characters."""
+TOKEN = re.compile(rf"[{UNSPACED}]|[^{UNSPACED}\s]+")
+UNSPACED_SHINGLE = 3
+SEED = 42
+
+Row = Mapping[str, Any]
+
+
+class ContaminationOptions(StrictModel):
+    """Thresholds for near duplicates."""
+
+    words: int = Field(
+        13, ge=2, description="words of a run that a test text shares with a training sentence"
+    )
+    characters: int = Field(
+        30, ge=2, description="characters of such a run where a language writes without spaces"
+    )
+    similarity: float = Field(
+        0.8, gt=0, le=1, description="minimum Jaccard similarity of the sets of character n-grams"
+    )
+    shingle: int = Field(5, ge=2, description="characters of these n-grams; 3 where there are no spaces")
+    bands: int = Field(20, ge=1, description="bands of MinHash: a pair is compared if one of them is equal")
+    rows: int = Field(6, ge=1, description="minimal hashes of each band")
+
+
+class Match(NamedTuple):
+    """A training sentence that contains or nearly equals a test text."""
+
+    kind: str
+    similarity: float
+    """Jaccard similarity of the character n-grams"""
+    sentence: str
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word: letters, digits, and the marks of many scripts, which Python's words lack."""
+    marks = "".join(chr(point) for point in range(0x110000) if unicodedata.category(chr(point))[0] == "M")
+    return re.compile(rf"(?:[^\W_]|[{marks}])+")
+
+
+class Prepared(NamedTuple):
+    """A normalised text: its tokens in one string, and its runs of tokens and of characters."""
+
+    text: str
+    runs: list[str]
+    shingles: list[str]
+
+
+def prepare(text: str | None, options: ContaminationOptions) -> Prepared:
+    """Normalise a text."""
+    words = " ".join(_word().findall(unicodedata.normalize("NFKC", text or "").casefold()))
+    tokens = TOKEN.findall(words)
+    alone = sum(len(token) == 1 and token >= "\u0e00" for token in tokens)
+    run, shingle = options.words, options.shingle
+    if 2 * alone > len(tokens):
+        run, shingle = options.characters, UNSPACED_SHINGLE
+    return Prepared(
+        " ".join(tokens),
+        [" ".join(tokens[at : at + run]) for at in range(len(tokens) - run + 1)],
+        [words[at : at + shingle] for at in range(len(words) - shingle + 1)],
+    )
+
+
+class TestIndex:
+    """Index of test texts; finds training sentences that contain or nearly equal one."""
+
+    __test__ = False  # no class of tests
+
+    def __init__(self, texts: Sequence[str], options: ContaminationOptions) -> None:
+        """Prepare the test texts."""
+        from rensa import RMinHashLSH
+
+        self.options, self.tests = options, [prepare(text, options) for text in texts]
+        self.whole: dict[str, list[int]] = defaultdict(list)
+        self.runs: dict[str, list[int]] = defaultdict(list)
+        for row, test in enumerate(self.tests):
+            if test.text:
+                self.whole[test.text].append(row)
+            for run in test.runs:
+                self.runs[run].append(row)
+        self.similar = RMinHashLSH(options.similarity, options.bands * options.rows, options.bands)
+        known = [row for row, test in enumerate(self.tests) if test.shingles]
+        hashes = self._hashes([self.tests[row] for row in known])
+        self.similar.insert_pairs(list(zip(known, hashes, strict=True)))
+
+    def _hashes(self, texts: Sequence[Prepared]) -> list[Any]:
+        from rensa import RMinHash
+
+        count = self.options.bands * self.options.rows
+        return RMinHash.from_token_sets([text.shingles for text in texts], count, SEED)  # type: ignore[no-any-return]
+
+    def candidates(self, sentences: Sequence[Prepared]) -> Iterator[dict[int, str]]:
+        """Yield each sentence's test texts, by row, with the kind of match; similarities are not compared yet."""
+        near = self.similar.query_all(self._hashes(sentences)) if sentences else []
+        for sentence, similar in zip(sentences, near, strict=True):
+            found = dict.fromkeys(similar if sentence.shingles else (), MINHASH)
+            found |= {row: NGRAM for run in sentence.runs for row in self.runs.get(run, ())}
+            yield found | dict.fromkeys(self.whole.get(sentence.text, ()), EXACT)
+
+    def matches(self, sentences: Sequence[str | None]) -> Iterator[tuple[int, Match]]:
+        """Yield the row of a test text and its match for each sentence that contains or nearly equals it."""
+        prepared = [prepare(sentence, self.options) for sentence in sentences]
+        for sentence, own, found in zip(sentences, prepared, self.candidates(prepared), strict=True):
+            for row, kind in found.items():
+                shared, every = set(own.shingles), set(self.tests[row].shingles)
+                similarity = len(shared & every) / len(shared | every) if shared or every else 0.0
+                if kind != MINHASH or similarity >= self.options.similarity:
+                    yield row, Match(kind, 1.0 if kind == EXACT else similarity, sentence or "")
+
+
+def best_matches(index: TestIndex, batches: Iterable[Sequence[str | None]]) -> dict[int, tuple[Match, int]]:
+    """Return the best match of each test text that has one, and how many sentences match it."""
+    best: dict[int, tuple[Match, int]] = {}
+    for sentences in batches:
+        for text, match in index.matches(sentences):
+            known, count = best.get(text, (match, 0))
+            best[text] = min(known, match, key=_order), count + 1
+    return best
+
+
+def _order(match: Match) -> tuple[int, float, str]:
+    return KINDS.index(match.kind), -match.similarity, match.sentence
+
+
+_index = cache(TestIndex)
+"""An engine's worker makes the index once."""
+
+
+def find_matches(
+    texts: Sequence[str], training: ir.Table, options: ContaminationOptions
+) -> dict[str, tuple[Match, int]]:
+    """Return the best match of each test text among training sentences, and the number of sentences that match it.
+
+    Args:
+        texts: Distinct test texts.
+        training: A table of DuckDB or Spark with the column `sentence`.
+        options: Thresholds for near duplicates.
+    """
+    if not texts:
+        return {}
+    given = tuple(texts)
+
+    def flags(sentences: Sequence[str | None]) -> list[bool]:
+        found = _index(given, options).candidates([prepare(sentence, options) for sentence in sentences])
+        return [bool(rows) for rows in found]
+
+    about = {"name": ibis.util.gen_name("may_match"), "signature": (("string",), "boolean")}
+    if training.get_backend().name == "duckdb":
+        flag = ibis.udf.scalar.pyarrow(
+            lambda column: pa.array(flags(column.to_pylist()), pa.bool_()), **about
+        )
+    else:  # Spark passes single rows to functions of PyArrow, and batches to those of pandas.
+        flag = ibis.udf.scalar.pandas(lambda column: pd.Series(flags(column.fillna("").tolist())), **about)
+    likely = training.select(SENTENCE).filter(flag(training[SENTENCE]))
+    batches = (batch.column(0).to_pylist() for batch in likely.to_pyarrow_batches())
+    matches = best_matches(_index(given, options), batches)
+    return {given[text]: match for text, match in matches.items()}
 
 
 class TaskTexts(NamedTuple):
@@ -39,89 +207,88 @@ class TaskTexts(NamedTuple):
     task: str
     subset: str
     metric: str
-    texts: Sequence[tuple[str, ...]]
+    texts: Texts
+
+    def contaminated(self, matches: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return which items have a text that is among the training sentences: (items,)."""
+        return np.array([any(text in matches for text in item) for item in self.texts], dtype=bool)
 
 
 def read_task_texts(
     references: Sequence[str], options: TaskOptions
 ) -> tuple[list[TaskTexts], dict[str, str]]:
-    """Read the texts of the tasks' items, by scoring random embeddings.
+    """Read the texts of the tasks' items.
 
     Returns:
-        The texts of each score, and for each task that cannot be read in this way the reason.
+        The texts of each score, and for each task that cannot be read the reason.
     """
     found, failed = [], {}
     for name, chosen in chosen_tasks(references, options).items():
-        validated = task_options(name, {name: chosen})
-        fields = type(validated).model_fields
-        quick = {
-            option: make(getattr(validated, option)) for option, make in QUICK.items() if option in fields
-        }
-        generator = np.random.default_rng(0)
-
-        def encode(sentences: Sequence[str], generator: np.random.Generator = generator) -> np.ndarray:
-            return generator.normal(size=(len(sentences), DIMENSION)).astype(np.float32)
-
         try:
-            scores = get_task(name).evaluate(encode, validated.model_copy(update=quick))
+            own = [
+                TaskTexts(name, subset, metric, texts)
+                for subset, by_metric in get_task(name).item_texts(task_options(name, {name: chosen}))
+                for metric, texts in by_metric.items()
+                if texts
+            ]
         except EaseError as error:
             failed[name] = str(error)
             continue
-        known = [score for score in scores if score.items is not None and score.items.texts is not None]
-        found += [_texts_of(score) for score in known]
-        if not known:
+        found += own
+        if not own:
             failed[name] = "no item of this task contributes alone to its score"
     return found, failed
 
 
-def _texts_of(score: Score) -> TaskTexts:
-    assert score.items is not None
-    assert score.items.texts is not None
-    return TaskTexts(score.task, score.subset, score.metric, score.items.texts)
-
-
-def find_matches(
-    texts: Sequence[str], training: ir.Table, options: ContaminationOptions
-) -> dict[str, tuple[Match, int]]:
-    """Return the best match of each test text among training sentences, and the number of sentences that match it.
-
-    The table's engine passes batches of sentences to a function that keeps those with a fingerprint of a test text.
-    Only these are sent to this process and compared.
+def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path) -> list[dict[str, Any]]:
+    """Return the scores without the contaminated items, and the averages of tasks that have several subsets.
 
     Args:
-        texts: Distinct test texts.
-        training: A table of DuckDB or Spark with the column `sentence`.
-        options: Thresholds for near duplicates.
+        scores: Scores of encoders with their `method`, the version of their `data`, and the file of their `items`.
+        contaminated: For each score of a test set, its number of `items`, the contaminated `rows` among these, and the
+            version of the `data`.
+        cache: The folder of the files of items.
+
+    Returns:
+        Rows of method, model, task, subset, metric, items, contaminated, whole, clean, difference, and the limits of
+        the clean score's 95% interval, low and high. Scores without kept items, or of other data, have no row.
     """
-    index = TestIndex(texts, options)
-    if not texts:
-        return {}
-    likely = training.select(SENTENCE).filter(_flag(index, training)(training[SENTENCE]))
-    matches = best_matches(index, _batches(likely))
-    return {index.texts[text]: match for text, match in matches.items()}
+    known = {(row["task"], row["subset"], row["metric"]): row for row in contaminated}
+    rows: list[dict[str, Any]] = []
+    for score in scores:
+        found = known.get((score["task"], score["subset"], score.get("metric")))
+        if found is not None and score.get("items") and (cache / score["items"]).is_file():
+            rows += _clean_score(score, found, cache / score["items"])
+    keys = ["method", "model", "task", "metric"]
+    averages = []
+    for key, own in pd.DataFrame(rows).groupby(keys, sort=False) if rows else ():
+        own = own.dropna(subset=["clean"])  # a subset without a clean item has no clean score to compare
+        if len(own) > 1:
+            means = own[["whole", "clean"]].mean().to_dict()
+            averages.append(
+                {**dict(zip(keys, key, strict=True)), "subset": AVERAGE}
+                | {**own[["items", "contaminated"]].sum().to_dict(), **means}
+                | {"difference": means["clean"] - means["whole"]}
+            )
+    return [*rows, *averages]
 
 
-def _flag(index: TestIndex, table: ir.Table) -> Any:
-    """Return a function for the table's engine that marks sentences with a fingerprint of a test text."""
-
-    def flags(sentences: Sequence[str | None]) -> NDArray[np.bool_]:
-        flagged: NDArray[np.bool_] = np.zeros(len(sentences), dtype=bool)
-        found = index.candidates(sentences)
-        flagged[[row for pairs in found.values() for row, _ in pairs]] = True
-        return flagged
-
-    options = {"name": ibis.util.gen_name("may_match"), "signature": (("string",), "boolean")}
-    if table.get_backend().name == "duckdb":
-        return ibis.udf.scalar.pyarrow(lambda column: pa.array(flags(column.to_pylist())), **options)
-    # Spark passes single rows to functions of PyArrow, and batches to those of pandas.
-    return ibis.udf.scalar.pandas(lambda column: pd.Series(flags(column.fillna("").tolist())), **options)
-
-
-def _batches(table: ir.Table) -> Iterator[list[str | None]]:
-    for batch in table.to_pyarrow_batches():
-        yield batch.column(0).to_pylist()
-
-
-def contaminated_items(texts: TaskTexts, matches: Mapping[str, tuple[Match, int]]) -> NDArray[np.bool_]:
-    """Return which items have a text that is among the training sentences: (items,)."""
-    return np.array([any(text in matches for text in item) for item in texts.texts], dtype=bool)
+def _clean_score(score: Row, found: Row, file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the row of a clean score; nothing if the score has no items, or is of other data."""
+    about = {name: score[name] for name in ("method", "model", "task", "subset", "metric")}
+    items = read_items(file)[score["subset"], score["metric"]].items
+    if items is None or found["data"] != score["data"] or len(items) != found["items"]:
+        logger.warning(
+            "%s %s of %s was scored on other data: run `evaluate` again",
+            *(score["task"], score["subset"], score["method"]),
+        )
+        return
+    clean = items.take(np.setdiff1d(np.arange(len(items)), found["rows"]))
+    place = f"{score['task']}/{score['subset']}"
+    low, high = interval(resample(clean, place)) if len(clean) >= FEWEST_ITEMS else (None, None)
+    yield {
+        **about,
+        **{"items": len(items), "contaminated": len(found["rows"])},
+        **{"whole": score["value"], "clean": clean.value(), "difference": clean.value() - score["value"]},
+        **{"low": low, "high": high},
+    }

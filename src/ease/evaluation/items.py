@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,16 +29,6 @@ class Items:
 
     kind: Kind
     columns: Mapping[str, Floats]
-    texts: Sequence[tuple[str, ...]] | None = None
-    """The texts of each item, kept in memory only."""
-
-    def __post_init__(self) -> None:
-        """Check the lengths."""
-        lengths = {len(column) for column in self.columns.values()}
-        if len(lengths) != 1 or (self.texts is not None and len(self.texts) not in lengths):
-            raise EaseError(
-                f"Items of {sorted(lengths)} rows with {len(self.texts or ())} texts: give one each."
-            )
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -76,7 +66,7 @@ class Items:
         if self.kind == "auc":
             return auc_contributions(self.columns[LEFT], self.columns[GOLD]), np.ones(len(self))
         if self.kind in ("v_measure", "adjusted_mutual_information"):
-            from ease.evaluation.cluster_agreement import CONTRIBUTIONS  # scikit-learn takes long to import
+            from ease.evaluation.clustering import CONTRIBUTIONS  # scikit-learn takes long to import
 
             runs = [column for name, column in self.columns.items() if name.startswith(CLUSTERS)]
             each = [CONTRIBUTIONS[self.kind](self.columns[CLASSES], clusters) for clusters in runs]
@@ -84,42 +74,35 @@ class Items:
         raise EaseError(f"A score of the kind {self.kind!r} is not a sum over items.")
 
 
-def mean_items(
-    values: ArrayLike, texts: Sequence[tuple[str, ...]] | None = None, denominators: ArrayLike | None = None
-) -> Items:
+def mean_items(values: ArrayLike, denominators: ArrayLike | None = None) -> Items:
     """Return the items of a mean of values (0 to 1), or of the ratio of two sums."""
     columns = {NUMERATOR: np.asarray(values, dtype=np.float64)}
     if denominators is not None:
         columns[DENOMINATOR] = np.asarray(denominators, dtype=np.float64)
-    return Items("ratio", columns, texts)
+    return Items("ratio", columns)
 
 
-def correlation_items(
-    cosines: ArrayLike, gold: ArrayLike, texts: Sequence[tuple[str, ...]] | None = None
-) -> Items:
+def correlation_items(cosines: ArrayLike, gold: ArrayLike) -> Items:
     """Return the items of Spearman's correlation of cosines with gold scores."""
     columns = {LEFT: np.asarray(cosines, dtype=np.float64), GOLD: np.asarray(gold, dtype=np.float64)}
-    return Items("spearman", columns, texts)
+    return Items("spearman", columns)
 
 
-def auc_items(
-    cosines: ArrayLike, positive: ArrayLike, texts: Sequence[tuple[str, ...]] | None = None
-) -> Items:
+def auc_items(cosines: ArrayLike, positive: ArrayLike) -> Items:
     """Return the items of the area under the ROC curve of cosines."""
     columns = {LEFT: np.asarray(cosines, dtype=np.float64), GOLD: np.asarray(positive, dtype=np.float64)}
-    return Items("auc", columns, texts)
+    return Items("auc", columns)
 
 
 def agreement_items(
-    kind: Literal["v_measure", "adjusted_mutual_information"],
+    kind: str,
     classes: ArrayLike,
     runs: Sequence[ArrayLike],
-    texts: Sequence[tuple[str, ...]] | None = None,
 ) -> Items:
     """Return the items of the mean agreement of several clusterings with classes."""
     columns = {CLASSES: _numbered(classes)}
     columns |= {f"{CLUSTERS}_{number}": _numbered(run) for number, run in enumerate(runs)}
-    return Items(kind, columns, texts)
+    return Items(cast(Kind, kind), columns)
 
 
 def auc_contributions(cosines: Floats, positive: Floats) -> Floats:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Score, get_task
-from ease.evaluation.tasks.components.prompted import encode_for
+from ease.evaluation.encodes import Encode, encode_for
+from ease.evaluation.tasks import Score, get_task
 from ease.io.validation import format_validation_error
 
 TaskOptions = Mapping[str, Mapping[str, Any]]
@@ -27,7 +26,7 @@ def task_options(name: str, options: TaskOptions) -> BaseModel:
     if not options.get(name):
         raise EaseError(f"No options for the task {name!r}: write them into parameters/tasks/{name}.yml.")
     try:
-        validated = task.Options.model_validate(options[name])
+        validated: BaseModel = task.options(**options[name])
         task.files(validated)  # refuses unknown subsets
     except (ValidationError, EaseError) as error:
         fault = format_validation_error(error, task.Options) if isinstance(error, ValidationError) else error
@@ -60,38 +59,10 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
     return chosen
 
 
-class _DataRead(Exception):
-    """Ends a task at its first sentence."""
-
-
-def reading_error(name: str, options: BaseModel, subset: str) -> str | None:
-    """Read a subset whose files exist as its task does, without encoding; return the error message, if any."""
-    if "subsets" in type(options).model_fields:
-        options = options.model_copy(update={"subsets": (subset,)})
-
-    def stop(sentences: Sequence[str]) -> np.ndarray:
-        raise _DataRead
-
-    try:
-        get_task(name).evaluate(stop, options)
-    except _DataRead:
-        return None
-    except EaseError as error:
-        return str(error)
-    raise AssertionError(f"{name} {subset}: scored without encoding a sentence")
-
-
 def score_task(encode: Encode, name: str, options: BaseModel) -> list[Score]:
-    """Score an encoder on a task, with its prompt for this task.
-
-    Raises:
-        EaseError: If the data is missing or broken.
-        ValueError: If a score has the name of another task, with which it would be mistaken.
-    """
-    scores = get_task(name).evaluate(encode_for(encode, name), options)
-    if others := {score.task for score in scores} - {name}:
-        raise ValueError(f"The task {name} returned scores of {', '.join(sorted(others))}.")
-    return scores
+    """Score an encoder on a task, with its prompt for this task."""
+    task = get_task(name)
+    return task.evaluate(encode_for(encode, name, task.KIND), options)
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:

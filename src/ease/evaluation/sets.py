@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, reading_error, task_options
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
 from ease.evaluation.tasks import get_task, missing_files
 from ease.io.files import hash_contents
 from ease.io.models import StrictModel
@@ -88,8 +88,13 @@ def read_sets(located: Located, references: Sequence[str], options: TaskOptions)
 
 
 def _readable(name: str, found: LocatedSet, options: BaseModel) -> LocatedSet:
-    errors = {subset: reading_error(name, options, subset) for subset in found.subsets}
-    faults = {subset: error for subset, error in errors.items() if error}
+    task, faults = get_task(name), {}
+    for subset, paths in task.files(options).items():
+        try:
+            if subset in found.subsets:
+                task.read(options, subset, paths)
+        except EaseError as error:
+            faults[subset] = str(error)
     for fault in dict.fromkeys(faults.values()):
         bad = [subset for subset, own in faults.items() if own == fault]
         logger.warning("Evaluation set %s: %s cannot be scored. %s", name, shortened(bad), fault)

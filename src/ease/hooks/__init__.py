@@ -1,18 +1,11 @@
-"""Hooks around every run: outline of the steps, one-line errors, provenance, statistics, MLflow logging."""
+"""Hooks around every run."""
 
-from ease.hooks.dataset_stats import DatasetStats
-from ease.hooks.errors import ConciseErrors
-from ease.hooks.mlflow_plugin import MlflowRun
-from ease.hooks.mlflow_store import MlflowStore
-from ease.hooks.outline import Outline
-from ease.hooks.preflight import Preflight
-from ease.hooks.provenance import Provenance
-from ease.hooks.run_locks import RunLocks
-from ease.hooks.tracking import Tracking
-from ease.hooks.unscored import UnscoredNamed
+from ease.hooks.mlflow import MlflowRun, MlflowStore, Tracking
+from ease.hooks.names import Names
+from ease.hooks.runs import Checks, Provenance, Results, RunLocks
 
 # Kedro calls the last one first.
 HOOKS = (
-    *(UnscoredNamed(), Outline(), ConciseErrors(), DatasetStats(), MlflowStore(), Preflight()),
+    *(Results(), Names(), MlflowStore(), Checks()),
     *(Provenance(), Tracking(), RunLocks(), MlflowRun()),
 )

@@ -1,81 +1,114 @@
-"""Check the environment, pipelines, nodes, tags and namespaces that a `kedro run` command names."""
+"""Names and parameters of a run: each misspelt one is refused in one line with the nearest name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import click
+from kedro.config import OmegaConfigLoader
 from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
+from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.pipeline import OutputNotUniqueError
+from kedro.validation.type_extractor import TypeExtractor
+from omegaconf import OmegaConf
+from pydantic import TypeAdapter, ValidationError
 
 from ease.errors import EaseError
-from ease.io.suggestions import suggest
-from ease.pipelines.stages import spellings
+from ease.io.nested import dotted
+from ease.io.registry import check_name
+from ease.io.suggestions import nearest, suggest
+from ease.io.validation import format_validation_error
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.teach.options import complete_taught_setting
+
+ENGINES = ("duckdb", "spark")
+
+SHARED = "_"
+"""First character of values that other parameters refer to (`${_dueam_data.${_dueam}}`); no node reads them."""
 
 
-def check_environment(context: KedroContext) -> None:
-    """Refuse an environment that has no folder in the configuration.
+class ConfigLoader(OmegaConfigLoader):
+    """Resolves each kind of configuration once, which Kedro's loader does for each request (half a second)."""
 
-    Raises:
-        EaseError: With the nearest and all known ones.
-    """
-    source = Path(str(context.config_loader.conf_source))
-    if context.env is None or (source / context.env).is_dir() or not source.is_dir():
-        return
-    known = sorted(folder.name for folder in source.iterdir() if folder.is_dir())
-    raise EaseError(f"Unknown --env {context.env!r} in {source.name}/: {suggest(context.env, known)}")
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._resolved: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        super().__init__(*arguments, **options)
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since."""
+        given = self.runtime_params or {}
+        if key in self:  # set explicitly
+            return super().__getitem__(key)
+        if key not in self._resolved or self._resolved[key][0] != given:
+            # By the engine, the catalog chooses the connection of its tables. Resolvers are global.
+            OmegaConf.register_new_resolver("engine", lambda: self["parameters"]["engine"], replace=True)
+            resolved = super().__getitem__(key)
+            if key == "parameters":
+                complete_taught_setting(resolved)
+                check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
+            self._resolved[key] = deepcopy(given), resolved
+        return deepcopy(self._resolved[key][1])
 
 
-def check_run_names() -> None:
-    """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the current `kedro run` command.
+class Names:
+    """Refuses names and parameters that do not exist."""
+
+    # Before the plugins' hooks, which would report a wrong environment in their own words.
+    @hook_impl(tryfirst=True)
+    def after_context_created(self, context: KedroContext) -> None:
+        """Check the command line and the configuration files, whose paths are relative to the project."""
+        os.chdir(context.project_path)
+        loader = context.config_loader
+        source = Path(str(loader.conf_source))
+        if context.env is not None and source.is_dir() and not (source / context.env).is_dir():
+            known = [folder.name for folder in source.iterdir() if folder.is_dir()]
+            raise EaseError(f"Unknown --env {context.env!r} in {source.name}/: {suggest(context.env, known)}")
+        command = click.get_current_context(silent=True)
+        if command is not None and command.info_name == "run":
+            check_run_names(command.params)
+        given = loader.runtime_params or {}
+        if any(name.startswith(SHARED) for name in given):
+            _check_shared_values(given, loader)
+        refuse_unknown_parameters(given, "given by --params")
+        refuse_unknown_parameters(loader["parameters"], "in a configuration file")
+        check_parameters(loader["parameters"], given)
+
+
+def check_run_names(given: Mapping[str, Any]) -> None:
+    """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the options of `kedro run`.
 
     Raises:
         EaseError: With the nearest and all known names, or for pipelines that cannot run together.
     """
-    command = click.get_current_context(silent=True)
-    if command is None or command.info_name != "run":
-        return
-    given = command.params
     chosen = [*_words(given.get("pipeline")), *_words(given.get("pipelines"))]
     _check("--pipelines", chosen, pipelines)
-    run = _summed(chosen or ["__default__"])
-    nodes = [node for spelled in spellings(run) for node in spelled.nodes]
-    names, tags = {node.name for node in nodes}, {tag for node in nodes for tag in node.tags}
-    parts = [node.namespace.split(".") for node in nodes if node.namespace]
-    namespaces = {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}
-    known = {
-        **{"tags": tags, "namespaces": namespaces},
-        **dict.fromkeys(("nodes", "from-nodes", "to-nodes"), names),
+    chosen = chosen or ["__default__"]
+    try:
+        run = sum((pipelines[name] for name in chosen), Pipeline([]))
+    except (ValueError, OutputNotUniqueError) as error:
+        commands = ", then ".join(f"`kedro run --pipelines={name}`" for name in chosen)
+        raise EaseError(
+            f"The pipelines {', '.join(chosen)} cannot run together, since nodes of one name differ in what they read: "
+            f"run {commands}."
+        ) from error
+    nodes = tuple(node.name for node in run.nodes)
+    parts = [node.namespace.split(".") for node in run.nodes if node.namespace]
+    known: dict[str, Iterable[str]] = {
+        "tags": {tag for node in run.nodes for tag in node.tags},
+        "namespaces": {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)},
+        **dict.fromkeys(("nodes", "from-nodes", "to-nodes"), nodes),
         **dict.fromkeys(("from-inputs", "to-outputs"), run.datasets()),
     }
     for option, choices in known.items():
         value = given.get("node_names" if option == "nodes" else option.replace("-", "_"))
-        _check(f"--{option}", _words(value), choices, f" in {', '.join(chosen) or '__default__'}")
-
-
-def pipelines_of_run(run_params: dict[str, Any]) -> list[str]:
-    """Return the names of a run's pipelines in the registry's order.
-
-    Kedro lists them in the order of a set, which is another one in each process.
-    """
-    given = run_params.get("pipeline_names") or ["__default__"]
-    return [name for name in pipelines if name in given]
-
-
-def _summed(names: list[str]) -> Pipeline:
-    """Return the nodes of several pipelines; refuse nodes of one name that read or make different datasets."""
-    try:
-        return sum((pipelines[name] for name in names), Pipeline([]))
-    except (ValueError, OutputNotUniqueError) as error:
-        commands = ", then ".join(f"`kedro run --pipelines={name}`" for name in names)
-        raise EaseError(
-            f"The pipelines {', '.join(names)} cannot run together, since nodes of one name differ in what they read: "
-            f"run {commands}."
-        ) from error
+        _check(f"--{option}", _words(value), choices, f" in {', '.join(chosen)}")
 
 
 def _words(value: Any) -> list[str]:
@@ -89,3 +122,80 @@ def _check(option: str, names: Iterable[str], known: Iterable[str], where: str =
     for name in names:
         if name not in known:
             raise EaseError(f"Unknown name {name!r} in {option}{where}: {suggest(name, known)}")
+
+
+def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
+    """Refuse a shared value that no file has, or that is not one of its choices.
+
+    The choices of `_dueam` are the keys of `_dueam_data`; without such a table, any value is right.
+    """
+    loader.runtime_params = {}
+    configured = loader["parameters"]
+    loader.runtime_params = given
+    for name in (name for name in given if name.startswith(SHARED)):
+        known = [other for other in configured if other.startswith(SHARED)]
+        if name not in known:
+            raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
+        tables = [configured[other] for other in known if other.startswith(f"{name}_")]
+        for table in (table for table in tables if isinstance(table, Mapping) and configured[name] in table):
+            check_name(given[name], list(table), f"value of `{name}`")
+
+
+def refuse_unknown_parameters(values: Mapping[str, Any], place: str) -> None:
+    """Refuse a name that no pipeline reads, which Kedro would ignore; options classes check their own fields.
+
+    Raises:
+        EaseError: With the parameter, where it is written, and the nearest known ones.
+    """
+    inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
+    read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
+    for name in values:
+        if "." in name:
+            nested = ": {".join(name.split(".")) + ": …" + "}" * name.count(".")
+            raise EaseError(f"The parameter `{name}` {place} has no effect: write `{nested}`.")
+    for name in dotted(values):
+        if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):
+            raise EaseError(f"No pipeline reads the parameter `{name}` {place}: {_hint(name, read)}")
+
+
+def _is_within(field: str, group: str) -> bool:
+    return f"{field}.".startswith(f"{group}.")
+
+
+def _hint(name: str, read: set[str]) -> str:
+    """Suggest known parameters; the first parts of a name may be a group and the last ones a field of the group."""
+    parts = name.split(".")
+    for depth in range(1, len(parts) + 1):
+        group, field = ".".join(parts[:depth]), parts[depth:]
+        if any(known.startswith(f"{group}.") for known in read):
+            continue  # the group exists: one of its fields is misspelt
+        if near := nearest(group, (known for known in read if known.count(".") == depth - 1)):
+            return f"did you mean {' or '.join('.'.join([known, *field]) for known in near)}?"
+    return suggest(name, read)
+
+
+def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse wrong values and unknown fields; Kedro would report them twice, in many lines and without suggestions.
+
+    Those given on the command line are checked first, as the likeliest to be wrong, with the methods' own parameters.
+
+    Raises:
+        EaseError: With each wrong field, and the nearest known ones if there is no such field.
+    """
+    types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
+    named = dotted(given)
+    first = [name for name in types if any(_is_within(field, name) for field in named)]
+    for name in dict.fromkeys([*first, *types]):
+        value: Any = values
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is None:
+            continue
+        try:
+            found: Any = TypeAdapter(types[name]).validate_python(value)
+            if name in first and isinstance(found, Recipe):
+                found.check_options()
+        except ValidationError as error:
+            raise EaseError(f"Parameter `{name}`: {format_validation_error(error, types[name])}") from error
+        except EaseError as error:
+            raise EaseError(f"Parameter `{name}`: {error}") from error

@@ -61,22 +61,6 @@ def files_of(table: ibis.Table) -> list[Path]:
     return _files_read.get(table.get_name(), []) if is_stored else []
 
 
-def parquet_statistics(files: Sequence[Path]) -> dict[str, int]:
-    """Return the rows and bytes of all Parquet files together, and the columns of the first.
-
-    Raises:
-        EaseError: If a store cannot be reached.
-    """
-    footers, size = [], 0
-    for file in files:
-        with report_store_errors(file):
-            place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
-            footers.append(pq.read_metadata(place, filesystem=store))
-            size += file.stat().st_size
-    columns = len(footers[0].schema.to_arrow_schema())
-    return {"rows": sum(footer.num_rows for footer in footers), "columns": columns, "file_size": size}
-
-
 def _path_in_duckdb(engine: Any, file: Path) -> str:
     if not is_remote(file):
         return str(file)

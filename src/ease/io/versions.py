@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from ease.io.files import read_json
+
+SIDECAR = "provenance.json"
+"""File beside a version that records what the version was made from"""
 
 MODELS = "06_models"
 """Folder, in a data folder, of the encoders: `<setting>/<method>/encoder`"""
@@ -29,3 +35,9 @@ def setting_and_method(encoder: Path) -> tuple[str, str]:
     """Return the setting and the method of a saved encoder."""
     setting, method = encoder.parts[-5:-3]
     return setting, method
+
+
+def provenance_of(version: Path) -> dict[str, Any]:
+    """Return what the version in a folder was made from; empty if not recorded."""
+    recorded = read_json(version / SIDECAR)
+    return recorded if isinstance(recorded, dict) else {}

@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
-from ease.entities.further import MAX_FURTHER
+from ease.entities.pairs import MAX_FURTHER
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import (

@@ -1,7 +1,8 @@
-"""All calls of MLflow from nodes: one nested run for each training, its metrics and model, tables and plots."""
+"""MLflow from nodes: one nested run for each training with its metrics and model, and the file that names it."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import platform
@@ -24,13 +25,14 @@ from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from pydantic import BaseModel, Field, model_validator
 
 from ease.encoders.model_card import with_test_scores
+from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
+from ease.io.files import read_json
 from ease.io.locks import writing
 from ease.io.models import StrictModel
 from ease.io.names import RUN_FILE, safe_name
 from ease.io.nested import dotted
-from ease.pipelines.origins import run_of
 from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)
@@ -288,3 +290,45 @@ def _with_safe_keys(values: Mapping[str, Any]) -> dict[str, Any]:
         safe_name(name): _with_safe_keys(value) if isinstance(value, Mapping) else value
         for name, value in values.items()
     }
+
+
+def write_origin(
+    encoder: Path, run_id: str | None, start: EncoderOptions, dimensions: Sequence[int] = ()
+) -> None:
+    """Write the file of a model: the id of the run that trained it, if any, its start and its dimensions.
+
+    Args:
+        encoder: Folder of the model.
+        run_id: The id of its run.
+        start: What its training started from.
+        dimensions: Numbers of first dimensions to which its embeddings may be truncated.
+    """
+    about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
+    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about}))
+
+
+def withhold(encoder: Path) -> None:
+    """Note in the file of a model that `latest` is not to link to it."""
+    write_text_atomically(
+        encoder / RUN_FILE, json.dumps({**(read_json(encoder / RUN_FILE) or {}), "withheld": True})
+    )
+
+
+def run_of(encoder: Path) -> str | None:
+    """Return the id of the run that trained an encoder, or None if no run did."""
+    run_id: str | None = (read_json(encoder / RUN_FILE) or {}).get("run_id")
+    return run_id
+
+
+def origin_of(encoder: Path) -> dict[str, Any]:
+    """Return `base`, `pooling` and `seed` of an encoder's start, as far as they are known."""
+    return {
+        name: value
+        for name, value in (read_json(encoder / RUN_FILE) or {}).items()
+        if name in ("base", "pooling", "seed")
+    }
+
+
+def dimensions_of(encoder: Path) -> tuple[int, ...]:
+    """Return the numbers of first dimensions to which an encoder's embeddings may be truncated."""
+    return tuple((read_json(encoder / RUN_FILE) or {}).get("dimensions", ()))

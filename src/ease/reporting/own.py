@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ease.encoders.options import RANDOM
-from ease.evaluation.item_files import read_resampled
 from ease.evaluation.resampling import Interval, Resampled, interval, seed_interval
+from ease.evaluation.score_cache import read_resampled
 from ease.evaluation.tasks import AVERAGE
 from ease.io.names import BASELINES, UNTRAINED
 from ease.reporting.plots import method_label

@@ -1,17 +1,24 @@
-"""Write MediaWiki exports as Wikimedia publishes them: articles dumps and content exports."""
+"""Write the sample's dumps: pages, page_props tables, Wikidata as JSON and as truthy statements."""
 
 from __future__ import annotations
 
 import bz2
+import gzip
 import hashlib
-from collections.abc import Sequence
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ease.sample.pages import WikiPage
-from ease.sample.site import Site
+from ease.sample.world import KINDS, QID_BASE, Entity, Phrasebook, Site, World
 from ease.wikimedia.dumps.files import CHECKSUM_LIST
 
 DUMP_DATE = "20240101"
@@ -109,3 +116,203 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
 def revision_id(language: str, identifier: int) -> int:
     """Return a revision number; it depends on the language and differs from the page's number, as on real wikis."""
     return 1_000_000 + int(language, 36) * 1_000_000 + identifier
+
+
+_ROWS_PER_STATEMENT = 500
+_TEMPLATE = 10
+_HEAD, _FOOT = files("ease.sample").joinpath("page_props.sql").read_text(encoding="utf-8").split("ROWS\n")
+_ESCAPES = {
+    **{b"\\": b"\\\\", b"'": b"\\'", b'"': b'\\"'},
+    **{b"\0": b"\\0", b"\n": b"\\n", b"\r": b"\\r", b"\x1a": b"\\Z"},
+}
+Property = tuple[str, bytes, str]
+"""Name, value and sort key."""
+
+
+def page_props_name(language: str) -> str:
+    """Return the file name of a wiki's dump of this table."""
+    return f"{language}wiki-{DUMP_DATE}-page_props.sql.gz"
+
+
+def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Mapping[str, int]) -> None:
+    """Write the dump of pages that are in the order of the wiki's dump, which numbers them; `qids` are by title."""
+    rows = []
+    for number, page in enumerate(pages, 1):
+        for name, value, sort_key in sorted(_properties(number, page, qids.get(page.title))):
+            escaped = b"".join(_ESCAPES.get(bytes((byte,)), bytes((byte,))) for byte in value)
+            rows.append(b"(%d,'%s','%s',%s)" % (number, name.encode(), escaped, sort_key.encode()))
+    statements = [
+        b"INSERT INTO `page_props` VALUES " + b",".join(rows[start : start + _ROWS_PER_STATEMENT]) + b";\n"
+        for start in range(0, len(rows), _ROWS_PER_STATEMENT)
+    ]
+    head = _HEAD.replace("DATABASE", site.dbname)
+    content = b"".join((head.encode(), *statements, _FOOT.encode()))
+    path.write_bytes(gzip.compress(content, mtime=0))
+
+
+def _properties(number: int, page: WikiPage, qid: int | None) -> Iterator[Property]:
+    if qid is not None:
+        yield "wikibase_item", f"Q{qid}".encode(), "NULL"
+        yield "wikibase-badge-Q17437796", b"1", "1"
+    if number % 3 == 0:
+        yield "displaytitle", f"<i>''{page.title}''</i>".encode(), "NULL"
+    if number % 20 == 7:
+        # Would mislead a parser that ignores quotes and escapes.
+        text = f"\\'),({number},'wikibase_item','Q{number}',NULL),\n\"\\"
+        yield "wikibase-shortdesc", text.encode(), "NULL"
+    if page.namespace == _TEMPLATE:
+        # MediaWiki stores this property compressed.
+        yield "templatedata", zlib.compress(json.dumps({"description": page.title}).encode(), 9), "NULL"
+
+
+TRUTHY_NAME = f"wikidata-{DUMP_DATE}-truthy-BETA.nt.bz2"
+
+_ENTITY = "http://www.wikidata.org/entity/"
+_DIRECT = "http://www.wikidata.org/prop/direct/"
+_UNKNOWN = "http://www.wikidata.org/.well-known/genid/"
+_LABELS = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+)
+
+
+def write_truthy(path: Path, entities: Iterable[Mapping[str, Any]]) -> None:
+    """Write the truthy statements of the JSON dump's entities."""
+    lines = "".join(f"{line} .\n" for entity in entities for line in _statements(entity))
+    path.write_bytes(bz2.compress(lines.encode("ascii"), compresslevel=1))
+
+
+def _statements(entity: Mapping[str, Any]) -> Iterator[str]:
+    subject = f"<{_ENTITY}{entity['id']}>"
+    for language, label in entity["labels"].items():
+        for predicate in _LABELS:
+            yield f'{subject} <{predicate}> "{_escape(label["value"])}"@{language}'
+    for site, link in entity.get("sitelinks", {}).items():
+        if site != "commonswiki":
+            language, title = site.removesuffix("wiki"), quote(link["title"].replace(" ", "_"))
+            page = f"<https://{language}.wikipedia.org/wiki/{title}>"
+            yield f"{page} <http://schema.org/about> {subject}"
+    for property_id, statements in entity["claims"].items():
+        preferred = any(statement["rank"] == "preferred" for statement in statements)
+        for statement in statements:
+            if statement["rank"] == ("preferred" if preferred else "normal"):
+                snak, value = statement["mainsnak"], f"{_UNKNOWN}{statement['id'].replace('$', '-')}"
+                if snak["snaktype"] == "value":
+                    value = f"{_ENTITY}{snak['datavalue']['value']['id']}"
+                yield f"{subject} <{_DIRECT}{property_id}> <{value}>"
+
+
+def _escape(text: str) -> str:
+    """Escape a text for N-Triples in ASCII."""
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    codes = ((letter, ord(letter)) for letter in text)
+    return "".join(
+        letter if code < 128 else f"\\u{code:04X}" if code < 1 << 16 else f"\\U{code:08X}"
+        for letter, code in codes
+    )
+
+
+WIKIDATA_NAME = f"wikidata-{DUMP_DATE}-all.json.bz2"
+MULTILINGUAL, WIDESPREAD, SHARED, CODED, TYPELESS = range(QID_BASE + 11, QID_BASE + 16)
+"""Further classes: of territories with several languages, of languages and currencies of several territories, etc."""
+
+_PROPERTIES = {"P31": "instance of", "P361": "part of"}
+Json = dict[str, Any]
+
+
+def class_of(kind: str) -> int:
+    """Return the item number of a kind's class."""
+    return QID_BASE + 1 + KINDS.index(kind)
+
+
+def write_wikidata(path: Path, entities: Iterable[Json]) -> None:
+    """Write the dump: an array with one entity per line."""
+    lines = [json.dumps(entity, ensure_ascii=False, separators=(",", ":")) for entity in entities]
+    path.write_bytes(bz2.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode(), compresslevel=1))
+
+
+def entity_classes(world: World) -> dict[Entity, tuple[int, ...]]:
+    """Return the classes of each entity by its preferred statements, else its normal ones."""
+    uses = Counter(
+        entity
+        for fact in world.facts
+        for entity, relation in ((fact.subject, "speaks"), (fact.object, "speaks"), (fact.object, "pays"))
+        if fact.relation == relation
+    )
+    second = {"territory": MULTILINGUAL, "language": WIDESPREAD, "currency": SHARED}
+    return {
+        entity: (class_of(entity.kind), second[entity.kind])
+        if entity.kind in second and uses[entity] > 1
+        else (class_of(entity.kind),)
+        for entity in world.entities
+    }
+
+
+def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
+    """Yield the entities in the order of the dump."""
+    for identifier, label in _PROPERTIES.items():
+        yield {
+            "type": "property",
+            "datatype": "wikibase-item",
+            "id": identifier,
+            "labels": {"en": {"language": "en", "value": label}},
+            "claims": {"P31": [_statement("P31", identifier, TYPELESS)]},
+        }
+    for kind in KINDS:
+        labels = {language: book.words[kind]["short"] for language, book in books.items()}
+        yield _item(class_of(kind), labels, {"P31": []}, {})
+    parts = {fact.subject: fact.object for fact in world.facts if fact.relation in ("located", "part")}
+    for number, (entity, classes) in enumerate(entity_classes(world).items()):
+        wikis = {language: book.wiki for language, book in books.items() if entity in book.wiki.names}
+        labels = {language: wiki.names[entity] for language, wiki in wikis.items()}
+        titles = {language: wiki.titles[entity] for language, wiki in wikis.items()}
+        claims = {"P31": _instance_of(entity, classes, number)}
+        if entity in parts:
+            claims["P361"] = [_statement("P361", f"Q{entity.qid}", parts[entity].qid)]
+        yield _item(entity.qid, {} if number % 50 == 9 else labels, claims, titles)
+
+
+def _instance_of(entity: Entity, classes: tuple[int, ...], number: int) -> list[Json]:
+    """Return the statements of P31; some items have preferred or deprecated statements or an unknown value."""
+    identifier = f"Q{entity.qid}"
+    rank = "preferred" if number % 10 == 3 else "normal"
+    statements = [_statement("P31", identifier, value, rank) for value in classes]
+    if rank == "preferred":
+        statements.append(_statement("P31", identifier, CODED))
+    if number % 10 == 5:
+        wrong = class_of(KINDS[(KINDS.index(entity.kind) + 1) % len(KINDS)])
+        statements.insert(0, _statement("P31", identifier, wrong, "deprecated"))
+    if number % 10 == 7:
+        statements.append(_statement("P31", identifier, None))
+    return statements
+
+
+def _statement(property_id: str, subject: str, value: int | None, rank: str = "normal") -> Json:
+    """Return a statement; value None means an unknown value."""
+    snak: Json = {"snaktype": "somevalue", "property": property_id, "datatype": "wikibase-item"}
+    if value is not None:
+        item = {"entity-type": "item", "numeric-id": value, "id": f"Q{value}"}
+        snak |= {"snaktype": "value", "datavalue": {"value": item, "type": "wikibase-entityid"}}
+    return {"mainsnak": snak, "type": "statement", "id": f"{subject}${property_id}-{value}", "rank": rank}
+
+
+def _item(
+    qid: int, labels: Mapping[str, str], claims: Mapping[str, list[Json]], titles: Mapping[str, str]
+) -> Json:
+    sitelinks = {
+        f"{language}wiki": {"site": f"{language}wiki", "title": title, "badges": []}
+        for language, title in titles.items()
+    }
+    if titles:
+        sitelinks["commonswiki"] = {"site": "commonswiki", "title": f"Category:Q{qid}", "badges": []}
+    return {
+        "type": "item",
+        "id": f"Q{qid}",
+        "labels": {language: {"language": language, "value": label} for language, label in labels.items()},
+        "descriptions": {},
+        "aliases": [],  # PHP writes an empty map as a list; the real dump has both forms
+        "claims": {property_id: statements for property_id, statements in claims.items() if statements},
+        "sitelinks": sitelinks,
+        "lastrevid": qid - QID_BASE,
+    }

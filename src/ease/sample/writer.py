@@ -10,23 +10,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.io.result_versions import SAMPLE_WIKI
-from ease.sample.dump_files import dump_name, write_checksums, write_content_export, write_dump
-from ease.sample.generated_folder import generate_folder
-from ease.sample.held_out import (
+from ease.sample.dump_files import (
+    TRUTHY_NAME,
+    WIKIDATA_NAME,
+    dump_name,
+    page_props_name,
+    wikidata_entities,
+    write_checksums,
+    write_content_export,
+    write_dump,
+    write_page_props,
+    write_truthy,
+    write_wikidata,
+)
+from ease.sample.options import SampleOptions, generate_folder
+from ease.sample.wiki import (
     GradedPair,
     ParallelSentence,
+    prepare_sample,
     word_facts,
     word_graded,
     word_graded_dev,
+    write_pages,
+    write_training_texts,
 )
-from ease.sample.options import SampleOptions
-from ease.sample.page_props_dump import page_props_name, write_page_props
-from ease.sample.phrases import SAMPLE_LANGUAGES
-from ease.sample.site import read_site
-from ease.sample.training_texts import write_training_texts
-from ease.sample.truthy_dump import TRUTHY_NAME, write_truthy
-from ease.sample.wiki import prepare_sample, write_pages
-from ease.sample.wikidata_dump import WIKIDATA_NAME, wikidata_entities, write_wikidata
+from ease.sample.world import SAMPLE_LANGUAGES, read_site
 
 _PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from ease.entities.sentences import SENTENCE_KEY
+from ease.entities.links import SENTENCE_KEY
 from ease.errors import EaseError
 from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import nearest_neighbours

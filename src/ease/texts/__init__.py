@@ -14,9 +14,7 @@ from pydantic import ValidationError
 from ease.errors import EaseError
 from ease.io.registry import module_names, named_module
 from ease.io.validation import format_validation_error
-from ease.texts.components.mixture import Gathered, gather
-from ease.texts.components.options import Source, SourceOptions
-from ease.texts.components.workspace import Workspace
+from ease.texts.components.mixture import Gathered, Source, SourceOptions, Workspace, gather
 
 
 class Kind(Protocol):

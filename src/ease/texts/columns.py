@@ -12,9 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from ease.io.text_tables import Column
-from ease.texts.components.files import read_fields
-from ease.texts.components.options import COLUMNS, FileOptions, Source
-from ease.texts.components.workspace import Workspace
+from ease.texts.components.mixture import COLUMNS, FileOptions, Source, Workspace, read_fields
 
 
 class Options(FileOptions):

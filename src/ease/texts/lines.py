@@ -12,8 +12,7 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.io.text_tables import read_lines
-from ease.texts.components.options import FileOptions, Source
-from ease.texts.components.workspace import Workspace
+from ease.texts.components.mixture import FileOptions, Source, Workspace
 
 _SCHEMA = pa.schema([("line", pa.int64()), ("sentence", pa.string())])
 

@@ -1,22 +1,303 @@
-"""Training texts from natural language inference: triplets, or pairs without labels."""
+"""Sentence pairs of natural language inference: MNLI, SNLI, XNLI and ANLI in their published forms."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+import pyarrow as pa
 from pydantic import Field, model_validator
 
+from ease.entities.hashing import as_table, draw
 from ease.errors import EaseError
-from ease.texts.components import nli_forms as forms
-from ease.texts.components.languages import check_languages
-from ease.texts.components.nli_files import SCHEMA, inferences, translations
-from ease.texts.components.options import FileOptions, Source
-from ease.texts.components.workspace import Workspace
+from ease.io.lazy import ibis
+from ease.io.text_tables import read_parallel_lines
+from ease.texts.components.mixture import (
+    FileOptions,
+    Source,
+    Workspace,
+    check_languages,
+    column_names,
+    file_kind,
+    random_pairs,
+    read_fields,
+)
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+
+LABELS = {
+    **{label: label for label in (ENTAILMENT, NEUTRAL, CONTRADICTION)},
+    "contradictory": CONTRADICTION,  # the machine-translated MultiNLI of XNLI
+    **{"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION},
+}
+UNLABELLED = ("", "-", "-1")
+"""Labels of pairs without agreement of the annotators, and of hidden test sets."""
+
+SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        *((name, pa.string()) for name in ("language", "prompt", "pair", "premise", "hypothesis", "label")),
+    ]
+)
+"""One row per pair of a premise and a hypothesis in one language.
+
+`pair` is the same in all languages that have the pair. `prompt` is the same for all pairs of one premise, and null if
+the file does not number its premises. `language` is empty if the file names none.
+"""
+
+
+class Inference(NamedTuple):
+    """One row, without its number."""
+
+    language: str
+    prompt: str | None
+    pair: str
+    premise: str
+    hypothesis: str
+    label: str
+
+
+Rows = Iterator[tuple[str, Inference]]
+"""Unchecked rows, each with its place for messages."""
+
+
+def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[int | str | None, ...]]:
+    """Yield the labelled rows of a file or folder in `SCHEMA`; blank and unlabelled rows are dropped and counted.
+
+    Args:
+        path: XNLI's tab-separated columns; SimCSE's csv of sent0, sent1 and hard_neg; a folder of SNLI's line files
+            (s1.*, s2.*, labels.*) or of MultiNLI as XNLI translates it (multinli.train.*.tsv).
+        split: Split of a folder's files.
+        counts: Filled with the numbers of read and dropped rows.
+
+    Raises:
+        EaseError: If the file has another format, or a label is unknown, with the file and the line.
+    """
+    counts.update({"read": 0, "unlabelled": 0, "blank": 0})
+    for number, (place, row) in enumerate(_rows(path, split)):
+        counts["read"] += 1
+        stated = row.label.strip().lower()
+        if stated in UNLABELLED:
+            counts["unlabelled"] += 1
+        elif stated not in LABELS:
+            raise EaseError(
+                f"{place}: unknown label {row.label!r}; known are entailment, neutral, contradiction and 0, 1, 2. "
+                "Leave it blank, `-` or -1 to drop the row."
+            )
+        elif not (row.premise.strip() and row.hypothesis.strip()):
+            counts["blank"] += 1
+        else:
+            texts = row.premise.strip(), row.hypothesis.strip()
+            yield number, row.language, row.prompt, row.pair, *texts, LABELS[stated]
+
+
+def translations(folder: Path, split: str) -> list[Path]:
+    """Return the sorted files of a folder of MultiNLI as XNLI translates it, one for each language."""
+    return sorted(folder.glob(f"multinli.{split}.*.tsv"))
+
+
+def _rows(path: Path, split: str) -> Rows:
+    if path.is_dir():
+        translated = translations(path, split)
+        return _translated(translated) if translated else _line_files(path, split)
+    return _triplets(path) if file_kind(path) == "csv" else _columns(path)
+
+
+def _line_files(folder: Path, split: str) -> Rows:
+    """Read s1.SPLIT, s2.SPLIT and labels.SPLIT."""
+    paths = [folder / f"{name}.{split}" for name in ("s1", "s2", "labels")]
+    missing = [path.name for path in paths if not path.exists()]
+    if missing:
+        raise EaseError(
+            f"{folder}: no {', '.join(missing)}, nor multinli.{split}.*.tsv. Give the folder of such files, and their "
+            "`split`."
+        )
+    for number, (premise, hypothesis, label) in read_parallel_lines(paths):
+        yield f"{paths[2]}, line {number}", Inference("", None, str(number), premise, hypothesis, label)
+
+
+def _translated(paths: Sequence[Path]) -> Rows:
+    """Read parallel files, one per language."""
+    for path in paths:
+        language = path.name.split(".")[2]
+        for number, (premise, hypothesis, label) in read_fields(path, ["premise", "hypo", "label"]):
+            row = Inference(language, None, str(number), premise, hypothesis, label)
+            yield f"{path}, line {number}", row
+
+
+def _columns(path: Path) -> Rows:
+    """Read the columns of XNLI; the columns of the language and the numbers are optional."""
+    header = column_names(path)
+    optional = [name for name in ("language", "promptID", "pairID") if name in header]
+    for number, fields in read_fields(path, ["gold_label", "sentence1", "sentence2", *optional]):
+        label, premise, hypothesis, *others = fields
+        named = dict(zip(optional, others, strict=True))
+        language, prompt = named.get("language", ""), named.get("promptID") or None
+        pair = named.get("pairID") or f"line {number}"
+        yield f"{path}, line {number}", Inference(language, prompt, pair, premise, hypothesis, label)
+
+
+def _triplets(path: Path) -> Rows:
+    """Read sent0, sent1 and, if present, hard_neg as two pairs of the same premise."""
+    names = [name for name in ("sent0", "sent1", "hard_neg") if name in column_names(path)]
+    if len(names) < 2:
+        raise EaseError(
+            f"{path}: a csv of inferences has the columns sent0, sent1 and hard_neg; it has "
+            f"{', '.join(column_names(path))}. For other columns, use the kind `columns`."
+        )
+    for number, (premise, *hypotheses) in read_fields(path, names):
+        for label, hypothesis in zip((ENTAILMENT, CONTRADICTION), hypotheses, strict=False):
+            pair = f"{number} {label}"
+            yield f"{path}, line {number}", Inference("", str(number), pair, premise, hypothesis, label)
+
+
+_SENTENCE, _POSITIVE, _NEGATIVE, _PARTNER, _LEFT, _RIGHT = range(6)
+"""Identifiers of the draws, which make them independent."""
+
+
+def check_distinct(rows: ir.Table, path: Path) -> None:
+    """Check that each language has each pair once, so that languages can be joined."""
+    twice = rows.group_by("language", "pair").agg(rows=rows.count())
+    found = twice.filter(twice.rows > 1).order_by(["language", "pair"]).limit(1).to_pyarrow().to_pylist()
+    if found:
+        language, pair, times = (found[0][name] for name in ("language", "pair", "rows"))
+        raise EaseError(
+            f"{path}: the pair {pair} (pairID) occurs {times} times in {language!r}, so its translations are "
+            "ambiguous: remove one row, or read each part on its own."
+        )
+
+
+def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: bool = False) -> ir.Table:
+    """Return each entailment with its premise and a contradiction of the same premise.
+
+    The n-th entailment of a premise gets its n-th contradiction, starting over if there are fewer contradictions.
+
+    Args:
+        rows: As `SCHEMA` says.
+        reference: None for triplets of one language. Otherwise the language of each text is drawn from those that have
+            it, and premises without a number are identified by their text in the reference language.
+        seed: Seed of the draws.
+        each_premise: Return a triplet for the premise in each language; only the other two languages are drawn.
+
+    Returns:
+        Columns key, sentence, positive, negative (null if the premise has no contradiction).
+    """
+    numbered = _by_language(_with_prompt(rows, reference), apart=reference is None)
+    pairs = numbered.group_by("pair").agg(
+        prompt=numbered.prompt.min(),
+        label=numbered.label.min(),
+        key=numbered.row.min(),
+        languages=numbered.count(),
+    )
+    place = ibis.row_number().over(group_by=[pairs.prompt, pairs.label], order_by=pairs.key)
+    pairs = pairs.mutate(place=place)
+    contradictions = pairs.filter(pairs.label == CONTRADICTION)
+    counts = contradictions.group_by("prompt").agg(contradictions=contradictions.count())
+    entailments = pairs.filter(pairs.label == ENTAILMENT).left_join(counts, "prompt")
+    entailments = as_table(
+        entailments.select(
+            "key", "pair", "prompt", "languages", nth=entailments.place % entailments.contradictions
+        )
+    )
+    if each_premise:
+        given = numbered.select("pair", key="row", first="number")
+        wanted = as_table(entailments.drop("key").inner_join(given, "pair"))
+    else:
+        first = draw(seed, entailments.key, ibis.literal(_SENTENCE)) % entailments.languages
+        wanted = entailments.mutate(first=first)
+    others = contradictions.select("prompt", nth="place", other="pair", other_languages="languages")
+    joined = wanted.left_join(others, ["prompt", "nth"])
+    drawn = joined.select(
+        "key",
+        "pair",
+        "other",
+        "first",
+        second=draw(seed, joined.key, ibis.literal(_POSITIVE)) % joined.languages,
+        third=draw(seed, joined.key, ibis.literal(_NEGATIVE)) % joined.other_languages,
+    )
+    premises = numbered.select("pair", first="number", sentence="premise")
+    hypotheses = numbered.select("pair", second="number", positive="hypothesis")
+    negatives = numbered.select(other="pair", third="number", negative="hypothesis")
+    whole = as_table(as_table(drawn).inner_join(premises, ["pair", "first"]))
+    whole = as_table(whole.inner_join(hypotheses, ["pair", "second"]))
+    return whole.left_join(negatives, ["other", "third"]).select("key", "sentence", "positive", "negative")
+
+
+def _with_prompt(rows: ir.Table, reference: str | None) -> ir.Table:
+    """Identify the premise of each row by its number, else by its text (in the reference language, if given)."""
+    if reference is None:
+        return rows.mutate(prompt=rows.prompt.coalesce(rows.premise))
+    named = rows.filter(rows.language == reference).select("pair", named="premise")
+    joined = rows.left_join(named, "pair").select(*rows.columns, "named")
+    # A pair that the reference language does not have is a separate premise.
+    return joined.mutate(prompt=joined.prompt.coalesce(joined.named, joined.pair)).drop("named")
+
+
+def _by_language(rows: ir.Table, apart: bool) -> ir.Table:
+    """Number the rows of each pair by language; with `apart`, each language's pairs are separate pairs."""
+    if apart:
+        rows = rows.mutate(pair=rows.row.cast("string"), prompt=rows.language + "\t" + rows.prompt)
+    number = ibis.row_number().over(group_by=rows.pair, order_by=rows.language)
+    return rows.mutate(number=number)
+
+
+def premise_hypothesis(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
+    """Return every premise with its hypothesis; if cross-lingual, also with the hypothesis in another language.
+
+    Two languages give the four rows of DuEAM's Table 9; with more languages, the other language is drawn.
+
+    Returns:
+        Columns key, sentence, positive.
+    """
+    own = rows.select(key=rows.row * 2, sentence=rows.premise, positive=rows.hypothesis)
+    if not cross_lingual:
+        return own
+    numbered = _by_language(rows, apart=False)
+    languages = numbered.group_by("pair").agg(languages=numbered.count())
+    several = numbered.inner_join(languages.filter(languages.languages > 1), "pair")
+    others = draw(seed, several.row, ibis.literal(_PARTNER)) % (several.languages - 1)
+    drawn = several.select(
+        "pair", "row", "premise", partner=others + (others >= several.number).cast("int64")
+    )
+    hypotheses = numbered.select("pair", partner="number", positive="hypothesis")
+    crossed = as_table(drawn).inner_join(hypotheses, ["pair", "partner"])
+    return own.union(
+        crossed.select(key=crossed.row * 2 + 1, sentence=crossed.premise, positive=crossed.positive)
+    )
+
+
+def every_hypothesis(rows: ir.Table) -> ir.Table:
+    """Return every premise with its hypothesis in each language, its own included: n² rows for n languages.
+
+    Returns:
+        Columns key, sentence, positive.
+    """
+    languages = rows.select("language").distinct()
+    numbers = languages.mutate(number=ibis.row_number().over(order_by=languages.language))
+    count = int(numbers.count().execute())
+    others = rows.inner_join(numbers, "language").select("pair", "number", positive="hypothesis")
+    premises = rows.select("pair", "row", sentence="premise")
+    crossed = as_table(premises.inner_join(others, "pair"))
+    return crossed.select("sentence", "positive", key=crossed.row * count + crossed.number)
+
+
+def shuffled(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
+    """Return every distinct premise and hypothesis paired with another one at random, across languages or within each.
+
+    Returns:
+        Columns key, sentence, positive.
+    """
+    premises = rows.select("language", key=rows.row * 2, text=rows.premise)
+    texts = premises.union(rows.select("language", key=rows.row * 2 + 1, text=rows.hypothesis))
+    texts = texts.group_by("language", "text").agg(key=texts.key.min())
+    texts = texts.mutate(sentence=texts.text, positive=texts.text)
+    return random_pairs(texts, seed, (_LEFT, _RIGHT), within=() if cross_lingual else ["language"])
 
 
 class Options(FileOptions):
@@ -94,16 +375,16 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
             f"`cross_lingual` needs two languages or more, and only one of {options.path} is read."
         )
     if options.cross_lingual:
-        forms.check_distinct(rows, options.path)
+        check_distinct(rows, options.path)
     if options.form == "shuffled":
-        return Source(forms.shuffled(rows, options.cross_lingual, seed), counts)
+        return Source(shuffled(rows, options.cross_lingual, seed), counts)
     if options.form == "premise_hypothesis":
         if options.hypotheses == "every":
-            return Source(forms.every_hypothesis(rows), counts)
-        return Source(forms.premise_hypothesis(rows, options.cross_lingual, seed), counts)
+            return Source(every_hypothesis(rows), counts)
+        return Source(premise_hypothesis(rows, options.cross_lingual, seed), counts)
     reference = min(chosen) if options.cross_lingual else None
-    triplets = forms.triplets(rows, reference, seed, each_premise=options.premises == "every")
-    return Source(_with_negatives(triplets, options, counts), counts)
+    found = triplets(rows, reference, seed, each_premise=options.premises == "every")
+    return Source(_with_negatives(found, options, counts), counts)
 
 
 def _with_negatives(triplets: ir.Table, options: Options, counts: Counter[str]) -> ir.Table:

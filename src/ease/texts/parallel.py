@@ -15,11 +15,16 @@ from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.text_tables import Column, read_parallel_lines
 from ease.texts.columns import kept_rows, read_columns
-from ease.texts.components.files import column_names, file_kind, read_fields
-from ease.texts.components.languages import check_languages
-from ease.texts.components.options import Source, SourceOptions
-from ease.texts.components.random_pairs import random_pairs
-from ease.texts.components.workspace import Workspace
+from ease.texts.components.mixture import (
+    Source,
+    SourceOptions,
+    Workspace,
+    check_languages,
+    column_names,
+    file_kind,
+    random_pairs,
+    read_fields,
+)
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -11,8 +11,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.texts.components.options import Source, SourceOptions
-from ease.texts.components.workspace import Workspace
+from ease.texts.components.mixture import Source, SourceOptions, Workspace
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 

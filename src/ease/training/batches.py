@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from accelerate.utils import recursively_apply, send_to_device
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ease.methods.base import SENTENCE, Entities, Texts
 from ease.methods.components.entity_losses import NO_ENTITY
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, NEGATIVE_COLUMNS, SUBJECT
-from ease.training.packing import Packed, Packing
+from ease.training.packing import Packed, pack
 
 
 class Padded(NamedTuple):
@@ -56,7 +59,7 @@ def make_batch(
     token_columns: Sequence[str] = (),
     *,
     with_entities: bool,
-    packing: Packing | None = None,
+    packed: bool = False,
     masked: bool = False,
 ) -> Batch:
     """Split each text column into chunks of similar length, each padded to its longest text, or packed.
@@ -68,11 +71,11 @@ def make_batch(
         columns: Text columns to encode, repeated for each view.
         token_columns: Text columns that the method reads as tokens.
         with_entities: Whether the method reads entities.
-        packing: The form in which texts are packed instead of padded.
+        packed: Whether texts are packed instead of padded.
         masked: Whether padded chunks have a mask even if nothing is padded.
     """
     cut = {
-        name: _cut(rows[name], padding, chunks, columns.count(name), packing, masked)
+        name: _cut(rows[name], padding, chunks, columns.count(name), packed, masked)
         for name in dict.fromkeys(columns)
     }
     whole = {name: _pad(rows[name], padding) for name in token_columns}
@@ -103,14 +106,14 @@ def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]
 
 
 def _cut(
-    texts: NDArray[np.void], padding: int, chunks: int, views: int, packing: Packing | None, masked: bool
+    texts: NDArray[np.void], padding: int, chunks: int, views: int, packed: bool, masked: bool
 ) -> Column:
     """Sort a column by length and split it into padded or packed chunks."""
     order = np.argsort(texts["length"], kind="stable")
     parts: list[Padded | Packed] = []
     for part in np.array_split(order, min(chunks, len(order))):
-        if packing is not None:
-            parts.append(packing.pack(texts[part]["tokens"], texts[part]["length"], views))
+        if packed:
+            parts.append(pack(texts[part]["tokens"], texts[part]["length"], views))
             continue
         tokens, mask = _pad(texts[part], padding)
         parts.append(Padded(tokens, None if bool(mask.all()) and not masked else mask))
@@ -125,3 +128,33 @@ def _pad(texts: NDArray[np.void], padding: int) -> Texts:
     mask = np.arange(lengths.max()) < lengths[:, None]  # (n, width)
     tokens = np.where(mask, texts["tokens"][:, : mask.shape[1]], padding)
     return Texts(torch.from_numpy(tokens).long(), torch.from_numpy(mask).long())
+
+
+T = TypeVar("T")
+
+AHEAD = 2
+"""Batches that wait for their step"""
+
+
+def make_ahead(batches: Iterator[T], device: torch.device, ahead: int = AHEAD) -> Generator[T, None, None]:
+    """Yield the same batches on a device, in the same order; the next ones are made meanwhile.
+
+    A batch that cannot be made raises its error in its turn. The thread ends with the iterator.
+
+    Args:
+        batches: Tensors, in tuples, lists and dictionaries of any depth.
+        device: The device of the yielded tensors.
+        ahead: Number of batches that wait for their step.
+    """
+    end = object()
+
+    def make() -> Any:
+        batch = next(batches, end)
+        # A GPU reads pinned memory while the host continues.
+        return recursively_apply(torch.Tensor.pin_memory, batch) if device.type == "cuda" else batch
+
+    with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+        coming = deque(thread.submit(make) for _ in range(ahead))
+        while (batch := coming.popleft().result()) is not end:
+            coming.append(thread.submit(make))
+            yield send_to_device(batch, device, non_blocking=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -18,10 +17,9 @@ from torch import Tensor, nn
 
 from ease.errors import EaseError
 from ease.methods.components.distributed import process_count
-from ease.training import packing_in_rows
 from ease.training.accelerator import uses_gpu
 from ease.training.options import TrainingOptions
-from ease.training.packing import IN_ROWS, Packing, PackingRefusal, prepare_packing
+from ease.training.packing import PackingRefusal, prepare_packing
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +33,10 @@ Record = Callable[[Callable[[], None]], Callable[[], None]]
 """Captures the kernels that a function starts, and returns a function that replays them"""
 
 
-def graphed_rows(options: TrainingOptions, columns: int, encoder: SentenceTransformer) -> Packing | None:
-    """Return packing in rows whose transformer runs as CUDA graphs; None, with a log line, if that is impossible.
+def transformer_graphs(
+    options: TrainingOptions, columns: int, encoder: SentenceTransformer
+) -> TransformerGraphs | None:
+    """Return the CUDA graphs of an encoder's transformer for packed texts; None, with a log line, if it has none.
 
     Args:
         options: The loop's parameters.
@@ -51,12 +51,12 @@ def graphed_rows(options: TrainingOptions, columns: int, encoder: SentenceTransf
     obstacle = _obstacle(options, columns)
     if obstacle is None:
         try:
-            prepare_packing(encoder, IN_ROWS)
+            prepare_packing(encoder)
         except PackingRefusal as refusal:
             obstacle = refusal.reason
     if obstacle is None:
         logger.info("`graphs`: texts are packed in rows, and the transformer runs as CUDA graphs.")
-        return IN_ROWS._replace(embed=partial(packing_in_rows.embed, transform=TransformerGraphs(encoder[0])))
+        return TransformerGraphs(encoder[0])
     if options.graphs is True:
         raise EaseError(f"`graphs: true` is not possible here ({obstacle}): set `graphs: auto`.")
     logger.info("`graphs: auto`: the training runs without CUDA graphs (%s).", obstacle)

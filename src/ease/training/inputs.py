@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
+import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 from ease.errors import EaseError
 
@@ -92,3 +95,101 @@ def read_vocabulary(vocabulary: Path) -> tuple[NDArray[np.int64], NDArray[np.int
     entities, rows = table["entity"].to_numpy(), table["row"].to_numpy()
     order = np.argsort(entities)
     return entities[order], rows[order]
+
+
+BLOCK_ROWS = 65_536
+"""Rows of embeddings read at a time."""
+
+
+class UsedEntities(NamedTuple):
+    """The entities of training pairs, a subset of the vocabulary.
+
+    Row i of the training's table is row `vocabulary_rows[i]` of the vocabulary.
+    """
+
+    ids: NDArray[np.int64]
+    """Sorted"""
+    rows: NDArray[np.int64]
+    """The row in the training's table for each id"""
+    vocabulary_rows: NDArray[np.int64]
+    """Ascending"""
+
+    def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of ids in the training's table."""
+        return self.rows[np.searchsorted(self.ids, ids)]
+
+
+def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
+    """Return the entities of training pairs, positives and negatives.
+
+    Args:
+        pairs: Parquet with the columns.
+        vocabulary: Parquet with row and entity.
+        columns: Columns of entities or of lists of entities; `entity` has one in every row.
+
+    Raises:
+        EaseError: If an entity is missing or is not in the vocabulary.
+    """
+    known, rows = read_vocabulary(vocabulary)
+    source = open_pair_table(pairs, columns)
+    missing = source.count_rows(filter=pads.field("entity").is_null())
+    if missing:
+        raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
+    if "hard_negative" in columns:
+        equal = source.scanner(columns={"equal": pads.field("entity") == pads.field("hard_negative")})
+        row = pc.index(equal.to_table()["equal"], True).as_py()
+        if row >= 0:
+            raise EaseError(
+                f"Training pairs {pairs}: the hard negative of row {row} is the pair's own entity: give another, or "
+                "null."
+            )
+    used = np.empty(0, dtype=np.int64)
+    for name in columns:
+        found = distinct(source, name)
+        unknown = np.setdiff1d(found, known, assume_unique=True)
+        if unknown.size:
+            raise EaseError(
+                f"Training pairs {pairs}: {name.replace('_', ' ')} {unknown[0]} is not in the entity vocabulary; "
+                "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
+            )
+        used = np.union1d(used, found)
+    wanted = rows[np.searchsorted(known, used)]
+    vocabulary_rows = np.sort(wanted)
+    return UsedEntities(used, np.searchsorted(vocabulary_rows, wanted), vocabulary_rows)
+
+
+def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
+    """Read entity embeddings from a safetensors file with one matrix, in single precision.
+
+    Args:
+        path: The file.
+        rows: The rows to read, ascending. Default: all. Memory is bounded by the rows read.
+        total: The expected number of rows, the vocabulary's.
+
+    Raises:
+        EaseError: If the file is missing, is not one matrix, or has another number of rows.
+    """
+    try:
+        with safe_open(path, framework="pt") as tensors:
+            names = list(tensors.keys())
+            if len(names) != 1:
+                raise EaseError(f"Entity embeddings {path}: expected one tensor, found {len(names)}.")
+            stored = tensors.get_slice(names[0])
+            shape = stored.get_shape()
+            if len(shape) != 2:
+                raise EaseError(
+                    f"Entity embeddings {path}: expected a matrix, found the shape {tuple(shape)}."
+                )
+            if total not in (None, shape[0]):
+                raise EaseError(
+                    f"{path} has {shape[0]} rows, and the vocabulary {total} entities: row i of the embeddings is "
+                    "entity i of the vocabulary, so make both in one run."
+                )
+            wanted = np.arange(shape[0]) if rows is None else rows
+            table = torch.empty(len(wanted), shape[1])
+            for start in range(0, shape[0], BLOCK_ROWS):
+                first, last = np.searchsorted(wanted, [start, start + BLOCK_ROWS])
+                table[first:last] = stored[start : start + BLOCK_ROWS][wanted[first:last] - start]
+    except (OSError, SafetensorError) as error:
+        raise EaseError(f"Entity embeddings {path} are not a safetensors file: {error}") from error
+    return table

@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,10 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.batches import advise_on_full_memory
+from ease.encoders.check import start_of
 from ease.encoders.encoder import embedding_dimension
 from ease.encoders.encoding import encode_with
+from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
 from ease.encoders.poolings import training_head
 from ease.errors import EaseError
@@ -30,25 +34,36 @@ from ease.io.names import DEVELOPMENT
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated, uses_gpu
-from ease.training.card import training_card
+from ease.training.checkpoints import fingerprint_of
 from ease.training.compilation import compile_layers
-from ease.training.entities import read_table, used_entities
-from ease.training.fingerprint import fingerprint_of
-from ease.training.graphs import graphed_rows
-from ease.training.guide import check_guided
-from ease.training.inputs import LANGUAGE, count_rows, distinct, entity_columns, open_pair_table
+from ease.training.graphs import transformer_graphs
+from ease.training.inputs import (
+    LANGUAGE,
+    count_rows,
+    distinct,
+    entity_columns,
+    has_hard_negatives,
+    open_pair_table,
+    read_table,
+    used_entities,
+)
 from ease.training.interruption import LAUNCHER_VARIABLE
-from ease.training.job_inputs import embed_by_guide, embed_by_teacher, prepare, remove_inputs
 from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
-from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
-from ease.training.model import TrainingModel
-from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, check_share
+from ease.training.model import TrainingModel, load_for_training, warn_of_equal_views
+from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, check_frozen, check_share
 from ease.training.packing import choose_packing
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import BestModel, Evaluate
-from ease.training.teacher import check_frozen
+from ease.training.teacher import (
+    check_guided,
+    frozen_embeddings,
+    map_guide,
+    teacher_cache,
+    teacher_embeddings,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +93,18 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
         if not launched:
             write_text_atomically(job.folder / "job.json", job.model_dump_json(indent=2))
-        return _run_locked(job, processes, report, held)
+        fingerprint = fingerprint_of(job, processes)
+        if finished := _read_result(job.folder, fingerprint):
+            logger.info("This training is finished already: %s", finished.model)
+            return finished
+        if processes > 1 and held is not None and not launched:
+            launch(held, processes, report)
+        else:
+            with advise_on_full_memory(_less_memory(job.training)), accelerated(job.training) as accelerator:
+                _train(job, accelerator, fingerprint, report)
+        result = _read_result(job.folder, fingerprint)
+        assert result is not None, f"{job.folder} has no result of the training that has just ended"
+        return result
 
 
 def _check(job: TrainingJob, processes: int) -> None:
@@ -104,26 +130,6 @@ def _check(job: TrainingJob, processes: int) -> None:
     check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
 
 
-def _run_locked(
-    job: TrainingJob, processes: int, report: Report | None, lock: FolderLock | None
-) -> TrainingResult:
-    """Start or join the training unless it is finished, and return its result."""
-    fingerprint = fingerprint_of(job, processes)
-    finished = _read_result(job.folder, fingerprint)
-    if finished is not None:
-        logger.info("This training is finished already: %s", finished.model)
-        return finished
-    if processes > 1 and lock is not None and "LOCAL_RANK" not in os.environ:
-        launch(lock, processes, report)
-    else:
-        with advise_on_full_memory(_less_memory(job.training)), accelerated(job.training) as accelerator:
-            _run(job, accelerator, fingerprint, report)
-    result = _read_result(job.folder, fingerprint)
-    if result is None:
-        raise RuntimeError(f"{job.folder} has no result of the training that has just ended.")
-    return result
-
-
 def _less_memory(training: TrainingOptions) -> str:
     """Return what a training can change to need less memory."""
     if training.mini_batch_size is None:
@@ -135,21 +141,27 @@ def _less_memory(training: TrainingOptions) -> str:
     return f"{change}."
 
 
-def _run(
-    job: TrainingJob,
-    accelerator: Accelerator,
-    fingerprint: str,
-    report: Report | None,
-) -> None:
+def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report: Report | None) -> None:
     """Prepare, train and finish in one of the processes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = build_model(job)
-    teacher = embed_by_teacher(job, model, fingerprint, accelerator)
+    teacher = guide = None
+    place = partial(_place, job.folder, fingerprint)
+    if model.teacher is not None:
+        size = embedding_dimension(model.encoder)
+        teacher = teacher_embeddings(
+            job.pairs, model.teacher, job.encoder, size, place("teacher.npy"), accelerator
+        )
     rows = prepare(job, model, fingerprint, accelerator)
     if job.training.batches.sentences_per_entity > 1 and not process_rank():
         _describe_entities(job, rows)
-    guide = embed_by_guide(job, model, rows, fingerprint, accelerator)
+    if job.training.guide.encoder is not None and (table := model.method.table) is not None:
+        sentences = frozen_embeddings(
+            job.pairs, job.training.guide, job.encoder, place("guide.npy"), accelerator
+        )
+        guide = map_guide(sentences, rows["entity"], len(table.weight), place("entities.npy"), accelerator)
+    evaluate = development_evaluation(job.development) if job.development else None
     best, progress = train(
         model,
         rows,
@@ -157,7 +169,7 @@ def _run(
         accelerator,
         job.folder,
         fingerprint,
-        evaluate=development_evaluation(job.development) if job.development else None,
+        evaluate=evaluate,
         report=report,
         teacher=teacher,
         guide=guide,
@@ -165,6 +177,25 @@ def _run(
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
     accelerator.wait_for_everyone()
+
+
+def _place(folder: Path, fingerprint: str, name: str) -> Path:
+    """Return the place of a file that a training makes of its inputs."""
+    return folder / f"inputs-{fingerprint[:16]}-{name}"
+
+
+def prepare(
+    job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
+) -> NDArray[np.void]:
+    """Map the prepared pairs, which the first process writes if they are missing."""
+    prepared = _place(job.folder, fingerprint, "pairs.bin")
+    layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
+    if not process_rank() and not prepared.exists():
+        vocabulary = job.vocabulary if model.method.reads_entities else None
+        derived = model.method.derived_columns(model.encoder, job.training.seed)
+        prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
+    accelerator.wait_for_everyone()
+    return open_pairs(prepared, layout)
 
 
 def _describe_entities(job: TrainingJob, rows: NDArray[np.void]) -> None:
@@ -214,7 +245,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
     if built.table is not None and job.training.entity_memory == "host":
         built.table.stay_on_host()
     rows = None if used is None else torch.from_numpy(used.vocabulary_rows)
-    graphed = graphed_rows(job.training, len(set(built.views)), encoder)
+    graphs = transformer_graphs(job.training, len(set(built.views)), encoder)
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
@@ -223,7 +254,9 @@ def build_model(job: TrainingJob) -> TrainingModel:
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
         job.training.teacher,
-        packing=graphed or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        packed=graphs is not None
+        or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        transform=graphs,
         onednn=job.training.onednn and not job.training.compiled,
     )
     if job.training.compiled:
@@ -263,7 +296,7 @@ def _finish(
             best.path, made, job.pairs, job.training.language_ranks, evaluate, model.encoder.device
         )
     start_scores = _development_scores(history, 0)
-    card = training_card(job, model, best.step, scores, start_scores)
+    card = _card(job, model, best.step, scores, start_scores)
     # Otherwise a stop between the two writes would leave the result of an earlier training beside this model.
     (job.folder / "result.json").unlink(missing_ok=True)
     best.publish(job.folder / "model", card, made)
@@ -281,7 +314,9 @@ def _finish(
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
-    remove_inputs(job)
+    shutil.rmtree(teacher_cache(job.folder), ignore_errors=True)
+    for made in job.folder.glob("inputs-*"):
+        made.unlink()
 
 
 def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
@@ -315,3 +350,51 @@ def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
     if written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
         return None
     return TrainingResult.model_validate({**written["result"], "model": folder / "model"})
+
+
+def _card(
+    job: TrainingJob,
+    model: TrainingModel,
+    best_step: int,
+    scores: Mapping[str, float],
+    start_scores: Mapping[str, float],
+) -> str | None:
+    """Return the card of a trained encoder; None if the job asks for none.
+
+    Args:
+        job: The training.
+        model: Its model.
+        best_step: The step of the kept encoder.
+        scores: Its development scores.
+        start_scores: Those of the encoder before the training.
+    """
+    if job.card is None:
+        return None
+    negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
+    summaries = (model.method.summary, model.method.negatives_summary if negatives else "")
+    options = job.method_options.model_dump()
+    return model_card(
+        job.card,
+        method=job.method,
+        summary=" ".join(filter(None, summaries)),
+        parameters={
+            "pooling": job.pooling,
+            "method": {
+                name: value for name, value in options.items() if negatives or "hard_negative" not in name
+            },
+            "training": _loop_parameters(job),
+        },
+        scores=scores,
+        start_scores=start_scores,
+        embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best_step}.",
+    )
+
+
+def _loop_parameters(job: TrainingJob) -> dict[str, Any]:
+    """Return the loop's parameters, with teacher and guide if there are some, without paths of this machine."""
+    parameters = job.training.model_dump(exclude={"teacher", "guide"})
+    for role, options in (("teacher", job.training.teacher), ("guide", job.training.guide)):
+        if options.encoder is not None:
+            described = options.model_dump(exclude={"cache", "batch_size"})
+            parameters[role] = {**described, "encoder": start_of(options.located(job.encoder))}
+    return parameters

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ease.errors import EaseError
 from ease.io.names import DEVELOPMENT
+from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
-from ease.training.accumulation import add_gradients
-from ease.training.batches import Batch, make_batch, used_rows
+from ease.training.batches import Batch, make_ahead, make_batch, used_rows
 from ease.training.checkpoints import Checkpoints
+from ease.training.compilation import report_compilation_errors
 from ease.training.entity_files import TABLE
-from ease.training.guide import Guide
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
-from ease.training.prefetching import make_ahead
 from ease.training.progress import Progress, Report
 from ease.training.sampling import pair_indices
 from ease.training.selection import BestModel, Evaluate, score_encoder
-from ease.training.teacher_embeddings import Embeddings
+from ease.training.teacher import Embeddings, Guide
 
 logger = logging.getLogger(__name__)
 
@@ -183,7 +182,7 @@ def _batches(
     """Return this process's share of each batch's sub-batches, after the steps already done."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
-    chunks = _chunks(options, device, model.packing is not None)
+    chunks = _chunks(options, device, model.packed)
     parts = options.batch_size // options.contrasted
     hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
@@ -195,7 +194,7 @@ def _batches(
             model.method.views,
             model.method.token_columns,
             with_entities=model.method.reads_entities,
-            packing=model.packing,
+            packed=model.packed,
             masked=options.compiled,  # a batch without a mask would be compiled for by itself
         )
         if batch.entities is not None and model.method.table is not None:
@@ -233,3 +232,34 @@ def _select(
     if process_count() > 1:
         torch.distributed.barrier()
     progress.resume()
+
+
+@report_compilation_errors()
+def add_gradients(
+    model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator
+) -> dict[str, Tensor]:
+    """Add the mean gradient of a batch's sub-batches to the parameters.
+
+    Only one sub-batch's activations are in memory at a time. Several processes exchange their gradients once, after
+    the last sub-batch.
+
+    Args:
+        model: The prepared `TrainingModel`.
+        sub_batches: This process's share of each sub-batch; contrasts are within one of them.
+        accelerator: Device, precision and processes.
+
+    Returns:
+        The loss terms, averaged over the sub-batches.
+
+    Raises:
+        EaseError: If the layers are to be compiled, and torch cannot compile them.
+    """
+    sums: dict[str, Tensor] = {}
+    for position, batch in enumerate(sub_batches, start=1):
+        last = position == len(sub_batches)
+        with nullcontext() if last else accelerator.no_sync(model):
+            terms = model(batch)
+            accelerator.backward(terms[TOTAL] / len(sub_batches))
+        for name, term in terms.items():
+            sums[name] = sums[name] + term.detach() if name in sums else term.detach()
+    return {name: value / len(sub_batches) for name, value in sums.items()}

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ease.encoders.encoder import load_encoder
 from ease.encoders.onednn import has_onednn, use_onednn
 from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
+from ease.methods.components.drophead import has_dropout, set_dropout
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Column, Padded
-from ease.training.dropout import quicken_dropout
-from ease.training.packing import Packed, Packing, prepare_packing
-from ease.training.prepared_pairs import Layout
-from ease.training.prompts import prompt_tokens
-from ease.training.teacher import TeacherOptions
+from ease.training.lora import add_lora
+from ease.training.options import TeacherOptions, TrainingJob
+from ease.training.packing import Packed, Transform, embed_packed, prepare_packing
+from ease.training.prepared_pairs import Layout, prompt_tokens
 
 
 class TrainingModel(nn.Module):
@@ -38,7 +41,8 @@ class TrainingModel(nn.Module):
         matryoshka: Sequence[int] = (),
         teacher: TeacherOptions | None = None,
         *,
-        packing: Packing | None = None,
+        packed: bool = False,
+        transform: Transform | None = None,
         onednn: bool = False,
     ) -> None:
         """Join the parts.
@@ -52,8 +56,8 @@ class TrainingModel(nn.Module):
                 for the gradient. Default: all rows.
             matryoshka: Numbers of first dimensions at which the loss is also computed.
             teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
-            packing: The form of packed texts; this replaces the encoder's attention and dropout layers. Default: texts
-                are padded.
+            packed: Whether texts are packed in rows. Default: they are padded.
+            transform: Computes packed texts in place of the encoder's transformer.
             onednn: Whether to replace the encoder's linear layers by oneDNN's, if torch has it.
 
         Raises:
@@ -70,10 +74,9 @@ class TrainingModel(nn.Module):
         if self.teacher is not None:
             _check_teacher(self.teacher, head, method)
         self.first_position = 0
-        self.packing = packing
-        if packing is not None:
-            self.first_position = prepare_packing(encoder, packing)
-            quicken_dropout(encoder)
+        self.packed, self.transform = packed, transform
+        if packed:
+            self.first_position = prepare_packing(encoder)
         else:
             prepare_padding(encoder)
         if onednn and has_onednn():
@@ -152,8 +155,8 @@ class TrainingModel(nn.Module):
     def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
         """Encode texts of similar length: -> (views, rows, dimension)."""
         if not isinstance(chunk, Padded):
-            assert self.packing is not None
-            embeddings: Tensor = self.head(self.packing.embed(self.encoder, chunk, self.first_position))
+            rows = embed_packed(self.encoder, chunk, self.first_position, self.transform)
+            embeddings: Tensor = self.head(rows)
             return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
         features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:
@@ -182,4 +185,38 @@ def _check_teacher(teacher: TeacherOptions, head: nn.Module, method: TrainingMet
         raise EaseError(
             "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would not "
             "teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
+        )
+
+
+logger = logging.getLogger(__name__)
+
+
+def load_for_training(job: TrainingJob) -> SentenceTransformer:
+    """Load the encoder in single precision, with the job's dropout and adapters."""
+    encoder = load_encoder(job.encoder, job.pooling, job.training.seed).float()
+    if not isinstance(encoder[0], Transformer):
+        raise EaseError(
+            f"The encoder {job.encoder!r} begins with {type(encoder[0]).__name__}, which no method trains: choose a "
+            "transformer."
+        )
+    longest, prompt = encoder.max_seq_length, prompt_tokens(encoder)
+    if longest is not None and job.training.max_tokens + prompt > longest:
+        beside = f" with a prompt of {prompt}" if prompt else ""
+        raise EaseError(
+            f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}{beside}."
+        )
+    if job.training.encoder_dropout is not None:
+        set_dropout(encoder, job.training.encoder_dropout, "encoder_dropout")
+    if job.training.lora is not None and job.training.lora.rank:
+        add_lora(encoder, job.training.lora)
+    return encoder
+
+
+def warn_of_equal_views(encoder: SentenceTransformer, method: TrainingMethod[Any]) -> None:
+    """Warn if two views of a text by a transformer have equal embeddings, since they differ by dropout alone."""
+    repeated = len(set(method.views)) < len(method.views)
+    if repeated and isinstance(encoder[0], Transformer) and not has_dropout(encoder):
+        logger.warning(
+            "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
+            "as to 0.1."
         )

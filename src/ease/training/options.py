@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
 
+from ease.encoders.check import check_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
@@ -15,7 +16,6 @@ from ease.io.models import Numbers, StrictModel, Words
 from ease.io.validation import format_validation_error
 from ease.methods import method_options
 from ease.training.sampling import BatchOptions
-from ease.training.teacher import GuideOptions, TeacherOptions
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
@@ -44,6 +44,84 @@ def check_share(options: TrainingOptions, processes: int) -> None:
             f"`{name}` {options.contrasted} does not hold two entities of {several} sentences "
             f"(`batches.sentences_per_entity`): raise it to at least {2 * several}, or lower the other."
         )
+
+
+START_ENCODER = "start"
+"""Name of the encoder before the training, as a teacher or guide."""
+
+
+class FrozenEncoder(StrictModel):
+    """An encoder that is not trained, whose embeddings of the training sentences are computed once."""
+
+    encoder: str | None = Field(
+        None,
+        min_length=1,
+        description=f"a hub name, a folder, or `{START_ENCODER}`: the encoder before the training; null: none",
+    )
+    pooling: PoolingName | None = Field(None, description="its pooling; null: as it was saved")
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
+    )
+    cache: Path | None = Field(
+        None,
+        description="folder of the cache of embeddings, shared by trainings; null: the training's work folder",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """Accept a name instead of a group of options, or null for no encoder."""
+        if isinstance(value, Path):
+            return {"encoder": str(value)}
+        return {"encoder": value} if value is None or isinstance(value, str) else value
+
+    def located(self, start: str) -> str:
+        """Return the encoder's hub name or folder.
+
+        Args:
+            start: The encoder that the training starts from.
+        """
+        assert self.encoder is not None
+        return start if self.encoder == START_ENCODER else self.encoder
+
+
+class TeacherOptions(FrozenEncoder):
+    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
+
+    form: Literal["similarity", "cosine"] = Field(
+        "similarity",
+        description="similarity: the similarities within a batch are matched, in any dimension; cosine: each embedding "
+        "is pulled towards the teacher's, which has the same dimension",
+    )
+    languages: Words | None = Field(
+        None,
+        min_length=1,
+        description="languages whose sentences are taught, for a teacher that does not know the others; null: all",
+    )
+    weight: float = Field(1.0, gt=0, description="weight of the teacher's loss; the method's own loss has 1")
+    temperature: float = Field(
+        0.05, gt=0, description="τ of the form `similarity`, dividing the cosines of teacher and student"
+    )
+
+
+class GuideOptions(FrozenEncoder):
+    """An encoder that finds false negatives among the entities of a batch (Solatorio 2024, GISTEmbed)."""
+
+
+def check_frozen(options: FrozenEncoder, role: str) -> None:
+    """Refuse a teacher or guide that cannot be loaded; its weights are not read.
+
+    Raises:
+        EaseError: With its name and the remedy.
+    """
+    if options.encoder in (None, START_ENCODER):
+        return
+    try:
+        check_encoder(str(options.encoder))
+    except EaseError as error:
+        raise EaseError(f"The {role} cannot be loaded (`{role}.encoder`). {error}") from error
 
 
 class LoraOptions(StrictModel):
@@ -123,9 +201,8 @@ class TrainingOptions(StrictModel):
     )
     packed: bool | Literal["auto"] = Field(
         False,
-        description="encode a batch without padding: on a CPU as one row of texts by length, with dropout masks that "
-        "are drawn faster, on a GPU as rows of 64 tokens with several texts; dropout masks differ from those with "
-        "padding; auto: on a CPU, if the encoder and the method allow it",
+        description="encode a batch as rows of 64 tokens with several texts, with little padding; dropout masks differ "
+        "from those with padding; auto: on a CPU, if the encoder and the method allow it",
     )
     graphs: bool | Literal["auto"] = Field(
         "auto",

@@ -15,21 +15,22 @@ import pyarrow.dataset as pads
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
+from ease.encoders.prompts import prompt_named
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.methods.base import SENTENCE, Derive
 from ease.methods.components.entity_losses import NO_ENTITY
-from ease.training.entities import UsedEntities, used_entities
 from ease.training.inputs import (
     ENTITY_COLUMNS,
     FURTHER,
     LANGUAGE,
     SUBJECT,
+    UsedEntities,
     distinct,
     entity_columns,
     open_pair_table,
+    used_entities,
 )
-from ease.training.prompts import default_prompt
 
 logger = logging.getLogger(__name__)
 
@@ -229,3 +230,24 @@ def _find_further(column: pa.ListArray, entities: UsedEntities, count: int) -> N
     found = np.full((len(column), count), NO_ENTITY)
     found[row[kept], place[kept]] = entities.find(pc.list_flatten(column).to_numpy()[kept])
     return found
+
+
+def default_prompt(encoder: SentenceTransformer) -> str:
+    """Return the text that `encode` puts before each sentence; empty without a default prompt.
+
+    Raises:
+        EaseError: If the pooling excludes the prompt, which a training on tokens cannot.
+    """
+    prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
+    if prompt and any(getattr(module, "include_prompt", True) is False for module in encoder):
+        raise EaseError(
+            f"The encoder's pooling excludes its prompt {prompt!r}, which a training does not support: save it with "
+            "`include_prompt` true, or give a `pooling`."
+        )
+    return prompt
+
+
+def prompt_tokens(encoder: SentenceTransformer) -> int:
+    """Return the number of tokens of the default prompt, by which a text may be longer than a sentence without it."""
+    prompt = default_prompt(encoder)
+    return len(encoder.tokenizer(prompt, add_special_tokens=False)["input_ids"]) if prompt else 0

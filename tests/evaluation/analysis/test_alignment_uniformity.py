@@ -15,15 +15,18 @@ import torch
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.alignment_uniformity import (
+from ease.evaluation.analysis.pairs import graded_pairs
+from ease.evaluation.analysis.spread import (
     AlignmentOptions,
     alignment,
     compare_alignment_uniformity,
     uniformity,
 )
-from ease.evaluation.analysis.sentence_pairs import graded_pairs
-from ease.evaluation.tasks import Encode, stsb
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks.graded_pairs import GradedPair
+
+stsb = get_task("stsb")
 
 OPTIONS = AlignmentOptions(graded="stsb:dev")
 
@@ -135,7 +138,7 @@ def test_sts_benchmark_equals_what_pytorch_computes(test_data: Path) -> None:
     folder = test_data / "eval" / "stsb"
     vectorizer = HashingVectorizer(n_features=256, alternate_sign=False, norm=None)
     bags: Encode = lambda sentences: vectorizer.transform(list(sentences)).toarray().astype(np.float32) + 0.1  # noqa: E731
-    pairs = graded_pairs("stsb", stsb.Options(path=folder, subsets=("dev",)))
+    pairs = graded_pairs("stsb", stsb.options(path=folder, subsets=("dev",)))
     found = compare_alignment_uniformity({"bags": bags}, pairs, OPTIONS).iloc[0]
 
     with (folder / "sts-dev.csv").open(encoding="utf-8", newline="") as file:

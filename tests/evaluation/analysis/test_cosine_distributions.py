@@ -13,14 +13,14 @@ import pytest
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.cosine_distributions import (
+from ease.evaluation.analysis.cosines import (
     CosineOptions,
     compare_cosines,
     draw_pairs,
     summarize_cosines,
 )
-from ease.evaluation.tasks import Encode
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks.graded_pairs import GradedPair
 from ease.reporting.plots import plot_cosine_distributions
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)

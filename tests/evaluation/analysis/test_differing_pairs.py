@@ -10,17 +10,20 @@ import pytest
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.differing_pairs import (
+from ease.evaluation.analysis.pairs import (
     DifferingOptions,
     differing_pairs,
+    graded_pairs,
     percent_ranks,
     rank_pairs,
 )
-from ease.evaluation.analysis.sentence_pairs import graded_pairs
-from ease.evaluation.tasks import Encode, stsb
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks.graded_pairs import GradedPair
 from tests.contexts import load_catalog
 from tests.project import Project
+
+stsb = get_task("stsb")
 
 
 def at_angles(angles: dict[str, float]) -> Encode:
@@ -54,7 +57,7 @@ def test_table_8_is_read_from_the_test_set(bare: Project, tmp_path: Path) -> Non
         (tmp_path / f"sts-{split}.csv").write_text("".join(lines), encoding="utf-8")
     options = load_catalog(bare, "paper").load("params:monolingual.analysis.differing_pairs")
     task, _, subset = options.graded.partition(":")
-    sets = graded_pairs(task, stsb.Options(path=tmp_path, subsets=(subset,)))
+    sets = graded_pairs(task, stsb.options(path=tmp_path, subsets=(subset,)))
     angles = {text: 90.0 * row for row, (one, two, _) in enumerate(table_8) for text in (one, two)}
     turned = {**angles, table_8[1][1]: 0.0}
     found = differing_pairs({"EASE": at_angles(angles), "SimCSE": at_angles(turned)}, sets, options.rows)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.given_pairs import GivenPairsOptions, compare_given_pairs
+from ease.evaluation.analysis.pairs import GivenPairsOptions, compare_given_pairs
 
 PAIRS = (("one", "eins"), ("one", "zwei"), ("three", "drei"))
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
-from ease.evaluation.isotropy import isotropy_score, mean_vector_norm
-from ease.evaluation.tasks import Encode
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.analysis.spread import IsotropyOptions, compare_isotropy
+from ease.evaluation.encodes import Encode
+from ease.evaluation.metrics import isotropy_score, mean_vector_norm
+from ease.evaluation.tasks.graded_pairs import GradedPair
 
 OPTIONS = IsotropyOptions(graded="stsb:dev")
 

@@ -12,13 +12,17 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.language_identity import (
+from ease.evaluation.analysis.languages import (
     LanguageIdentityOptions,
     compare_language_identity,
     divide,
 )
-from ease.evaluation.analysis.sentence_pairs import ParallelSentences, parallel_sentences
-from ease.evaluation.tasks import Encode, tatoeba
+from ease.evaluation.analysis.pairs import parallel_sentences
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks.parallel_sentences import ParallelSentences
+
+tatoeba = get_task("tatoeba")
 
 LANGUAGES = ("de", "ja", "sv")
 PARALLEL = [
@@ -144,7 +148,7 @@ def test_languages_of_tatoeba_are_identified_by_their_letters(test_data: Path) -
     options = LanguageIdentityOptions(
         parallel="tatoeba", pivot="eng", groups=(("eng", "deu", "hin"), ("eng", "tur", "ara", "bul"))
     )
-    folder = tatoeba.Options(path=test_data / "eval" / "tatoeba")
+    folder = tatoeba.options(path=test_data / "eval" / "tatoeba")
     parallel = [parallel_sentences("tatoeba", folder, pair) for pair in options.pairs]
     letters = HashingVectorizer(analyzer="char", n_features=256, alternate_sign=False)
     encode: Encode = lambda texts: letters.transform(texts).toarray()  # noqa: E731

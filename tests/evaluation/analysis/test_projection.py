@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.projection import ProjectionOptions, draw_parallel, project, project_parallel
-from ease.evaluation.analysis.sentence_pairs import ParallelSentences
-from ease.evaluation.tasks import Encode
+from ease.evaluation.analysis.languages import ProjectionOptions, draw_parallel, project, project_parallel
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks.parallel_sentences import ParallelSentences
 
 PCA = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=6)
 TSNE = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=20, method="tsne", perplexity=5)

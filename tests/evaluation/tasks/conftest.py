@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from ease.evaluation.tasks import Encode, Score
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import Score
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import score_tasks
-from ease.evaluation.tasks import Encode, get_task, main_score
-from ease.evaluation.tasks.audit import Options, evaluate, files, read_parallel
+from ease.evaluation.tasks import get_task, main_score
+
+TASK = get_task("audit")
+Options = TASK.options
+evaluate = TASK.evaluate
+files = TASK.files
+read_parallel = TASK.parallel
+
 
 Row = tuple[int, str, str, int, str]
 NAMES = ("pair_id", "side", "grade", "entity", "text")

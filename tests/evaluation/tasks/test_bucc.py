@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, main_score, missing_files
-from ease.evaluation.tasks.bucc import Options, evaluate, files
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import get_task, main_score, missing_files
+
+TASK = get_task("bucc")
+Options = TASK.options
+evaluate = TASK.evaluate
+files = TASK.files
+
 
 Pairs = Sequence[tuple[int, int]]
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import isotropy, main_score
+from ease.evaluation.tasks import get_task, main_score
+
+isotropy = get_task("isotropy")
 
 
 def encode_axes(strings: Sequence[str]) -> np.ndarray:
@@ -22,9 +25,9 @@ def encode_axes(strings: Sequence[str]) -> np.ndarray:
     return rows
 
 
-def options(folder: Path, text: str, **changes: object) -> isotropy.Options:
+def options(folder: Path, text: str, **changes: object) -> Any:
     (folder / "words.txt").write_text(text, encoding="utf-8")
-    return isotropy.Options.model_validate({"path": folder, "lists": {"word": "words.txt"}, **changes})
+    return isotropy.options(path=folder, lists={"word": "words.txt"}, **changes)
 
 
 def test_isotropy_and_mean_are_known_for_vectors_on_the_axes(tmp_path: Path) -> None:
@@ -52,4 +55,4 @@ def test_errors_name_the_list(tmp_path: Path) -> None:
 
 def test_a_task_without_lists_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="lists"):
-        isotropy.Options.model_validate({"path": tmp_path, "lists": {}})
+        isotropy.options(path=tmp_path, lists={})

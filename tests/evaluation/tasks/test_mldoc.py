@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
-from ease.evaluation.tasks import Encode, main_score, missing_files
-from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
-from ease.evaluation.tasks.mldoc import (
-    CATEGORIES,
-    LANGUAGES,
-    Options,
-    clean_document,
-    evaluate,
-    files,
-)
+from ease.evaluation.classifiers import ClassifierSettings, LabelledEmbeddings, train_classifier
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import get_task, main_score, missing_files
+from ease.evaluation.tasks.mldoc import CATEGORIES, LANGUAGES, clean_document
+
+TASK = get_task("mldoc")
+Options = TASK.options
+evaluate = TASK.evaluate
+files = TASK.files
 
 WORDS = {
     "CCAT": "shares profit company merger acquisition stock".split(),
@@ -45,7 +43,7 @@ def documents(seed: int, count: int, topical: float) -> str:
     return "".join(lines)
 
 
-def write_mldoc(folder: Path, languages: Sequence[str], topical: float = 0.5) -> Options:
+def write_mldoc(folder: Path, languages: Sequence[str], topical: float = 0.5) -> Any:
     """Write English training files, and test files with fewer topical words for each further language."""
     (folder / "english.train.1000").write_text(documents(0, 200, topical), encoding="utf-8")
     (folder / "english.dev").write_text(documents(1, 80, topical), encoding="utf-8")
@@ -74,12 +72,16 @@ def test_scores_equal_those_of_separately_trained_classifiers(tmp_path: Path, en
         ]
         for size in options.batch_sizes
     }
-    best = max(trained, key=lambda size: fmean(one.accuracy(development) for one in trained[size]))
-    expected = [100 * one.accuracy(test) for one in trained[best]]
+    best = max(
+        trained, key=lambda size: fmean(float(np.mean(one.hits(development))) for one in trained[size])
+    )
+    expected = [100 * float(np.mean(one.hits(test))) for one in trained[best]]
     assert german.value == pytest.approx(fmean(expected))
     assert german.deviation == pytest.approx(stdev(expected))
     assert english.note == f"batch size {best}, learning rate 0.1"
-    assert english.value == pytest.approx(100 * fmean(one.accuracy(development) for one in trained[best]))
+    assert english.value == pytest.approx(
+        100 * fmean(float(np.mean(one.hits(development))) for one in trained[best])
+    )
     known = LogisticRegression().fit(training.embeddings, training.labels)
     assert german.value == pytest.approx(100 * known.score(test.embeddings, test.labels), abs=5)
     assert 25 < chinese.value < german.value
@@ -119,15 +121,13 @@ def test_documents_are_cleaned() -> None:
 def test_bytes_literals_written_by_python_3_are_decoded(tmp_path: Path) -> None:
     text = "株価は「上昇」した。 It's\ta tab"
     (tmp_path / "japanese.test").write_text(f"MCAT\t{text.encode()!r}\n", encoding="utf-8")
-    assert read_tab_separated(tmp_path / "japanese.test", clean=clean_document).texts == [
-        "株価は「上昇」した。 It's a tab"
-    ]
+    assert TASK.read_file(tmp_path / "japanese.test").texts == ["株価は「上昇」した。 It's a tab"]
 
 
 def test_bom_crlf_and_blank_documents(tmp_path: Path) -> None:
     content = "CCAT\tone\r\nGCAT\t(c) Reuters Limited 1997\r\n\r\nMCAT\ttwo\r\n"
     (tmp_path / "german.test").write_bytes(b"\xef\xbb\xbf" + content.encode())
-    data = read_tab_separated(tmp_path / "german.test", clean=clean_document)
+    data = TASK.read_file(tmp_path / "german.test")
     assert (data.texts, data.labels, data.blank) == (["one", "two"], ["CCAT", "MCAT"], 1)
 
 
@@ -172,17 +172,6 @@ def test_errors_name_invalid_files(
 def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
     options = write_mldoc(tmp_path, ["de"])
     with pytest.raises(
-        EaseError, match="mldoc: 200 of 200 rows of the embeddings of english.train.1000 contain NaN"
+        EaseError, match="mldoc: 200 of 200 rows of the embeddings of the training data contain NaN"
     ):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)
-
-
-def test_the_grid_equals_the_papers() -> None:
-    grid = Options(path=Path("x")).grid
-    assert len(grid) == 9
-    assert {(one.batch_size, one.learning_rate) for one in grid} >= {(32, 0.1), (128, 0.001)}
-    assert {(one.epochs, one.weight_decay, one.evaluation_steps) for one in grid} == {(5, 0.0, 10)}
-    with pytest.raises(ValidationError, match="learning_rates"):
-        Options(path=Path("x"), learning_rates=())
-    with pytest.raises(ValidationError, match="batch_sizes"):
-        Options(path=Path("x"), batch_sizes=(0,))

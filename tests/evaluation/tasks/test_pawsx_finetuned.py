@@ -1,77 +1,102 @@
-"""PAWS-X with a fine-tuned encoder: scores, checks before a run, and encoders that cannot be trained."""
+"""PAWS-X with a fine-tuned encoder: what it learns, its seeds, checks before a run, and encoders that are refused."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import BoW
 
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.evaluation.fine_tuning import LabelledPairs, fine_tune
-from ease.evaluation.scoring import reading_error
-from ease.evaluation.sets import locate_sets
-from ease.evaluation.tasks import Encode, main_score
-from ease.evaluation.tasks.pawsx import read_paraphrases
-from ease.evaluation.tasks.pawsx_finetuned import Options, evaluate
+from ease.evaluation.encodes import Encode
+from ease.evaluation.fine_tuning import fine_tune
+from ease.evaluation.sets import locate_sets, read_sets
+from ease.evaluation.tasks import get_task, main_score
 from tests.evaluation.tasks.test_pawsx import WORDS, write_pawsx
+
+TASK = get_task("pawsx_finetuned")
+
+
+@dataclass
+class Made:
+    left: list[str]
+    right: list[str]
+    labels: list[str]
+
+
+def pairs(seed: int, count: int) -> Made:
+    """Pairs of words, of class 1 if they are w0 and w1; either sentence alone tells at most three of four."""
+    others = np.random.default_rng(seed).choice(WORDS[2:], count)
+    left = np.where(np.arange(count) % 4 == 1, others, "w0")
+    right = np.where(np.arange(count) % 4 == 3, others, "w1")
+    return Made(left.tolist(), right.tolist(), ["1", "0"] * (count // 2))
 
 
 @pytest.fixture(scope="module")
 def encoder() -> SentenceTransformer:
-    sizes = RandomBertOptions(layers=1, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
+    sizes = RandomBertOptions(
+        layers=1, hidden_size=64, heads=2, intermediate_size=64, vocabulary_size=300, dropout=0.0
+    )
     return build_encoder(EncoderOptions(random=sizes, seed=1), [" ".join(WORDS)] * 20)
 
 
-@pytest.fixture
-def options(tmp_path: Path) -> Options:
-    write_pawsx(tmp_path, ["en", "zh"])
-    return Options(path=tmp_path, seeds=(1, 2), epochs=1, batch_size=32, learning_rate=1e-3, max_tokens=32)
+def options(folder: Path, **changes: Any) -> Any:
+    quick = {"seeds": (1, 2), "epochs": 1, "batch_size": 16, "learning_rate": 2e-3, "max_tokens": 32}
+    return TASK.options(path=folder, evaluation_steps=20, **{**quick, **changes})
 
 
-def read(path: Path) -> LabelledPairs:
-    pairs = read_paraphrases(path)
-    return LabelledPairs(pairs.left, pairs.right, pairs.labels)
+def weights(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([value.detach().flatten() for value in model.parameters()])
 
 
-def test_each_language_is_scored_by_each_seed_s_training(
-    options: Options, encoder: SentenceTransformer
+def test_the_encoder_learns_what_needs_both_sentences_and_keeps_its_own_weights(
+    encoder: SentenceTransformer, tmp_path: Path
 ) -> None:
-    development, english, chinese, mean = evaluate(encode_with(encoder), options)
-    training, held = (read(options.path / "en" / f"{name}.tsv") for name in ("train", "dev_2k"))
-    trained = [fine_tune(encoder, training, held, options.settings, seed) for seed in (1, 2)]
-    for score, path in (
-        (english, "en/test_2k.tsv"),
-        (chinese, "zh/test_2k.tsv"),
-        (development, "en/dev_2k.tsv"),
-    ):
-        expected = [100 * one.accuracy(read(options.path / path)) for one in trained]
-        assert score.value == pytest.approx(fmean(expected))
-        assert score.deviation == pytest.approx(stdev(expected))
-    assert [score.metric for score in (development, english)] == ["development_accuracy", "accuracy"]
+    before, state = weights(encoder).clone(), torch.random.get_rng_state()
+    given = options(tmp_path, epochs=12)
+    found = fine_tune(encoder, pairs(0, 160), pairs(1, 40), {"test": pairs(2, 60)}, given, 42)
+    assert found["test"].mean() > 0.95
+    assert torch.equal(weights(encoder), before)
+    assert torch.equal(torch.random.get_rng_state(), state), "the generator of others is left as it was"
+    torch.rand(5)
+    again = fine_tune(encoder, pairs(0, 160), pairs(1, 40), {"test": pairs(2, 60)}, given, 42)
+    assert np.array_equal(found["test"], again["test"]), "the seed decides"
+
+
+def test_each_language_is_scored_by_each_seed(encoder: SentenceTransformer, tmp_path: Path) -> None:
+    write_pawsx(tmp_path, ["en", "zh"])
+    development, english, chinese, mean = TASK.evaluate(encode_with(encoder), options(tmp_path))
+    assert [(one.subset, one.metric) for one in (development, english, chinese)] == [
+        *(("en", "development_accuracy"), ("en", "accuracy"), ("zh", "accuracy"))
+    ]
+    assert english.deviation is not None
+    assert english.items is not None
+    assert english.items.value() == pytest.approx(english.value)
     assert (mean.subset, mean.note) == ("average", "2 of 7 subsets")
     assert main_score([english, chinese, mean]) == pytest.approx(mean.value)
 
 
-def test_the_files_are_checked_before_a_run(options: Options) -> None:
-    tasks = {"pawsx_finetuned": options.model_dump()}
-    assert set(locate_sets(["pawsx_finetuned"], tasks)["pawsx_finetuned"].subsets) == {"en", "zh"}
-    assert reading_error("pawsx_finetuned", options, "zh") is None
-    (options.path / "zh" / "test_2k.tsv").write_text(
-        "id\tsentence1\tsentence2\tlabel\n1\ta\tb\t2\n", encoding="utf-8"
-    )
-    assert "zh/test_2k.tsv, line 2: the label '2' is neither 0 nor 1" in str(
-        reading_error("pawsx_finetuned", options, "zh")
-    )
+def test_the_files_are_checked_before_a_run(tmp_path: Path) -> None:
+    write_pawsx(tmp_path, ["en", "zh"])
+    (tmp_path / "zh" / "test_2k.tsv").write_text("id\tsentence1\tsentence2\tlabel\n1\ta\tb\t2\n")
+    tasks = {"pawsx_finetuned": {"path": tmp_path}}
+    found = read_sets(locate_sets(["pawsx_finetuned"], tasks), ["pawsx_finetuned"], tasks)["pawsx_finetuned"]
+    assert set(found.subsets) == {"en"}
+    assert "zh/test_2k.tsv, line 2: the label '2' is neither 0 nor 1" in found.faults["zh"]
 
 
-def test_a_function_without_an_encoder_is_refused(options: Options, encode: Encode) -> None:
+def test_other_encoders_are_refused(tmp_path: Path, encode: Encode) -> None:
+    write_pawsx(tmp_path, ["en"])
     with pytest.raises(EaseError, match="pawsx_finetuned: this task trains the encoder"):
-        evaluate(encode, options)
-    with pytest.raises(EaseError, match="pawsx_finetuned: this task trains the encoder"):
-        evaluate(lambda sentences: np.ones((len(sentences), 2)), options)
+        TASK.evaluate(encode, options(tmp_path))
+    bag = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
+    with pytest.raises(EaseError, match="begins with BoW: only a transformer can be fine-tuned"):
+        fine_tune(bag, pairs(0, 4), pairs(1, 4), {}, options(tmp_path), 0)

@@ -12,8 +12,13 @@ import pytest
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, main_score
-from ease.evaluation.tasks.sample_parallel import Options, evaluate
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import get_task, main_score
+
+TASK = get_task("sample_parallel")
+Options = TASK.options
+evaluate = TASK.evaluate
+
 
 Row = tuple[str | None, str | None, str | None]
 
@@ -120,5 +125,5 @@ def test_one_candidate_or_the_pivot_itself_is_refused() -> None:
 
 
 def test_errors_name_the_languages_of_non_finite_embeddings(facts: Path) -> None:
-    with pytest.raises(EaseError, match="sample_parallel it-en: 3 of 3 rows of the queries contain NaN"):
+    with pytest.raises(EaseError, match="sample_parallel all: 3 of 3 rows of the queries contain NaN"):
         evaluate(lambda sentences: np.full((len(sentences), 3), np.nan), Options(path=facts, candidates=3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.network import NetworkClassifier, NetworkOptions
-from ease.evaluation.tasks import Encode, Score, available_subsets, main_score, missing_files
-from ease.evaluation.tasks.senteval import FILES, Options, evaluate, files, read_set
+from ease.evaluation.classifiers import NetworkClassifier
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import Score, available_subsets, get_task, main_score, missing_files
+from ease.evaluation.tasks.senteval import FILES, NetworkOptions
+
+TASK = get_task("senteval")
+Options = TASK.options
+evaluate = TASK.evaluate
+files = TASK.files
 
 WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
 
@@ -62,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def options(folder: Path, *subsets: str) -> Options:
+def options(folder: Path, *subsets: str) -> Any:
     return Options(
         path=folder, subsets=subsets or None, folds=3, strengths=(0.25, 8), strengths_trec=(0.5, 32)
     )
@@ -75,10 +82,10 @@ def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
 def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> None:
     folder = test_data / "eval" / "senteval"
     found = available_subsets(files(Options(path=folder, subsets=("mr", "trec"))))
-    reviews = read_set("mr", found["mr"])["all"]
+    reviews = TASK.read(None, "mr", found["mr"])["all"]
     assert Counter(reviews.labels) == {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}
     assert len(reviews.texts) == 10662
-    splits = read_set("trec", found["trec"])
+    splits = TASK.read(None, "trec", found["trec"])
     for split, path in zip(("train", "test"), found["trec"], strict=True):
         raw = path.read_bytes().splitlines()
         assert Counter(splits[split].labels) == Counter(line.split(b":")[0].decode() for line in raw)
@@ -164,7 +171,7 @@ def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: 
     assert list(network) == [*FILES, "average"]
     assert [score for score in both if score.metric != "network_accuracy"] == plain
     assert main_score(both) == main_score(plain), "the network is additional"
-    data = read_set("trec", tuple(folder / name for name in FILES["trec"]))
+    data = TASK.read(None, "trec", tuple(folder / name for name in FILES["trec"]))
     classifier = NetworkClassifier(epochs=40, batch_size=8, seed=1111)
     classifier.fit(encode(data["train"].texts), data["train"].labels)
     assert (
@@ -204,7 +211,7 @@ def test_missing_sets_do_not_prevent_the_scores_of_others(folder: Path, encode: 
 def test_utf_8_and_latin_1_may_be_mixed_and_blank_lines_are_counted(folder: Path, encode: Encode) -> None:
     path = folder / FILES["mr"][0]
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + "café\r\n".encode() + b"caf\xe9 noir\r\n \r\n")
-    data = read_set("mr", tuple(folder / name for name in FILES["mr"]))["all"]
+    data = TASK.read(None, "mr", tuple(folder / name for name in FILES["mr"]))["all"]
     assert data.texts[40:42] == ["café", "café noir"]
     assert not data.texts[0].startswith("\ufeff")
     assert by_subset(evaluate(encode, options(folder, "mr")), "accuracy")["mr"].note == (
@@ -250,4 +257,4 @@ def test_options_equal_those_of_senteval_and_invalid_options_are_refused() -> No
     assert plain.strengths_trec == tuple(2.0**power for power in range(-1, 6))
     for wrong in ({"folds": 1}, {"strengths": ()}, {"strengths": (0,)}, {"seed": -1}):
         with pytest.raises(ValidationError, match=next(iter(wrong))):
-            Options.model_validate({"path": "x", **wrong})
+            Options(path="x", **wrong)

@@ -8,19 +8,10 @@ from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
-from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import chosen_tasks, score_task
-from ease.evaluation.tasks import (
-    KINDS,
-    Encode,
-    Score,
-    average_main_scores,
-    get_task,
-    main_score,
-    task_names,
-)
+from ease.evaluation.scoring import chosen_tasks, task_options
+from ease.evaluation.tasks import KINDS, Score, average_main_scores, get_task, main_score, task_names
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
 
@@ -41,29 +32,24 @@ def configured(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", task_names())
-def test_a_task_keeps_the_protocol(name: str) -> None:
+def test_each_file_configures_a_task(name: str, tmp_path: Path) -> None:
     task, plain = get_task(name), configured(name)
     fields = task.Options.model_fields
     assert task.KIND in KINDS
+    assert task.METRIC
     assert all(field.description for field in fields.values()), "each option is explained"
-    assert task.Options.model_config["frozen"]
-    assert plain.keys() == fields.keys()
-    options = task.Options.model_validate(plain)
-    with pytest.raises(ValidationError, match="extra"):
-        task.Options.model_validate({**options.model_dump(), "paht": "x"})
-
-
-@pytest.mark.parametrize("name", task_names())
-def test_errors_name_a_missing_file_and_an_unknown_subset(name: str, tmp_path: Path, encode: Encode) -> None:
-    task, plain = get_task(name), configured(name)
-    own = {"sets": {"mine": {"file": "mine.csv", "licence": "private"}}} if name.startswith("own_") else {}
-    options = task.Options.model_validate({**plain, **own, "path": tmp_path / "nowhere"})
+    own = {"sets": {"mine": {"file": "mine.csv"}}} if name.startswith("own_") else {}
+    options = task_options(name, {name: {**plain, **own, "path": tmp_path / "nowhere"}})
+    for subset in set().union(*task.groups.values()):
+        assert subset in task.files(task.options(path=tmp_path)), "averages are of subsets"
     first, *_ = (path for paths in task.files(options).values() for path in paths)
     with pytest.raises(EaseError, match=f"^{re.escape(str(first))}: .*; set the task's `path`"):
-        task.evaluate(encode, options)
-    if "subsets" in task.Options.model_fields:
+        task.evaluate(lambda texts: pytest.fail("no file, no texts"), options)
+    with pytest.raises(EaseError, match="paht"):
+        task_options(name, {name: {**plain, "paht": "x"}})
+    if "subsets" in fields:
         with pytest.raises(EaseError, match="Unknown subset none: choose from "):
-            task.evaluate(encode, options.model_copy(update={"subsets": ("none",)}))
+            task_options(name, {name: {**plain, **own, "subsets": ["none"]}})
 
 
 def test_the_error_for_an_unknown_task_suggests_similar_names() -> None:
@@ -97,19 +83,6 @@ def test_averages_of_nothing_or_of_mixed_tasks_are_refused() -> None:
         main_score([])
     with pytest.raises(EaseError, match="not of x, y"):
         main_score([Score("x", "a", "m", 1), Score("y", "a", "m", 1)])
-
-
-def test_a_task_without_a_name_of_the_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(get_task("stsb"), "KIND")
-    with pytest.raises(TypeError, match="The task stsb lacks KIND"):
-        get_task("stsb")
-
-
-def test_scores_of_another_task_are_refused(monkeypatch: pytest.MonkeyPatch, encode: Encode) -> None:
-    task = get_task("stsb")
-    monkeypatch.setattr(task, "evaluate", lambda encode, options: [Score("stbs", "a", "spearman", 1.0)])
-    with pytest.raises(ValueError, match="The task stsb returned scores of stbs"):
-        score_task(encode, "stsb", task.Options(path=Path("nowhere")))
 
 
 def test_an_unknown_subset_is_refused_beside_its_whole_task() -> None:

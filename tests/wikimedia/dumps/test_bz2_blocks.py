@@ -110,23 +110,6 @@ def test_a_broken_block_is_reported(threads: int) -> None:
     assert (caught.value.byte, caught.value.trailing) == (begins, False)
 
 
-def test_data_after_the_last_stream_are_reported() -> None:
-    with pytest.raises(BrokenBlockError) as caught:
-        read(ONE_STREAM + b"garbage")
-    assert (caught.value.byte, caught.value.trailing) == (len(ONE_STREAM), True)
-
-
-@pytest.mark.slow
-def test_a_stream_that_starts_at_the_end_of_the_buffer_is_read_once() -> None:
-    first = bz2.compress(b"first")
-    content = first + ONE_STREAM
-    for read_bytes in range(len(first), len(first) + 20):
-        assert joined(read(content, read_bytes=read_bytes)) == b"first" + TEXT
-        cut = Bz2Blocks(io.BytesIO(content[:-1000]), read_bytes=read_bytes)
-        assert (b"first" + TEXT).startswith(joined(list(cut)))
-        assert cut.truncated
-
-
 @pytest.mark.parametrize("start", [0, 5])
 def test_a_file_padded_with_zeros_is_refused_without_reading_all(start: int) -> None:
     file = io.BytesIO(ONE_STREAM[:-1000] + bytes(30_000_000))

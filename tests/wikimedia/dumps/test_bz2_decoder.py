@@ -76,13 +76,6 @@ def test_texts_of_all_sizes_are_decoded(text: str, compiled: ModuleType) -> None
         assert decode(stream, compiled) == content, size
 
 
-def test_the_largest_block_is_decoded(compiled: ModuleType) -> None:
-    incompressible = random.Random(0).randbytes(890_000)
-    longest = bytes(255) * 179_000 + b"end"
-    for content in (incompressible, b"aaaa\xff" * 140_000, longest):
-        assert decode(bz2.compress(content), compiled) == content
-
-
 def test_a_block_may_start_at_any_bit(compiled: ModuleType) -> None:
     content = b"some words " * 500
     stream = bz2.compress(content)
@@ -111,15 +104,6 @@ def test_broken_blocks_give_what_libbz2_gives_or_nothing(text: str, compiled: Mo
             assert found in (b"", by_libbz2(bytes(broken))), bytes(broken)
             refused += not found
     assert refused > 600
-
-
-def test_a_part_of_a_block_has_no_content(compiled: ModuleType) -> None:
-    for content in (b"one", b"some words " * 500):
-        stream = bz2.compress(content)
-        end = end_of_block(stream, compiled)
-        found = [compiled.decode_block(stream, FIRST, bit) for bit in range(FIRST, 8 * len(stream))]
-        assert found[end - FIRST] == content
-        assert found.count(b"") == len(found) - 1
 
 
 EQUAL = "10100" + "0" * 258
@@ -152,16 +136,6 @@ def test_crafted_blocks_do_not_lead_out_of_memory(
     bits = head + "0" * selectors + code + code + symbols
     content = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
     assert compiled.decode_block(content, 0, len(bits)) == b""
-
-
-@pytest.mark.parametrize(("start", "end"), [(-8, 80), (-1, 80), (80, 32), (32, 161), (32, 2**63 - 1)])
-def test_bits_outside_the_content_are_refused(start: int, end: int, compiled: ModuleType) -> None:
-    with pytest.raises(ValueError, match=f"no bits {start} to {end} in 20 bytes"):
-        compiled.decode_block(bytes(20), start, end)
-
-
-def test_two_blocks_are_not_one(compiled: ModuleType) -> None:
-    assert decode(bz2.compress(random.Random(0).randbytes(120_000), 1), compiled) == b""
 
 
 def test_markers_are_found_at_every_bit_and_only_whole(compiled: ModuleType) -> None:

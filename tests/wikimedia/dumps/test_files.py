@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import find_dumps, split_into_shards
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, as_zstd, cut, make_export, read_all
 
 EXPORT = make_export([article(1)]).encode()
@@ -40,19 +39,6 @@ def test_finds_each_language_of_the_real_slices(test_data: Path) -> None:
         ("es", "bz2"),
     ]
     assert [dump.dump_date for dump in dumps] == [None, None, None]
-
-
-def test_the_file_name_overrides_the_siteinfo(test_data: Path) -> None:
-    (dump,) = find_dumps(test_data / "dumps", ["ko"])
-    site = read_siteinfo(dump.path, dump.language)
-    assert (site.language, site.dbname) == ("ko", "enwiki")
-
-
-def test_reads_the_siteinfo_of_schema_0_8(test_data: Path) -> None:
-    (dump,) = find_dumps(test_data / "dumps", ["it"])
-    site = read_siteinfo(dump.path, dump.language)
-    assert (site.language, site.case) == ("it", "first-letter")
-    assert site.namespaces["categoria"] == 14
 
 
 def test_namespaces_of_the_dump_are_read(tmp_path: Path) -> None:
@@ -109,11 +95,6 @@ def test_prefers_the_compression_that_is_faster_to_read(tmp_path: Path, faster: 
     assert names(tmp_path, "en") == [f"enwiki-20240101-pages-articles{faster}"]
 
 
-def test_a_language_missing_in_our_list_is_found_by_its_dump(tmp_path: Path) -> None:
-    place(tmp_path, "xqawiki-20240101-pages-articles.xml")
-    assert [dump.language for dump in find_dumps(tmp_path, ["xqa"])] == ["xqa"]
-
-
 def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     place(
         tmp_path,
@@ -130,48 +111,8 @@ def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
 
 
-def test_uses_numbered_parts_in_order(tmp_path: Path) -> None:
-    parts = [
-        "enwiki-20240101-pages-articles-multistream1.xml-p1p41242.bz2",
-        "enwiki-20240101-pages-articles-multistream2.xml-p41243p151573.bz2",
-        "enwiki-20240101-pages-articles-multistream10.xml-p4045403p5399366.bz2",
-        "enwiki-20240101-pages-articles-multistream11.xml-p5399367p6899366.bz2",
-        "enwiki-20240101-pages-articles-multistream11.xml-p6899367p7054859.bz2",
-    ]
-    place(tmp_path, *parts, "enwiki-20240101-pages-articles1.xml-p1p41242.bz2")
-    assert names(tmp_path, "en") == parts
-
-
-def test_uses_the_newest_date(tmp_path: Path) -> None:
-    place(tmp_path, "eowiki-20230101-pages-articles.xml.gz", "eowiki-20240101-pages-articles.xml.gz")
-    assert names(tmp_path, "eo") == ["eowiki-20240101-pages-articles.xml.gz"]
-
-
-def test_does_not_mix_dumps_with_and_without_a_date(tmp_path: Path) -> None:
-    dated, undated = "eowiki-20240101-pages-articles.xml.gz", "eowiki-latest-pages-articles.xml.gz"
-    place(tmp_path, dated, undated, "enwiki-latest-pages-articles.xml", "enwiki-mini-pages-articles.xml")
-    with pytest.raises(EaseError, match=rf"eo has a dump with a date, .*{dated}.*{undated}.* glob"):
-        find_dumps(tmp_path, ["en", "eo"])
-    assert len(names(tmp_path, "en")) == 2
-    assert names(f"{tmp_path}/*latest*", "eo") == [undated]
-    place(tmp_path, f"20240301/{undated}")
-    (tmp_path / undated).unlink()
-    assert [dump.dump_date for dump in find_dumps(tmp_path, ["eo"])] == ["20240301"]
-
-
 def export(wiki: str, date: str, pages: str) -> str:
     return f"{wiki}-{date}-{pages}.xml.bz2"
-
-
-def test_several_parts_of_a_content_export_are_one_dump(tmp_path: Path) -> None:
-    parts = [
-        export("enwiki", "2026-11-01", pages) for pages in ("p9p120", "p125r1r8", "p125r9r12", "p126p2000")
-    ]
-    place(tmp_path, *parts, parts[0].removesuffix(".bz2"), export("enwiktionary", "2026-11-01", "p1p9"))
-    dumps = find_dumps(tmp_path, ["en"])
-    assert [dump.path.name for dump in dumps] == [parts[0].removesuffix(".bz2"), *parts[1:]]
-    assert {(dump.language, dump.dump_date) for dump in dumps} == {("en", "20261101")}
-    assert names(f"{tmp_path}/*p126*", "en") == parts[3:]
 
 
 @pytest.mark.parametrize(
@@ -207,16 +148,6 @@ def test_the_newest_complete_date_or_layout_is_used(
     assert said in caplog.text
 
 
-def test_files_listed_but_missing_are_named(tmp_path: Path) -> None:
-    there, missing = (export("dewiki", "2026-11-01", pages) for pages in ("p1p9", "p10p20"))
-    place(tmp_path, there)
-    (tmp_path / "SHA256SUMS").write_text(f"{'0' * 64}  {there}\n{'0' * 64}  {missing}\n")
-    with pytest.raises(EaseError, match=rf"SHA256SUMS lists {missing}, which is not there: download"):
-        find_dumps(tmp_path, ["de"])
-    place(tmp_path, "dewiki-20260101-pages-articles.xml")
-    assert names(tmp_path, "de") == ["dewiki-20260101-pages-articles.xml"]
-
-
 def test_dumps_with_any_name_are_recognised_by_their_header(tmp_path: Path) -> None:
     place(tmp_path, "part one.xml.bz2", "2.xml", "de/dewiki-latest-pages-articles.xml")
     (tmp_path / "feed.xml").write_text("<rss/>")
@@ -242,20 +173,6 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         (tmp_path / name).write_text("other")  # fmt: skip
     for source in (tmp_path, f"{tmp_path}/*"):
         assert names(source, "en") == [dump]
-
-
-def test_an_export_of_another_wiki_is_refused(tmp_path: Path) -> None:
-    place(tmp_path, export("dewiki", "2026-11-01", "p1p9"))
-    content = make_export([article(1)], language="fr")
-    (tmp_path / export("dewiki", "2026-11-01", "p10p19")).write_bytes(bz2.compress(content.encode()))
-    with pytest.raises(EaseError, match=r"p10p19\.xml\.bz2 is an export of frwiki, not of dewiki"):
-        find_dumps(tmp_path, ["de"])
-
-
-def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
-    place(tmp_path, "a/eowiki-1-pages-articles.xml.gz", "b/eowiki-2-pages-articles.xml.gz")
-    assert names(f"{tmp_path}/*/eowiki-2*", "eo") == ["eowiki-2-pages-articles.xml.gz"]
-    assert names(tmp_path / "a/eowiki-1-pages-articles.xml.gz", "eo") == ["eowiki-1-pages-articles.xml.gz"]
 
 
 @pytest.mark.parametrize(
@@ -326,15 +243,6 @@ def test_refuses_files_that_are_not_dumps(tmp_path: Path, name: str, content: by
     assert str(path) in str(caught.value)
 
 
-def test_data_after_the_last_stream_are_refused(tmp_path: Path) -> None:
-    content = as_streams(cut(EXPORT, 500))
-    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content + b"garbage")
-    with pytest.raises(
-        EaseError, match=rf"has other data after its last bz2 stream, at byte {len(content):,}"
-    ):
-        read_all(dump)
-
-
 @pytest.fixture(scope="module")
 def many_pages() -> list[str]:
     return [article(number) for number in range(1, 400)]
@@ -400,28 +308,3 @@ def test_exactly_one_shard_reports_truncation(
     assert one.truncated
     assert sum(tally.truncated for tally in tallies) == 1
     assert pages == expected
-
-
-def test_a_gzipped_dump_has_at_most_16_shards(tmp_path: Path) -> None:
-    gzipped, plain = (as_dump(tmp_path / name, bytes(1000)) for name in ("a.xml.gz", "a.xml"))
-    assert len(split_into_shards(gzipped, 1)) == 16
-    assert len(split_into_shards(gzipped, 500)) == 2
-    assert len(split_into_shards(plain, 10)) == 100
-
-
-def test_of_concatenated_exports_the_end_of_the_last_counts(tmp_path: Path, many_pages: list[str]) -> None:
-    one, two = make_export(many_pages[:30]), make_export(many_pages[30:60])
-    for content, truncated in ((one + two, False), (one + two[: two.rindex("  <page>")], True)):
-        dump = as_dump(tmp_path / "joined.xml", content.encode())
-        for bytes_per_shard in (1 << 40, 3000):
-            pages, tallies = read_all(dump, bytes_per_shard)
-            assert (len(pages), any(tally.truncated for tally in tallies)) == (60 - truncated, truncated)
-
-
-def test_shards_of_a_real_dump_give_the_same_pages(tmp_path: Path, test_data: Path) -> None:
-    source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
-    content = bz2.decompress(source.read_bytes())
-    packed = as_dump(tmp_path / "packed.xml.bz2", as_streams(cut(content, 100_000)))
-    pages, tallies = read_all(packed, 60_000)
-    assert pages == read_all(as_dump(tmp_path / "plain.xml", content))[0]
-    assert (len(pages), len(tallies) > 4) == (27, True)

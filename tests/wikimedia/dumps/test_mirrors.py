@@ -17,10 +17,8 @@ from ease.wikimedia.dumps.mirrors import (
     MirrorOptions,
     fetch_dumps,
     fetch_wikidata,
-    is_mirror,
-    wiki_name,
 )
-from ease.wikimedia.wikidata.page_props import find_page_props
+from ease.wikimedia.wikidata import find_page_props
 from tests.file_server import Answer, FileServer, running_server
 from tests.wikimedia.made_dumps import make_export, make_page
 from tests.wikimedia.made_mirrors import add_dump, add_export, add_item, add_page_props, add_wikidata
@@ -74,15 +72,6 @@ def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer
     assert not [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
 
 
-def test_downloads_a_given_date_beside_a_newer_one(server: FileServer, tmp_path: Path) -> None:
-    for date in ("20240101", "20240201"):
-        add_dump(server, "enwiki", date, dump("en", date))
-    fetch_dumps(server.address, ["en"], options(tmp_path))
-    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, date="20240101"))
-    (found,) = find_dumps(files_of(fetched), ["en"])
-    assert found.dump_date == "20240101"
-
-
 PARTS = {"1.xml-p1p9": dump("en", "One"), "2.xml-p10p20": dump("en", "Two")}
 
 
@@ -97,20 +86,6 @@ def test_downloads_parts_until_they_are_joined(server: FileServer, tmp_path: Pat
     add_dump(server, "enwiki", "20240101", dump("en"), parts=PARTS, kind=middle)
     joined = fetch_dumps(server.address, ["en"], options(tmp_path / "new", kind=kind))
     assert names(joined.pages["en"]) == [f"{stem}.xml.bz2"]
-
-
-def test_a_partial_download_of_another_kind_is_not_read(server: FileServer, tmp_path: Path) -> None:
-    for kind in ("", "-multistream"):
-        add_dump(server, "enwiki", "20240101", dump("en"), status="waiting", parts=PARTS, kind=kind)
-    broken = "/enwiki/20240101/enwiki-20240101-pages-articles-multistream2.xml-p10p20.bz2"
-    server.answers[broken] = [Answer(status=404)]
-    with pytest.raises(EaseError, match=r"multistream2\.xml-p10p20\.bz2 does not exist"):
-        fetch_dumps(server.address, ["en"], options(tmp_path))
-    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, kind="plain"))
-    found = find_dumps(files_of(fetched), ["en"])
-    assert names(dump.path for dump in found) == [
-        f"enwiki-20240101-pages-articles{part}.bz2" for part in PARTS
-    ]
 
 
 def test_checksums_missing_in_the_status_come_from_the_lists(server: FileServer, tmp_path: Path) -> None:
@@ -172,58 +147,6 @@ def test_errors_name_what_the_mirror_lacks(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_checksum_leaves_no_dump(server: FileServer, tmp_path: Path) -> None:
-    add_dump(server, "enwiki", "20240101", dump("en"))
-    add_dump(server, "dewiki", "20240101", dump("de"))
-    path = "/enwiki/20240101/enwiki-20240101-pages-articles-multistream.xml.bz2"
-    server.files[path] = server.files[path][:-1] + b"?"
-    with pytest.raises(
-        EaseError, match=r"enwiki-20240101\S+ is wrong, twice: .* has the sha1 \w{40}, but should have"
-    ):
-        fetch_dumps(server.address, ["en", "de"], options(tmp_path))
-    assert names(tmp_path.rglob("*.bz2")) == ["dewiki-20240101-pages-articles-multistream.xml.bz2"]
-
-
-def test_wikinews_and_wikipedia_share_a_folder(server: FileServer, tmp_path: Path) -> None:
-    news = make_export([make_page(1, "News", "Text.")], language="en").replace(
-        "<dbname>enwiki<", "<dbname>enwikinews<"
-    )
-    add_dump(server, "enwikinews", "20240101", bz2.compress(news.encode()))
-    add_dump(server, "enwiki", "20240101", dump("en"))
-    wikipedia = fetch_dumps(server.address, ["en"], options(tmp_path))
-    wikinews = fetch_dumps(server.address, ["en"], options(tmp_path), project="wikinews")
-    assert names(wikinews.pages["en"]) == ["enwikinews-20240101-pages-articles-multistream.xml.bz2"]
-    assert names(dump.path for dump in find_dumps(files_of(wikipedia), ["en"])) == names(
-        wikipedia.pages["en"]
-    )
-    found = find_dumps(files_of(wikinews), ["en"], project="wikinews")
-    assert names(dump.path for dump in found) == names(wikinews.pages["en"])
-
-
-@pytest.mark.parametrize(
-    ("language", "database"),
-    [
-        ("en", "enwiki"),
-        ("zh-min-nan", "zh_min_nanwiki"),
-        ("nan", "zh_min_nanwiki"),
-        ("be-tarask", "be_x_oldwiki"),
-        ("yue", "zh_yuewiki"),
-        ("simple", "simplewiki"),
-    ],
-)
-def test_names_of_wikis(language: str, database: str) -> None:
-    assert wiki_name(language) == database
-    assert wiki_name(language, "wikinews") == f"{database}news"
-
-
-def test_a_wiki_whose_database_has_another_code(server: FileServer, tmp_path: Path) -> None:
-    add_dump(server, "be_x_oldwiki", "20240101", dump("be-tarask"))
-    fetched = fetch_dumps(server.address, ["be-tarask"], options(tmp_path))
-    assert [(found.language, found.path) for found in find_dumps(files_of(fetched), ["be-tarask"])] == [
-        ("be-tarask", fetched.pages["be-tarask"][0])
-    ]
-
-
 @pytest.mark.parametrize("packing", ["bz2", "gz"])
 def test_the_newest_finished_wikidata(server: FileServer, tmp_path: Path, packing: Any) -> None:
     for date in ("20240101", "20240108"):
@@ -240,17 +163,6 @@ def test_the_newest_finished_wikidata(server: FileServer, tmp_path: Path, packin
     assert len(server.asked) - asked < 8
     older = fetch_wikidata(server.address, options(tmp_path, packing=packing, date="20240101"))
     assert older.read_bytes() == b"20240101"
-
-
-def test_missing_wikidata_dumps(server: FileServer, tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="lists no dumps of wikidatawiki"):
-        fetch_wikidata(server.address, options(tmp_path))
-    add_wikidata(server, "20240101", b"{}")
-    for given in ({"date": "20230101"}, {"packing": "gz"}):
-        with pytest.raises(
-            EaseError, match=r"has no finished wikidata-\d+-all\.json\.\w+: .*`wikidata_date`"
-        ):
-            fetch_wikidata(server.address, options(tmp_path, **given))
 
 
 def test_the_newest_finished_truthy_dump(server: FileServer, tmp_path: Path) -> None:
@@ -344,15 +256,6 @@ def test_errors_name_what_the_exports_lack(
     assert there == (["iowiki-2026-10-01-p1p6.xml.bz2"] if languages == ["io"] else [])
 
 
-def test_an_incomplete_download_is_not_taken_for_a_dump(server: FileServer, tmp_path: Path) -> None:
-    add_export(server, "enwiki", "2026-10-01", {"p1p6": dump("en"), "p7p9": b"more"})
-    del server.files[f"/{CONTENT}/enwiki/2026-10-01/xml/bzip2/enwiki-2026-10-01-p7p9.xml.bz2"]
-    with pytest.raises(EaseError, match="does not exist"):
-        fetch_dumps(server.address, ["en"], options(tmp_path))
-    with pytest.raises(EaseError, match=r"SHA256SUMS lists enwiki-2026-10-01-p7p9\.xml\.bz2, which is not"):
-        find_dumps(tmp_path, ["en"])
-
-
 def test_interrupted_exports_are_resumed_and_busy_servers_waited_for(
     server: FileServer, tmp_path: Path
 ) -> None:
@@ -406,15 +309,6 @@ def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:
         fetch_wikidata(archive, options(tmp_path, wikidata_form="truthy"))
 
 
-def test_answers_of_another_shape_are_no_traceback(server: FileServer, tmp_path: Path) -> None:
-    path = "/advancedsearch.php?q=identifier:enwiki-2*&fl%5B%5D=identifier&rows=500&output=json"
-    for content in (b'{"response": {"docs": 5}}', b"[]", b"[" * 200_000, b"9" * 5000, b'{"response": 5}'):
-        server.files[path] = content
-        server.files["/metadata/enwiki-20190101"] = b'{"files": 5}'
-        with pytest.raises(EaseError, match="lists no dumps of enwiki|is not JSON"):
-            fetch_dumps(f"{server.address}/download", ["en"], options(tmp_path, date="20190101"))
-
-
 def test_an_address_without_either_layout_and_the_undated_wikidata(
     server: FileServer, tmp_path: Path
 ) -> None:
@@ -426,26 +320,3 @@ def test_an_address_without_either_layout_and_the_undated_wikidata(
     server.files["/other/wikibase/wikidatawiki/latest-all.json.gz"] = b"items"
     path = fetch_wikidata(server.address, options(tmp_path, packing="gz"))
     assert (path.name, path.read_bytes()) == ("latest-all.json.gz", b"items")
-
-
-def test_an_export_made_again_replaces_the_list_of_its_files(server: FileServer, tmp_path: Path) -> None:
-    add_export(server, "enwiki", "2026-10-01", {"p1p5": dump("en"), "p6p9": dump("en", "Two")})
-    fetch_dumps(server.address, ["en"], options(tmp_path))
-    for path in [path for path in server.files if "xml/bzip2" in path]:
-        del server.files[path]
-    add_export(server, "enwiki", "2026-10-01", {"p1p9": dump("en", "Three")})
-    fetched = fetch_dumps(server.address, ["en"], options(tmp_path))
-    for source in (tmp_path, files_of(fetched)):
-        assert names(found.path for found in find_dumps(source, ["en"])) == ["enwiki-2026-10-01-p1p9.xml.bz2"]
-    part = tmp_path / "enwiki/20261001/enwiki-2026-10-01-p1p5.xml.bz2"
-    for named in (part, str(part.parent / "*p1p5*")):
-        assert names(found.path for found in find_dumps(named, ["en"])) == [part.name]
-
-
-def test_only_web_addresses_are_mirrors() -> None:
-    found = [
-        source
-        for source in ("https://dumps.wikimedia.org", "http://x", "sample:", "data")
-        if is_mirror(source)
-    ]
-    assert found == ["https://dumps.wikimedia.org", "http://x"]

@@ -46,16 +46,6 @@ def test_reads_the_real_slices(test_data: Path, language: str, pages: int, artic
     assert all(page.text and page.page_id > 0 and page.revision_id > 0 for page in found)
 
 
-def test_reads_the_english_slices(test_data: Path) -> None:
-    short, mini = sorted(
-        (read_all(dump)[0] for dump in find_dumps(test_data / "dumps", ["en"])), key=len, reverse=True
-    )
-    assert (len(short), sum(page.redirect is None for page in short)) == (206, 106)
-    assert (len(mini), sum(page.redirect is not None for page in mini)) == (27, 2)
-    assert [page.namespace for page in mini if page.namespace] == [14]
-    assert {page.title: page.redirect for page in mini}["`Abdu'l-Bahá"] == "ʻAbdu'l-Bahá"
-
-
 @pytest.mark.parametrize("version", ["0.8", "0.9", "0.10", "0.11"])
 def test_reads_each_schema(tmp_path: Path, version: str) -> None:
     text = "Ünïcode < & > [[link]] 😀\nline"
@@ -63,31 +53,6 @@ def test_reads_each_schema(tmp_path: Path, version: str) -> None:
         tmp_path, make_export([make_page(7, "A & B", text, redirect='"C"')], version=version)
     )
     assert page == Page(7, "A & B", 0, 1007, '"C"', text, "wikitext", "2024-01-01T00:00:00Z")
-
-
-def test_the_last_revision_and_its_main_text_are_read(tmp_path: Path) -> None:
-    old = make_page(1, "Two", "old text")
-    begin, end = old.index("    <revision>"), old.index("  </page>")
-    slot = "<content><role>mediainfo</role><model>json</model><text>{}</text></content>\n    </revision>"
-    new = old[begin:end].replace("old text", "new text").replace("</revision>", slot).replace("1001", "1002")
-    ((page,), _) = read_export(tmp_path, make_export([old[:end] + new + old[end:]]))
-    assert (page.text, page.revision_id, page.model) == ("new text", 1002, "wikitext")
-
-
-def test_other_prefixes_of_elements_and_missing_model(tmp_path: Path) -> None:
-    plain = (
-        make_page(1, "Old", "text")
-        .replace("      <model>wikitext</model>\n", "")
-        .replace("<ns>0</ns>", "<ns>4</ns>")
-    )
-    deleted = make_page(2, "Gone", "x").replace(
-        'bytes="1" xml:space="preserve">x</text>', 'deleted="deleted" />'
-    )
-    pages, _ = read_export(tmp_path, make_export([plain, deleted]))
-    assert [(page.model, page.namespace, page.text) for page in pages] == [
-        ("wikitext", 4, "text"),
-        ("wikitext", 0, ""),
-    ]
 
 
 NEW = """  <page><title>New &amp; all</title><ns>0</ns><id>7</id>
@@ -99,15 +64,6 @@ NEW = """  <page><title>New &amp; all</title><ns>0</ns><id>7</id>
   <page><title>Gone</title><ns>0</ns><id>9</id><revision><id>10</id><contributor deleted="deleted" /><origin>10</origin>
       <model>wikitext</model><format>text/x-wiki</format><text bytes="4" sha1="x" deleted="deleted" /></revision></page>
 """
-
-
-def test_elements_and_attributes_of_content_exports(tmp_path: Path) -> None:
-    pages, tally = read_export(tmp_path, make_export([NEW]))
-    assert pages == [
-        Page(7, "New & all", 0, 8, None, "text", "wikitext", "2026-08-01T00:00:00Z"),
-        Page(9, "Gone", 0, 10, None, "", "wikitext", ""),
-    ]
-    assert not tally.skipped
 
 
 def test_pages_of_other_namespaces_have_no_text_and_it_is_not_parsed(tmp_path: Path) -> None:
@@ -173,23 +129,6 @@ def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Pat
     assert peak < 60_000_000
 
 
-def test_a_large_page_within_the_limit_is_read(tmp_path: Path) -> None:
-    text = "b" * 15_000_000
-    ((page,), tally) = read_export(tmp_path, make_export([make_page(1, "Large", text)]))
-    assert len(page.text) == len(text)
-    assert not tally.skipped
-
-
-@pytest.mark.parametrize(
-    "title", ["bad\x01title", "tab\ttitle", "line\ntitle", "c1\x85title", "", "bad&#1;", "bad&#x1F;"]
-)
-def test_a_title_with_control_characters_is_skipped(tmp_path: Path, title: str) -> None:
-    page = make_page(2, "HERE", "text").replace("HERE", title)
-    pages, tally = read_export(tmp_path, make_export([article(1), page, article(3)]))
-    assert [page.page_id for page in pages] == [1, 3]
-    assert (tally.skipped, tally.seen) == ({"bad_title": 1}, 3)
-
-
 BROKEN = {
     "text": make_page(2, "Broken", "text").replace("</text>", "</txt>"),
     "byte": make_page(2, "Broken", "te|xt").encode().replace(b"|", b"\xff").decode("latin-1"),
@@ -224,21 +163,10 @@ def test_too_many_broken_pages_stop_the_reading(tmp_path: Path) -> None:
         read_export(tmp_path, make_export(pages + [BROKEN["text"]] * 20))
 
 
-def test_only_the_first_faults_are_reported(tmp_path: Path) -> None:
-    _, tally = read_export(tmp_path, make_export([BROKEN["text"]] * 30))
-    assert (tally.skipped["malformed"], len(tally.faults)) == (30, 5)
-
-
 def test_an_export_cut_in_a_page_is_truncated(tmp_path: Path) -> None:
     export = make_export([article(1), article(2)])
     pages, tally = read_export(tmp_path, export[: export.rindex("</revision>")])
     assert [page.page_id for page in pages] == [1]
-    assert tally.truncated
-
-
-def test_an_export_cut_between_pages_is_truncated(tmp_path: Path) -> None:
-    pages, tally = read_export(tmp_path, make_export([article(1), article(2)]).removesuffix(TAIL))
-    assert len(pages) == 2
     assert tally.truncated
 
 
@@ -248,15 +176,6 @@ def test_a_page_at_the_first_byte_of_a_shard_is_read_by_that_shard_alone(tmp_pat
     start = content.index(b"<page>", content.index(b"Article 1"))
     shards = Shard(dump, 0, start), Shard(dump, start, len(content))
     assert [[page.page_id for page in iterate_pages(shard)] for shard in shards] == [[1], [2, 3]]
-
-
-def test_a_shard_in_which_no_block_begins_is_not_truncated(tmp_path: Path) -> None:
-    content = bz2.compress(make_export([article(1), article(2)]).encode())
-    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content)
-    pages, tallies = read_all(dump, len(content) // 3)
-    assert [page.page_id for page in pages] == [1, 2]
-    assert len(tallies) > 2
-    assert not any(tally.truncated for tally in tallies)
 
 
 @pytest.fixture(scope="module", params=["bz2", "gz"])
@@ -270,17 +189,6 @@ def download(
         content = gzip.compress(export[: export.index(b"  <page>", 3_000_000)] + TAIL.encode(), 1)
     dump = as_dump(tmp_path_factory.mktemp("whole") / f"whole.xml.{request.param}", content)
     return request.param, content, read_all(dump)[0]
-
-
-@pytest.mark.parametrize("share", [0.3, 0.7, 0.999])
-def test_a_truncated_download_gives_the_pages_before_the_cut(
-    download: tuple[str, bytes, list[Page]], tmp_path: Path, share: float
-) -> None:
-    packing, content, whole_pages = download
-    pages, (tally,) = read_all(as_dump(tmp_path / f"cut.xml.{packing}", content[: int(len(content) * share)]))
-    assert tally.truncated
-    assert 0 < len(pages) < len(whole_pages)
-    assert pages == whole_pages[: len(pages)]
 
 
 def test_broken_data_inside_a_file_are_reported(test_data: Path, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import sqlglot
 from sqlglot import expressions
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps import lines, sql
 from ease.wikimedia.dumps.sql import Row, TableReader
 from tests.wikimedia.made_dumps import PACK
 from tests.wikimedia.made_tables import COLUMNS, dump, insert, item, write
@@ -118,23 +117,6 @@ def test_compressions_and_block_sizes_give_the_same_rows(
     assert rows_of(reader(path)) == parsed_by_sqlglot(insert(*rows))
 
 
-ORDERS = {
-    "of 2013, without a sort key": (COLUMNS[:3], b"(7,'wikibase_item','Q5')"),
-    "of today": (COLUMNS, item(7, 5)),
-    "with one more column": ((*COLUMNS, "pp_new"), b"(7,'wikibase_item','Q5',NULL,'x')"),
-    "turned round": (tuple(reversed(COLUMNS)), b"(NULL,'Q5','wikibase_item',7)"),
-}
-
-
-@pytest.mark.parametrize("case", ORDERS)
-def test_columns_in_any_order(tmp_path: Path, case: str) -> None:
-    columns, row = ORDERS[case]
-    path = write(tmp_path, dump(insert(row), columns=columns))
-    assert rows_of(reader(path)) == [(b"7", b"'Q5'")]
-    assert rows_of(reader(path, ["pp_value", "pp_page"])) == [(b"'Q5'", b"7")]
-    assert rows_of(reader(path, ["pp_page"])) == [(b"7",)]
-
-
 FORMS = {
     "a row per line": insert(item(1, 1), item(2, 2)).replace(b"(", b"\n("),
     "a statement a row": insert(item(1, 1)) + insert(item(2, 2)),
@@ -151,13 +133,6 @@ FORMS = {
     ),
     "hexadecimal values": insert(b"(0,'x',0xFF27,NULL)", item(1, 1), item(2, 2)),
 }
-
-
-@pytest.mark.parametrize("case", FORMS)
-def test_forms_of_statements(tmp_path: Path, case: str) -> None:
-    found = reader(write(tmp_path, dump(FORMS[case])))
-    assert rows_of(found) == [(b"1", b"'Q1'"), (b"2", b"'Q2'")]
-    assert (found.broken_rows, found.truncated) == (0, False)
 
 
 def test_broken_rows_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -182,20 +157,6 @@ def test_broken_rows_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCa
     )
 
 
-def test_rows_on_their_own_lines_are_read_like_one_statement_per_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(sql, "_CHUNK_BYTES", 300)
-    monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", 97)
-    rows = hostile_rows(9, 200)
-    rows.insert(100, b"(9,'wikibase_item','Q9')")
-    statement = b"INSERT INTO `page_props` VALUES\n" + b",\n".join(rows) + b";\n"
-    found = reader(write(tmp_path, dump(statement, insert(item(1, 1)))))
-    assert rows_of(found) == [*parsed_by_sqlglot(insert(*rows[:100], *rows[101:])), (b"1", b"'Q1'")]
-    assert (found.broken_rows, found.truncated) == (1, False)
-    assert "line 116: invalid row" in caplog.text
-
-
 @pytest.mark.parametrize("packing", PACK)
 def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing: str) -> None:
     rng = random.Random(3)
@@ -208,18 +169,6 @@ def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing:
     assert found.broken_rows == 0
     assert pages == list(range(1, len(pages) + 1))
     assert 10_000 < len(pages) < 29_999
-
-
-def test_a_cut_between_statements_is_detected_by_the_missing_end(tmp_path: Path) -> None:
-    whole = dump(insert(item(1, 1)), insert(item(2, 2)))
-    cut = reader(write(tmp_path, whole.partition(insert(item(2, 2)))[0]))
-    assert rows_of(cut) == [(b"1", b"'Q1'")]
-    assert cut.truncated
-    without_comments = reader(
-        write(tmp_path, b"\n".join(line for line in whole.split(b"\n") if line[:2] != b"--"))
-    )
-    assert len(rows_of(without_comments)) == 2
-    assert not without_comments.truncated
 
 
 @pytest.mark.parametrize(
@@ -239,14 +188,6 @@ def test_files_that_are_not_dumps_of_the_table_are_refused(
 ) -> None:
     with pytest.raises(EaseError, match=message):
         rows_of(reader(write(tmp_path, content)))
-
-
-def test_a_file_without_line_breaks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql, "_CHUNK_BYTES", 500)
-    monkeypatch.setattr(lines, "_MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", 500)
-    with pytest.raises(EaseError, match="line 15 has more than 1,000 bytes"):
-        rows_of(reader(write(tmp_path, dump(insert(*[item(1, 1)] * 100)))))
 
 
 @pytest.mark.slow

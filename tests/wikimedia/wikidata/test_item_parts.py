@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from ease.wikimedia.wikidata.items import Item, parse_lines, read_item, sites_of
-from tests.wikimedia.wikidata.test_json_dump import lines_of, make_item, sitelinks, statement
+from ease.wikimedia.wikidata import Item, parse_lines, read_item, sites_of
+from tests.wikimedia.wikidata.test_json_dump import make_item, sitelinks, statement
 
 SITES = sites_of(["en", "be-x-old"])
 TRAPS = (
@@ -147,16 +147,3 @@ def test_damage_in_a_part_that_is_not_used_breaks_the_line(case: str) -> None:
     line = b"{" + DAMAGED[case] + b"," + whole[1:]
     assert_read_as_fully(line)
     assert parse_lines(line, 1, SITES).counts["broken_lines"] == 1
-
-
-@pytest.mark.parametrize("unused", [b'"x":' + b"[" * 900 + b"]" * 900, b'"x":123456789012345678901234567890'])
-def test_deep_nesting_and_long_numbers_are_read(unused: bytes) -> None:
-    whole = json.dumps(make_item(1, [statement(5)], en="One")).encode()
-    assert assert_read_as_fully(b"{" + unused + b"," + whole[1:]) == 1
-
-
-def test_lines_are_numbered_with_blank_lines_and_without_a_last_line_break() -> None:
-    text = lines_of(make_item(1, en="One"), "{", make_item(2, en="Two")).replace("\n", "\n \n")
-    for chunk in (text.encode(), text.rstrip("\n]").encode(), b"", b"\n", b" , "):
-        assert_read_as_fully(chunk)
-    assert [number for number, _ in parse_lines(text.encode(), 100, SITES).broken] == [104]

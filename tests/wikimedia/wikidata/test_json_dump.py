@@ -12,11 +12,10 @@ import pytest
 from joblib import Parallel, delayed
 
 from ease.errors import EaseError
+from ease.wikimedia import wikidata
 from ease.wikimedia.dumps.files import find_wikidata
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikidata import json_dump as wikidata
-from ease.wikimedia.wikidata.items import WikidataParts
-from ease.wikimedia.wikidata.json_dump import ingest_wikidata
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikidata import WikidataParts, ingest_wikidata
 from tests.wikimedia.made_dumps import PACK
 
 OPTIONS = IngestOptions(workers=1)
@@ -98,63 +97,12 @@ def test_broken_lines_are_counted_logged_and_skipped(
     assert "line 5 is skipped" in caplog.text
 
 
-def test_only_the_first_broken_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    parts = ingest(
-        tmp_path, lines_of('{"cut', "12", '"text"', "null", "[1]", "{}", *["{"] * 50, make_item(1, en="One"))
-    )
-    assert parts.counts["broken_lines"] == 56
-    assert caplog.text.count("is skipped") == 5
-    assert "wikidata.json, line 2 is skipped: JSONDecodeError" in caplog.text
-
-
 def test_items_without_labels_sitelinks_or_claims(tmp_path: Path) -> None:
     bare = {"type": "item", "id": "Q5"}
     parts = ingest(tmp_path, lines_of(bare, make_item(6), {**make_item(7, en="Seven"), "labels": []}))
     assert rows(parts.sitelinks) == [(7, "en", "Seven")]
     assert rows(parts.entity_types) == []
     assert (parts.counts["items"], parts.counts["items_with_sitelinks"]) == (3, 1)
-
-
-def test_items_without_sitelinks_are_counted(tmp_path: Path) -> None:
-    trap = {**make_item(3, [statement(5)], en="Three"), "labels": {"en": {"value": '"sitelinks":{}'}}}
-    entities = [make_item(1, [statement(5)]), {**make_item(2), "sitelinks": {}}, trap]
-    lines = [json.dumps(entity, separators=(",", ":")) for entity in entities]
-    cut = lines[0][:-1]
-    parts = ingest(tmp_path, lines_of(*lines, cut, lines[0].replace('"Q1"', '"Q01"')))
-    assert rows(parts.sitelinks) == [(3, "en", "Three")]
-    assert rows(parts.entity_types) == [(3, 5)]
-    counts = parts.counts
-    assert (counts["items"], counts["items_with_sitelinks"], counts["broken_lines"]) == (3, 1, 2)
-
-
-def test_types_of_all_items_without_titles(tmp_path: Path) -> None:
-    path = tmp_path / "wikidata.json"
-    bare = json.dumps(make_item(3, [statement(7)]), separators=(",", ":"))
-    path.write_text(lines_of(make_item(1, [statement(5)], en="One"), {**make_item(2, [statement(6)])}, bare))
-    parts = ingest_wikidata(path, None, OPTIONS, tmp_path / "parts")
-    assert rows(parts.entity_types) == [(1, 5), (2, 6), (3, 7)]
-    assert rows(parts.sitelinks) == []
-    assert (parts.counts["items"], parts.counts["sitelinks"]) == (3, {})
-
-
-def test_sites_of_languages_with_hyphens(tmp_path: Path) -> None:
-    item = make_item(1, en="One", be_x_old="Адзін", zh_min_nan="It", commons="One", enquote="x")
-    parts = ingest(tmp_path, lines_of(item), ["zh-min-nan", "be-x-old"])
-    assert rows(parts.sitelinks) == [(1, "be-x-old", "Адзін"), (1, "zh-min-nan", "It")]
-    newer = ingest(tmp_path, lines_of(item), ["nan", "be-tarask"])
-    assert rows(newer.sitelinks) == [(1, "be-tarask", "Адзін"), (1, "nan", "It")]
-
-
-def test_types_of_items_outside_the_languages_are_skipped(tmp_path: Path) -> None:
-    parts = ingest(
-        tmp_path, lines_of(make_item(1, [statement(5)], fr="Un"), make_item(2, [statement(6)], en="Two"))
-    )
-    assert rows(parts.entity_types) == [(2, 6)]
-
-
-def test_properties_and_lexemes_are_not_items(tmp_path: Path) -> None:
-    others = [{"type": "property", "id": "P31"}, {"type": "lexeme", "id": "L1"}]
-    assert ingest(tmp_path, lines_of(*others, make_item(1, en="One"))).counts["other_entities"] == 2
 
 
 FORMS = {
@@ -228,13 +176,6 @@ def test_files_that_are_not_dumps_are_refused(tmp_path: Path, content: str, mess
     assert not list((tmp_path / "parts").rglob("*.parquet"))
 
 
-def test_a_file_without_line_breaks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 500)
-    monkeypatch.setattr("ease.wikimedia.dumps.lines._MAX_LINE_BYTES", 1000)
-    with pytest.raises(EaseError, match=r"wikidata.json, line 1 has more than 1,000 bytes"):
-        ingest(tmp_path, "[" + ",".join(json.dumps(make_item(qid, en="T")) for qid in range(1, 50)) + "]")
-
-
 def test_an_unchanged_dump_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = lines_of(make_item(1, en="One", de="Eins"))
     first = ingest(tmp_path, content)
@@ -257,26 +198,3 @@ def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
     assert find_wikidata(tmp_path).name == "wikidata-20240301-all.json.gz"
     assert find_wikidata(f"{tmp_path}/*0101*").name == "wikidata-20240101-all.json.gz"
     assert find_wikidata(tmp_path / "other.json").name == "other.json"
-
-
-def test_does_not_guess_whether_a_dump_without_a_date_is_newer(tmp_path: Path) -> None:
-    for name in ("20191230-all.json", "20200106-all.json", "latest-all.json"):
-        (tmp_path / name).write_bytes(b"")
-    with pytest.raises(
-        EaseError, match=r"20200106-all.json, \S+latest-all.json\): set the source to one of them"
-    ):
-        find_wikidata(tmp_path)
-    assert find_wikidata(f"{tmp_path}/20*-all.json").name == "20200106-all.json"
-    assert find_wikidata(tmp_path / "latest-all.json").name == "latest-all.json"
-
-
-def test_ambiguous_dumps_are_refused(tmp_path: Path) -> None:
-    for name in ("wikidata-a.json", "wikidata-b.json"):
-        (tmp_path / name).write_bytes(b"")
-    with pytest.raises(
-        EaseError, match=r"several Wikidata dumps .*wikidata-a.json.*: set the source to one of them"
-    ):
-        find_wikidata(tmp_path)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(EaseError, match=r"empty has no dump: none of its files is named \*wikidata\*.json"):
-        find_wikidata(tmp_path / "empty")

@@ -9,10 +9,9 @@ import pytest
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.mapping import spark_map
 from ease.wikimedia.dumps.mirrors import wiki_name
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikidata.page_props import PageItemParts, find_page_props, ingest_page_props
+from ease.wikimedia.dumps.parts import IngestOptions, spark_map
+from ease.wikimedia.wikidata import PageItemParts, find_page_props, ingest_page_props
 from tests.wikimedia.made_dumps import ONE, rows
 from tests.wikimedia.made_tables import dump, insert, item, write
 
@@ -71,18 +70,6 @@ def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, caplog: pytest.LogC
     assert "enwiki-20240101-page_props.sql.gz is truncated" in caplog.text
     with pytest.raises(EaseError, match="is truncated: download it again, or set `truncated`"):
         ingest(tmp_path, cut, truncated="drop")
-
-
-def test_a_table_without_items_and_a_broken_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="has no page with an item .* 0 broken rows"):
-        ingest(tmp_path, dump(insert(b"(1,'x','y',NULL)")))
-    path = tmp_path / "enwiki-20240101-page_props.sql.gz"
-    content = bytearray(path.read_bytes())
-    content[40:50] = bytes(10)
-    path.write_bytes(content)
-    with pytest.raises(EaseError, match=f"{path} is broken"):
-        ingest_page_props(find_page_props([tmp_path], {"en": None}), ONE, tmp_path / "parts")
-    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_an_unchanged_file_is_read_once_and_workers_change_nothing(tmp_path: Path) -> None:

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import find_wikidata
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikidata import truthy
-from ease.wikimedia.wikidata.items import WikidataParts
-from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.wikimedia import wikidata
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikidata import WikidataParts, ingest_truthy
 from tests.wikimedia.made_dumps import ONE, PACK, rows
 
 WD, P31 = "http://www.wikidata.org/entity/", "<http://www.wikidata.org/prop/direct/P31>"
@@ -71,7 +69,7 @@ def one_by_one(lines: list[str]) -> list[tuple[int, int]]:
 def test_types_are_those_found_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk_bytes: int
 ) -> None:
-    monkeypatch.setattr(truthy, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(wikidata, "_TRUTHY_CHUNK_BYTES", chunk_bytes)
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", chunk_bytes // 3)
     lines = random_lines(1, 800)
     parts = ingest(tmp_path, *lines, name=f"wikidata-20240105-truthy-BETA.nt{ending}")
@@ -118,11 +116,6 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_other_forms_of_lines(tmp_path: Path, form: str) -> None:
-    assert pairs(ingest(tmp_path, FORMS[form])) == [(1, 5)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", PACK)
 def test_a_truncated_file_is_kept_or_dropped(
@@ -141,14 +134,6 @@ def test_a_truncated_file_is_kept_or_dropped(
     assert f"{path} is truncated" in caplog.text
     with pytest.raises(EaseError, match="is truncated: download it again, or set `truncated`"):
         ingest_truthy(path, IngestOptions(workers=1, truncated="drop"), tmp_path / "parts")
-
-
-def test_a_last_line_without_a_line_break_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "truthy.nt"
-    path.write_text(f"{is_a(1, 2)}\n{is_a(3, 4)}")
-    parts = ingest_truthy(path, ONE, tmp_path / "parts")
-    assert pairs(parts) == [(1, 2), (3, 4)]
-    assert (parts.counts["truncated"], parts.counts["lines"]) == (False, 2)
 
 
 @pytest.mark.parametrize(
@@ -177,22 +162,6 @@ def test_an_unchanged_dump_is_read_once(tmp_path: Path) -> None:
     assert again.entity_types == first.entity_types
     assert again.entity_types[0].stat().st_mtime_ns == written
     assert ingest(tmp_path, is_a(1, 3)).entity_types != first.entity_types
-
-
-def test_finds_the_newest_and_fastest_truthy_dump(tmp_path: Path) -> None:
-    for name in (
-        "wikidata-20240105-truthy-BETA.nt.gz",
-        "wikidata-20240105-truthy-BETA.nt.bz2",
-        "wikidata-20231201-truthy-BETA.nt",
-        "wikidata-20240201-all.json.bz2",
-        "wikidata-20240201-all-BETA.nt.bz2",
-    ):
-        (tmp_path / name).write_bytes(b"")
-    assert find_wikidata(tmp_path, "truthy").name == "wikidata-20240105-truthy-BETA.nt.gz"
-    assert find_wikidata(tmp_path).name == "wikidata-20240201-all.json.bz2"
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(EaseError, match=r"none of its files is named \*truthy\*\.nt"):
-        find_wikidata(tmp_path / "empty", "truthy")
 
 
 @pytest.mark.slow

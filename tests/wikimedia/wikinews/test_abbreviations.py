@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ease.wikimedia.wikinews.abbreviations import Abbreviations
+from ease.wikimedia.wikinews.first_sentences import Abbreviations
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,3 @@ def test_cut_sentences(language: str, sentence: str) -> None:
 )
 def test_whole_sentences(language: str, sentence: str) -> None:
     assert not Abbreviations(language).ends(sentence)
-
-
-def test_a_language_without_data_has_single_letters() -> None:
-    assert Abbreviations("br").ends("Gant George W.")
-    assert not Abbreviations("br").ends("Glav a rae.")

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from ease.wikimedia.wikinews.article_dates import ArticleDates
+from ease.wikimedia.wikinews.first_sentences import ArticleDates
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from pathlib import Path
 import mwparserfromhell
 import pytest
 
-from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.made_dumps import as_shard
@@ -85,20 +84,6 @@ TEMPLATES = frozenset({"Category redirect", "Seecat"})
 def test_category_redirects(text: str, redirect: str | None) -> None:
     page = category_page("Category:Sport", text, redirect=redirect)
     assert category_redirect(page, ENGLISH, TEMPLATES) == ("Sport", "Sports")
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        category_page("Category:Sport", "About [[Sports]]. [[Category:News]]"),
-        category_page("Category:Sport", "#REDIRECT [[Sports]]"),
-        category_page("Category:Sport", "{{other|Sports}} <!-- {{seecat|Sports}} -->"),
-        category_page("Category:Sport", "{{seecat|}}"),
-        category_page("Sport", "#REDIRECT [[:Category:Sports]]", namespace=0),
-    ],
-)
-def test_categories_that_are_not_redirects(page: Page) -> None:
-    assert category_redirect(page, ENGLISH, TEMPLATES) is None
 
 
 def test_redirects_are_followed_and_loops_ignored() -> None:

@@ -55,27 +55,6 @@ def test_near_duplicates_count_as_duplicates() -> None:
     assert (left.num_rows, removed["duplicate"]) == (2, 1)
 
 
-@pytest.mark.parametrize(("sentence", "stays"), [("東京で大雨が降った。", True), ("東京で雨。", False)])
-def test_east_asian_characters_are_two_columns_wide(sentence: str, stays: bool) -> None:
-    left, _ = clean(table_of([(sentence, "Weather")]), "ja", CleaningOptions())
-    assert bool(left.num_rows) == stays
-
-
-def test_names_of_namespaces_are_those_of_the_language() -> None:
-    sentence = "تصنيف:سياسة تصنيف:بوابات ويكي الأخبار"
-    assert clean(table_of([(sentence, "سياسة")]), "ar", CleaningOptions())[1]["markup"] == 1
-    assert clean(table_of([(sentence, "سياسة")]), "en", CleaningOptions())[1]["markup"] == 0
-
-
-def test_nothing_to_clean() -> None:
-    left, removed = clean(
-        table_of([]).cast(pa.schema([("sentence", pa.string()), ("category", pa.string())])),
-        "en",
-        CleaningOptions(),
-    )
-    assert (left.num_rows, sum(removed.values())) == (0, 0)
-
-
 @pytest.mark.slow
 def test_the_faults_of_the_published_files_are_gone(test_data: Path) -> None:
     folder = test_data / "eval" / "mewsc16"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 import pytest
 from babel.dates import format_date
 
-from ease.wikimedia.wikinews.date_lines import DateLines
+from ease.wikimedia.wikinews.first_sentences import DateLines
 
 LANGUAGES = ("ar", "ca", "cs", "de", "en", "eo", "es", "fa", "fr", "ja", "ko", "pl", "pt", "ru", "sv", "tr")
 
@@ -90,29 +89,4 @@ def test_a_boundary_between_a_day_and_its_month() -> None:
     assert not dates.is_inside_date("Es regnete 2022.", "Mai und Juni waren nass.")
 
 
-@pytest.mark.parametrize("language", ["xqa", "zh-min-nan"])
-def test_a_language_unknown_to_cldr_has_numeric_dates(language: str) -> None:
-    assert DateLines(language).is_date("03.05.2022")
-    assert not DateLines(language).is_date("3 xay 2022")
-
-
-PUBLISHED_DATES = {
-    ("ar", "1."): 2,
-    ("en", '"December 9, 2004".'): 1,
-}
 """All lines of the released data set that count as dates."""
-
-
-def test_hardly_any_published_sentence_counts_as_a_date(test_data: Path) -> None:
-    found: dict[tuple[str, str], int] = {}
-    lines = 0
-    for path in sorted((test_data / "eval" / "mewsc16").glob("*_sentences.txt")):
-        language = path.name.partition("_")[0]
-        dates = DateLines(language)
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            lines += 1
-            assert not dates.is_place_and_date(line), line
-            if any(map(str.isdigit, line)) and dates.is_date(line):
-                found[language, line] = found.get((language, line), 0) + 1
-    assert lines > 50_000
-    assert found == PUBLISHED_DATES

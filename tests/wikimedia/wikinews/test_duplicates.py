@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-import numpy as np
 import pytest
 
-from ease.wikimedia.wikinews.duplicates import duplicate_groups, normalized
+from ease.wikimedia.wikinews.cleaning import duplicate_groups, normalized
 
 
 def test_texts_are_compared_without_case_and_punctuation() -> None:
@@ -41,11 +40,3 @@ def test_groups_as_by_comparing_all_pairs(similarity: float) -> None:
     first = {group: place for place, group in reversed(list(enumerate(found.tolist())))}
     assert [first[group] for group in found.tolist()] == expected
     assert len(set(expected)) < 600
-
-
-def test_no_texts() -> None:
-    assert duplicate_groups([], 0.8, 5).tolist() == []
-
-
-def test_empty_texts_are_alike() -> None:
-    assert np.unique(duplicate_groups(["", "", "rain"], 0.8, 5)).size == 2

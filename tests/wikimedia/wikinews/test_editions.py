@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import mlcroissant
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -94,28 +92,13 @@ def test_the_splits(cleaned: Built) -> None:
     assert dated == sum(row["date"] is not None for row in rows_of(folder)) == 13
 
 
-def test_the_licences_stand_in_rows_card_and_metadata(cleaned: Built) -> None:
+def test_the_licences_stand_in_rows_and_card(cleaned: Built) -> None:
     folder, counts = cleaned
     assert counts["en"]["licences"] == {"cc-by-2.5": 10, "cc-by-4.0": 5}
     _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     assert yaml.safe_load(front)["license"] == ["cc-by-2.5", "cc-by-4.0"]
     assert "| en | 2024-12-16 | cc-by-4.0 | yes | https://phabricator.wikimedia.org/T381421 |" in text
     assert "| duplicate | 1 |" in text
-    licences = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))["license"]
-    assert licences == [
-        "https://creativecommons.org/licenses/by/2.5/",
-        "https://creativecommons.org/licenses/by/4.0/",
-    ]
-
-
-def test_croissants_own_reader_accepts_the_metadata_and_reads_the_rows(cleaned: Built) -> None:
-    folder, _ = cleaned
-    dataset = mlcroissant.Dataset(jsonld=folder / "croissant.json")
-    assert not dataset.metadata.ctx.issues.errors
-    records = list(dataset.records(record_set="en"))
-    assert [record["en/sentence"].decode() for record in records] == [
-        row["sentence"] for row in rows_of(folder)
-    ]
 
 
 def test_texts_without_a_known_licence_are_not_for_publishing(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import mewsc16
-from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.evaluation.tasks import get_task
+from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 from tests.wikimedia.made_news import (
     article,
@@ -21,10 +20,11 @@ from tests.wikimedia.made_news import (
     dumps_in,
     news_options,
     rows_of,
-    sentences_of,
     skipped,
     write_news,
 )
+
+mewsc16 = get_task("mewsc16")
 
 SPORTS = "[[Category:Sports]]"
 PAGES = [
@@ -54,43 +54,6 @@ def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
     assert list(table.texts) == list(text.texts)
     assert list(table.labels) == list(text.labels)
     assert len(table.texts) == 11
-
-
-def test_a_truncated_dump_is_logged_and_kept_or_dropped(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = write_news(tmp_path, article(1), article(2))
-    whole = find_dumps(path, ["en"], "wikinews")
-    write_news(tmp_path, *(article(number) for number in range(1, 4)), language="de")
-    (german,) = dumps_in(tmp_path, "de")
-    german.path.write_bytes(path.read_bytes()[:-20])  # cut; its categories are English, which all wikis know
-    topics = {"Weather": {"en": "Weather", "de": "Weather"}}
-    made_set = build_mewsc16([*whole, german], news_options(topics=topics), tmp_path / "kept", WIKINEWS)
-    assert made_set["de"]["dumps"][0] == {
-        "file": german.path.name,
-        "date": "20240501",
-        "truncated": True,
-        "used": True,
-    }
-    assert "is truncated: the rows before the cut are kept" in caplog.text
-    options = news_options(topics=topics, truncated="drop")
-    dropped = build_mewsc16([*whole, german], options, tmp_path / "dropped", WIKINEWS)
-    assert (dropped["de"]["pages"], dropped["de"]["sentences"]) == (0, 0)
-    assert not dropped["de"]["dumps"][0]["used"]
-    assert dropped["en"] == made_set["en"]
-
-
-def test_a_broken_page_is_counted_logged_and_skipped(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    broken = article(2).replace("</text>", "</txt>")
-    made_set = build(tmp_path, article(1), broken, article(3))
-    assert list(sentences_of(made_set)) == [1, 3]
-    counts = made_set[1]["en"]
-    assert skipped(counts) == {"malformed": 1}
-    assert "page 'News 2' is skipped" in counts["faults"][0]
-    assert "page 'News 2' is skipped" in caplog.text
-    assert counts["pages"] == counts["sentences"] + sum(counts["skipped"].values())
 
 
 def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
@@ -126,11 +89,6 @@ def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> No
     assert made_with[0] == made_with[1]
 
 
-def test_the_engines_agree(tmp_path: Path) -> None:
-    made_by = [build(tmp_path / engine, *PAGES, splitter=engine) for engine in ("icu", "polyglot")]
-    assert sentences_of(made_by[0]) == sentences_of(made_by[1])
-
-
 def test_the_card(tmp_path: Path) -> None:
     folder, _ = build(tmp_path, *PAGES, min_class_size=6)
     _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
@@ -150,16 +108,6 @@ def test_the_card(tmp_path: Path) -> None:
         assert part in text
 
 
-def test_an_older_data_set_stays_if_the_new_one_fails(tmp_path: Path) -> None:
-    folder, _ = build(tmp_path, article(1))
-    before = contents(folder)
-    with pytest.raises(
-        EaseError, match="No Wikinews page is left in any language: check `topics`.*lower `min_cl"
-    ):
-        build(tmp_path, article(1, categories="[[Category:News]]"))
-    assert contents(folder) == before
-
-
 def test_faults_of_the_topics(tmp_path: Path) -> None:
     with pytest.raises(
         EaseError, match="`topics` names no category in en: add its names, give `langlinks`, or remove"
@@ -170,12 +118,3 @@ def test_faults_of_the_topics(tmp_path: Path) -> None:
         EaseError, match="`topics` gives Weather and Climate the same category 'Weather' in en"
     ):
         build(tmp_path, article(1), topics=topics)
-
-
-def test_a_broken_dump_is_reported(tmp_path: Path) -> None:
-    path = write_news(tmp_path, article(1))
-    dumps = dumps_in(tmp_path, "en")
-    path.write_bytes(path.read_bytes() + b"garbage")
-    with pytest.raises(EaseError, match=f"{path.name} has other data after its last bz2 stream"):
-        build_mewsc16(dumps, news_options(), tmp_path / "made", WIKINEWS)
-    assert not (tmp_path / "made").exists()

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
-from ease.wikimedia.wikinews.licences import licence_history, licence_in_force
+from ease.wikimedia.wikinews.editions import licence_history, licence_in_force
 
 
 @pytest.mark.parametrize(

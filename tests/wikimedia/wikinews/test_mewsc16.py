@@ -10,13 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ease.errors import EaseError
 from ease.sample import write_sample_news
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 from tests.project import ROOT
-from tests.wikimedia.made_dumps import made, make_page
+from tests.wikimedia.made_dumps import make_page
 from tests.wikimedia.made_news import (
     article,
     build,
@@ -178,18 +177,6 @@ def test_other_languages(
     assert (row["sentence"], row["category"]) == expected
 
 
-def test_aliases_of_the_namespace(tmp_path: Path) -> None:
-    """The dump's header has one name; pages also use the others."""
-    _, counts = build(
-        tmp_path,
-        article(1, categories="[[カテゴリ:気象]]"),
-        article(2, categories="[[Category:気象]]"),
-        article(3, categories="[[category:気象]]"),
-        language="ja",
-    )
-    assert counts["ja"]["classes"] == {"Weather": 3}
-
-
 def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) -> None:
     write_news(tmp_path, *(article(number) for number in range(1, 4)), article(9, categories=SPORTS))
     german = "[[Kategorie:Themenportal Sport]]"
@@ -202,40 +189,3 @@ def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) 
         "de": ({"Sports": 3}, {}, {}),
     }
     assert {row["category"] for row in rows_of(target)} == {"Weather"}
-
-
-def test_a_language_without_sentences_has_no_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    write_news(tmp_path, article(1))
-    write_news(tmp_path, article(1, categories="[[Kategorie:Anderes]]"), language="de")
-    target = tmp_path / "made"
-    counts = build_mewsc16(dumps_in(tmp_path, "en", "de"), news_options(), target, WIKINEWS)
-    assert counts["de"]["sentences"] == 0
-    assert "Nothing is left of de: {'no_topic': 1" in caplog.text
-    assert {path.name for path in target.iterdir()} == {
-        "README.md",
-        "en.parquet",
-        "en_sentences.txt",
-        "en_categories.txt",
-    }
-
-
-def test_dumps_of_wikinews_and_wikipedia_are_distinguished(tmp_path: Path) -> None:
-    news = write_news(tmp_path, article(1))
-    wiki = made(tmp_path, article(1), name="20240501")
-    (tmp_path / "a-pages-articles.xml").write_text(
-        wiki.path.read_text().replace("<dbname>enwiki<", "<dbname>dewikinews<")
-    )
-    assert [dump.path for dump in dumps_in(tmp_path, "en")] == [news]
-    assert [dump.path for dump in find_dumps(tmp_path, ["en"])] == [wiki.path]
-    assert [dump.language for dump in dumps_in(tmp_path, "de")] == ["de"]
-
-
-def test_a_language_without_a_dump_is_reported(tmp_path: Path) -> None:
-    write_news(tmp_path, article(1))
-    with pytest.raises(
-        EaseError, match="has no dump of de, ja; it has en of Wikinews. Add the dumps, or remove"
-    ):
-        dumps_in(tmp_path, "en", "de", "ja")
-    made(tmp_path / "other", article(1))
-    with pytest.raises(EaseError, match="has no dump of en; it has none of Wikinews"):
-        dumps_in(tmp_path / "other", "en")

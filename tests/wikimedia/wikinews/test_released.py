@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.wikinews.released import clean_released
+from ease.wikimedia.wikinews.editions import clean_released
 from tests.wikimedia.made_news import news_options
 
 LANGUAGES = ["ar", "ca", "cs", "en", "eo", "es", "fr", "ja", "ko", "pt", "ru", "sv"]
@@ -28,24 +28,6 @@ def test_the_published_files_are_cleaned_in_all_languages(test_data: Path, tmp_p
     assert counts["ca"]["removed"]["duplicate"] > 1000
     assert counts["ja"]["sentences"] > 1800
     assert "license: unknown" in (tmp_path / "clean" / "README.md").read_text(encoding="utf-8")
-
-
-def test_only_the_chosen_languages_are_cleaned(
-    test_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    folder, options = test_data / "eval" / "mewsc16", news_options(edition="clean")
-    assert sorted(clean_released(folder, options, tmp_path / "clean", ["ko", "eo", "de"])) == ["eo", "ko"]
-    assert "has no de" in caplog.text
-    with pytest.raises(EaseError, match="has none of the languages de, pl, only ar, ca"):
-        clean_released(folder, options, tmp_path / "none", ["de", "pl"])
-
-
-def test_a_folder_without_the_files(tmp_path: Path) -> None:
-    with pytest.raises(
-        EaseError, match="has no file LANGUAGE_sentences.txt: give the folder of the published"
-    ):
-        clean_released(tmp_path, news_options(), tmp_path / "clean")
 
 
 def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.wikinews.topic_names import with_linked_names
+from ease.wikimedia.wikinews.categories import with_linked_names
 from tests.wikimedia.made_dumps import make_page
 from tests.wikimedia.made_news import article, dumps_in, write_news
 
@@ -86,11 +86,3 @@ def test_a_language_without_links_is_named(links: Path, dump: Path) -> None:
         EaseError, match="no link from a topic's English category to one in zh: name the categories"
     ):
         with_linked_names(TOPICS, ["en", "zh"], english, links)
-
-
-def test_another_file_is_refused(dump: Path, tmp_path: Path) -> None:
-    english = dumps_in(dump, "en")
-    other = tmp_path / "enwikinews-20260601-page.sql.gz"
-    other.write_bytes(gzip.compress(b"-- MariaDB dump\n"))
-    with pytest.raises(EaseError, match="is not a dump of a table `langlinks`"):
-        with_linked_names(TOPICS, ["en", "it"], english, other)

@@ -8,15 +8,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from ease.errors import EaseError
 from ease.io.result_versions import WIKIPEDIA_PARTS
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.articles import REDIRECTS
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
-from ease.wikimedia.wikipedia.reader import read_dump
-from ease.wikimedia.wikipedia.sentence_table import SENTENCES
-from ease.wikimedia.wikitext.article import Article, Link, Prose, split_article
-from ease.wikimedia.wikitext.parser import read_prose
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikipedia import REDIRECTS, SENTENCES, ingest_wikipedia, read_dump
+from ease.wikimedia.wikitext.parser import Article, Link, Prose, read_prose, split_article
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import (
     ONE,
@@ -88,7 +83,7 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogC
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("ease.wikimedia.wikipedia.ingestion.WIKIPEDIA_PARTS", WIKIPEDIA_PARTS + 1),
+        ("ease.wikimedia.wikipedia.WIKIPEDIA_PARTS", WIKIPEDIA_PARTS + 1),
         ("icu.ICU_VERSION", "0.0"),
         ("importlib.metadata.version", lambda name: f"other {name}"),
     ],
@@ -103,26 +98,6 @@ def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
     assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
 
 
-def test_parts_of_an_older_version_are_logged_and_parsed_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    older = tmp_path / "parts" / "en" / ("0" * 32)
-    older.mkdir(parents=True)
-    with caplog.at_level("INFO"):
-        parts = ingest_wikipedia([made(tmp_path, article(1))], ONE, tmp_path / "parts")
-    assert parts.counts["en"]["articles"] == 1
-    assert "1 parts in" in caplog.text
-    assert "make prune" in caplog.text
-    assert older.is_dir()
-
-
-def test_a_list_at_the_beginning_is_not_a_redirect(tmp_path: Path) -> None:
-    page = make_page(1, "List", "#one [[Foo]] is first\n#two [[Bar]]")
-    parts = ingest_wikipedia([made(tmp_path, page)], ONE, tmp_path / "parts")
-    assert [row["text"] for row in rows(parts.sentences)] == ["one Foo is first", "two Bar"]
-    assert rows(parts.redirects) == []
-
-
 @pytest.fixture
 def _faulty_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail on pages with the text "fail", and never end on pages with the text "wait"."""
@@ -134,7 +109,7 @@ def _faulty_parser(monkeypatch: pytest.MonkeyPatch) -> None:
             raise RuntimeError("a bug")
         return read_prose(text, *wiki)
 
-    monkeypatch.setattr("ease.wikimedia.wikipedia.articles.read_prose", fail)
+    monkeypatch.setattr("ease.wikimedia.wikipedia.read_prose", fail)
     monkeypatch.setattr("ease.wikimedia.wikitext.parser.read_prose", fail)
 
 
@@ -159,23 +134,6 @@ def test_a_page_that_fails_or_takes_too_long_is_counted_named_and_skipped(
     caplog.clear()
     assert [one.page_id for one in read_dump(dump.path, max_page_seconds=0.2)] == [2, 4]
     assert all(fault in caplog.text for fault in faults)
-
-
-@pytest.mark.usefixtures("_faulty_parser")
-def test_too_many_pages_that_fail_stop_the_run(tmp_path: Path) -> None:
-    pages = [
-        make_page(number, f"Page {number}", "fail" if number % 9 == 0 else "A text.")
-        for number in range(1, 101)
-    ]
-    dump = made(tmp_path, *pages)
-    for read in (
-        lambda: ingest_wikipedia([dump], ONE, tmp_path / "parts"),
-        lambda: list(read_dump(dump.path)),
-    ):
-        with pytest.raises(
-            EaseError, match=r"articles.xml: 11 of the first 100 pages .* report this as a bug"
-        ):
-            read()
 
 
 def split(text: str, *links: Link) -> tuple[list[tuple[str, list[str]]], dict[str, int]]:

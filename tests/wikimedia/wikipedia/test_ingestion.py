@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.dumps.mapping import spark_map
-from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import IngestOptions, spark_map
 from ease.wikimedia.dumps.streams import DecompressedStream
-from ease.wikimedia.wikipedia.ingestion import WikipediaParts, ingest_wikipedia
+from ease.wikimedia.wikipedia import WikipediaParts, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
     ONE,
     TAIL,
@@ -41,13 +39,6 @@ def streams_dump(tmp_path: Path) -> DumpFile:
     """Write a bz2 file with many streams that end anywhere, for many shards."""
     export = make_export([article(number) for number in range(1, 150)]).encode()
     return as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", as_streams(cut(export, 2000)))
-
-
-def test_dump_dates_are_kept_for_attribution(tmp_path: Path) -> None:
-    made(tmp_path, article(1), name="20240320")
-    (counts,) = ingest_wikipedia(find_dumps(tmp_path, ["en"]), ONE, tmp_path / "parts").counts.values()
-    name = "enwiki-20240320-pages-articles.xml"
-    assert counts["dumps"] == [{"file": name, "date": "20240320", "truncated": False, "used": True}]
 
 
 def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
@@ -133,22 +124,6 @@ def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_pat
     assert counts["links"] == sum(len(row["links"]) for row in found)
     # Of the 102 pages that redirect one is outside the articles.
     assert counts["redirects"] == len(rows(parts.redirects)) == 101
-
-
-def test_an_article_of_the_first_and_the_third_file_is_read_once(tmp_path: Path) -> None:
-    files = {"a": [1], "b": [2], "c": [1, 3]}
-    dumps = [made(tmp_path, *map(article, pages), name=name) for name, pages in files.items()]
-    found = rows(ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences)
-    keys = [(row["page_id"], row["sentence_index"]) for row in found]
-    assert len(keys) == len(set(keys))
-    assert {page for page, _ in keys} == {1, 2, 3}
-
-
-def test_the_same_file_under_two_names_is_used_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    dumps = [made(tmp_path, article(1), name=name) for name in ("one", "two")]
-    parts = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
-    assert len(parts.sentences) == 1
-    assert "enwiki-two-pages-articles.xml is the same as" in caplog.text
 
 
 def test_shards_and_workers_do_not_change_the_rows(tmp_path: Path, streams_dump: DumpFile) -> None:
@@ -238,38 +213,3 @@ def test_a_truncated_file_is_kept_or_dropped(
     ]
     with pytest.raises(EaseError, match="All dump files of language en are truncated and dropped"):
         ingest_wikipedia([cut_dump], drop, tmp_path / "parts")
-
-
-def test_a_broken_file_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
-    good = made(tmp_path, article(1), language="de")
-    content = as_streams([make_export([article(1)]).encode()])
-    bad = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content + b"garbage")
-    for workers in (1, 2):
-        options = IngestOptions(workers=workers)
-        with pytest.raises(
-            EaseError, match="enwiki-1-pages-articles.xml.bz2 has other data after its last bz2 stream"
-        ):
-            ingest_wikipedia([good, bad], options, tmp_path / "parts")
-    assert [path.name for path in (tmp_path / "parts" / "en").iterdir()] == []
-    assert len(list((tmp_path / "parts" / "de").iterdir())) == 1
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"splitter": "punkt"}, "splitter.*'polyglot' or 'icu'"),
-        ({"truncated": "maybe"}, "truncated.*'keep' or 'drop'"),
-        ({"workers": 0}, "workers.*greater than or equal to 1"),
-        ({"max_page_bytes": -1}, "max_page_bytes"),
-        ({"shards": 3}, "shards.*not permitted"),
-    ],
-)
-def test_wrong_options_are_refused(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=f"(?s){message}"):
-        IngestOptions(**wrong)
-
-
-def test_bz2_of_the_sample_kind_is_read(tmp_path: Path) -> None:
-    content = bz2.compress(make_export([article(3)], language="ja", case="case-sensitive").encode())
-    dump = as_dump(tmp_path / "jawiki-1-pages-articles-multistream.xml.bz2", content, "ja")
-    assert ingest_wikipedia([dump], ONE, tmp_path / "parts").counts["ja"]["links"] == 2

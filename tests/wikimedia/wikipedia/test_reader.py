@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ease.errors import EaseError
-from ease.wikimedia.wikipedia.articles import SENTENCES_FILE
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
-from ease.wikimedia.wikipedia.reader import read_dump
+from ease.wikimedia.wikipedia import SENTENCES_FILE, ingest_wikipedia, read_dump
 from tests.wikimedia.made_dumps import ONE, PACK, article, made, make_export, make_page, rows
 
 PAGES = [
@@ -84,21 +81,3 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 << 20
-
-
-def test_a_truncated_dump_yields_what_it_has(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = made(tmp_path, article(1), make_page(2, "Bad\x02title", "x"), article(3)).path
-    content = path.read_bytes()
-    path.write_bytes(content[: content.index(b"<title>Article 3")])
-    assert [one.page_id for one in read_dump(path)] == [1]
-    assert "is truncated" in caplog.text
-    assert "is skipped" in caplog.text
-
-
-def test_a_file_that_is_no_dump_is_refused_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "enwiki-pages-articles.xml"
-    path.write_text("<html></html>")
-    with pytest.raises(EaseError, match="is not a MediaWiki export"):
-        read_dump(path)
-    with pytest.raises(EaseError, match="missing"):
-        read_dump(tmp_path / "missing.xml")

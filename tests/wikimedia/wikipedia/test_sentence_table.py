@@ -7,11 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikipedia import sentence_table
-from ease.wikimedia.wikipedia.sentence_table import SENTENCES, SentencePage, SentenceTable
-from ease.wikimedia.wikitext.article import split_article, split_prose
-from ease.wikimedia.wikitext.parser import parse_wikitext, read_prose
+from ease.wikimedia import wikipedia
+from ease.wikimedia.dumps.parts import TableWriter
+from ease.wikimedia.wikipedia import SENTENCES, SentencePage, SentenceTable
+from ease.wikimedia.wikitext.parser import parse_wikitext, read_prose, split_article, split_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from ease.wikimedia.wikitext.titles import SiteInfo
 
@@ -29,7 +28,7 @@ PAGES = {
 def test_rows_of_columns_are_those_of_the_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_per_group: int
 ) -> None:
-    monkeypatch.setattr(sentence_table, "ROWS_PER_GROUP", rows_per_group)
+    monkeypatch.setattr(wikipedia, "ROWS_PER_GROUP", rows_per_group)
     splitter = SentenceSplitter("pl", "icu")
     expected = []
     with TableWriter(tmp_path / "sentences.parquet", SENTENCES) as writer:

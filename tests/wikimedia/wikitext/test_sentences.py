@@ -63,18 +63,6 @@ def test_unusual_texts_do_not_fail(text: str, sentences: list[str], engine: Spli
     assert split("en", text, engine) == sentences
 
 
-@pytest.mark.parametrize("language", ["en", "el", "ja", "th", "fi", "fr"])
-def test_a_newline_always_ends_a_sentence(language: str) -> None:
-    assert split(language, "so (\nit, goes\n) on, a.\nb") == ["so (", "it, goes", ") on, a.", "b"]
-
-
-def test_a_splitter_is_reused() -> None:
-    splitter = SentenceSplitter("en")
-    assert [splitter.spans(text) for text in ("One. Two.", "A longer one.", "One. Two.")] == [
-        *([(0, 4), (5, 9)], [(0, 13)], [(0, 4), (5, 9)])
-    ]
-
-
 def test_an_unknown_engine_lists_the_choices() -> None:
     with pytest.raises(EaseError, match="Unknown sentence splitter 'punkt': choose polyglot or icu"):
         SentenceSplitter("en", "punkt")

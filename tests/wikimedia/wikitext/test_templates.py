@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.lost_templates import measure
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.template_families import language_name
+from ease.wikimedia.wikitext.templates import language_name
 from ease.wikimedia.wikitext.titles import SiteInfo
+from tests.wikimedia.wikitext.lost_templates import measure
 
 ENGLISH = [
     ("about {{convert|1300|mi|km}} away", "about 1,300 miles away"),

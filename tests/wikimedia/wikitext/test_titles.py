@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
-from ease.wikimedia.languages import PAPER_LANGUAGES
-from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, known_namespaces
-from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, normalize_title, read_target, resolve_target
+from ease.wikimedia.wikitext.titles import (
+    CATEGORY,
+    FILE,
+    SiteInfo,
+    TargetKind,
+    known_namespaces,
+    normalize_title,
+    read_target,
+    resolve_target,
+)
 
 ENGLISH = SiteInfo("en")
 
@@ -49,12 +56,6 @@ def test_first_letter_follows_the_wiki() -> None:
     assert normalize_title("istanbul", SiteInfo("de")) == "Istanbul"
     assert normalize_title("ბერლინი", SiteInfo("ka")) == "ბერლინი"
     assert normalize_title("berlin", SiteInfo("jbo", case="case-sensitive")) == "berlin"
-
-
-@pytest.mark.parametrize("title", ["berlin", "2001: a Space Odyssey", "AT&T", "İzmir", "ʻAta", "Ωmega 3_x"])
-def test_normalising_is_idempotent(title: str) -> None:
-    once = normalize_title(title, ENGLISH)
-    assert normalize_title(once, ENGLISH) == once
 
 
 @pytest.mark.parametrize(
@@ -146,14 +147,6 @@ def test_local_names_are_known_even_if_the_dump_has_english_ones(
     assert read_target(f"{category.upper()}: X", site).kind is TargetKind.CATEGORY
     assert read_target(f":{category}:X", site).kind is TargetKind.OTHER
     assert resolve_target(f"{file}:X.jpg", SiteInfo("en")) is not None
-
-
-def test_names_of_many_languages_are_known() -> None:
-    english = known_namespaces("en")
-    own = [language for language in PAPER_LANGUAGES if known_namespaces(language) != english]
-    assert len(own) == len(PAPER_LANGUAGES) - 1
-    assert {FILE, CATEGORY} <= set(known_namespaces("sah").values())
-    assert known_namespaces("yue") == known_namespaces("zh-yue")
 
 
 def test_the_names_that_wikipedia2vec_knows_are_known() -> None:

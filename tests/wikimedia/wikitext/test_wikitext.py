@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.wikitext.article import Article, Link
-from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.redirects import redirect_target
-from ease.wikimedia.wikitext.titles import SiteInfo
+from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext
+from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
 
 ENGLISH = SiteInfo("en")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ease.wikimedia.wikitext.link_trails import link_trail
+from ease.wikimedia.wikitext.parser import link_trail
 from tests.wikimedia.wikitext.test_wikitext import read
 
 

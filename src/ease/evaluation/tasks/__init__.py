@@ -1,38 +1,45 @@
-"""Evaluation tasks, one file each; the file's name is the task's name.
+"""Evaluation tasks: each is a file `conf/base/parameters/tasks/<task>.yml`.
 
-A task's module defines `KIND`, `METRIC`, `SOURCE`, `Options`, `files` and `evaluate` (see `Task`). `components` has the
-code that several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`.
-Each error in the data is an `EaseError` that names the file and line, or the task and subset.
+Its `kind` names the module of this package that reads and scores the data; a task without a `kind` has a module of its
+own name. Each error in the data is an `EaseError` that names the file and line, or the task and subset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from statistics import fmean
-from typing import Any, Protocol, cast
+from statistics import fmean, stdev
+from typing import Annotated, Any, ClassVar, cast
 
-import numpy as np
-from pydantic import BaseModel
+import yaml
+from pydantic import AfterValidator, Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.items import Items
-from ease.io.registry import module_names, named_module
-
-Encode = Callable[[Sequence[str]], np.ndarray]
-"""Sentences to embeddings: n strings -> (n, dimension)."""
+from ease.io.models import StrictModel
+from ease.io.registry import check_name
 
 Files = Mapping[str, tuple[Path, ...]]
 """The files of each subset of a task."""
+
+Texts = list[tuple[str, ...]]
+"""The texts of each test item."""
 
 KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
 """Kinds of tasks, by the names under which encoders are saved with prompts."""
 
 AVERAGE = "average"
 """Prefix of the names of subsets that are means of other subsets."""
+
+PLACE = ("path", "subsets")
+"""Options that are a user's alone, for whom the file of the task has no default."""
 
 
 @dataclass(frozen=True)
@@ -68,43 +75,133 @@ class Score:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
 
 
-class Task(Protocol):
-    """Interface of a task's module."""
+class TaskOptions(StrictModel):
+    """What the file of a task says of every task."""
 
-    KIND: str
+    kind: str = Field(
+        "", description="the module that reads and scores the data; by default that of the task's name"
+    )
+    source: str = Field(description="where the files are published, and their licence")
+    path: Path = Field(description="the file, or the folder of the files")
+
+
+class SubsetOptions(TaskOptions):
+    """Options of a task with several subsets."""
+
+    subsets: tuple[str, ...] | None = Field(None, min_length=1, description="subsets to score; null: all")
+
+    def chosen(self, known: Iterable[str]) -> tuple[str, ...]:
+        """Return the subsets to score; all known ones by default."""
+        names = tuple(known)
+        unknown = [subset for subset in self.subsets or () if subset not in names]
+        if unknown:
+            raise EaseError(f"Unknown subset {', '.join(unknown)}: choose from {', '.join(names)}.")
+        return self.subsets or names
+
+
+def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) < len(seeds):
+        raise EaseError(f"The seeds {', '.join(map(str, seeds))} repeat: give each seed once.")
+    return seeds
+
+
+Seeds = Annotated[
+    tuple[Annotated[int, Field(ge=0, lt=2**32)], ...], Field(min_length=1), AfterValidator(_distinct)
+]
+"""Seeds of independent runs, whose scores are averaged."""
+
+
+class Task(ABC):
+    """An evaluation task: the files of its subsets, how their data is read, and how an encoder is scored on it."""
+
+    KIND: ClassVar[str]
     """One of `KINDS`, which determines the encoder's prompt."""
+    METRICS: tuple[str, ...]
+    """Metrics of the scores; the first is that of the main score, the others are additional."""
+    Options: ClassVar[type[TaskOptions]]
+    TRAINS_ENCODER: ClassVar[bool] = False
+    """Whether the task trains a copy of the encoder, so that truncated embeddings have no score."""
+    groups: Mapping[str, Collection[str]] = {}
+    """Subsets of the averages `average_<group>`."""
 
-    METRIC: str
-    """Metric of the main score; scores by other metrics are additional."""
+    def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
+        """Name the task; `configured` is the content of its file, without what a user chooses."""
+        self.name, self.configured = name, configured
 
-    SOURCE: str
-    """Download location and licence of the files."""
+    @property
+    def METRIC(self) -> str:
+        """Metric of the main score."""
+        return self.METRICS[0]
 
-    Options: type[BaseModel]
+    @property
+    def SOURCE(self) -> str:
+        """Download location and licence of the files."""
+        return str(self.configured["source"])
 
-    def files(self, options: BaseModel) -> Files:
+    def options(self, **given: Any) -> Any:
+        """Return the task's options: those of its file, and those given."""
+        return self.Options.model_validate({**self.configured, **given})
+
+    @abstractmethod
+    def files(self, options: Any) -> Files:
         """Return the files of each chosen subset, whether they exist or not."""
 
-    def evaluate(self, encode: Encode, options: BaseModel) -> list[Score]:
-        """Score an encoder on the chosen subsets whose files exist, one score per subset and metric."""
+    @abstractmethod
+    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Any:
+        """Read the data of a subset from its files, and check it."""
+
+    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterable[Score]:
+        """Score an encoder on the data of a subset; `evaluate` calls it."""
+        raise NotImplementedError
+
+    def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
+        """Return the texts of the items of a subset's scores, in order, by metric; none if the items are not known."""
+        return {}
+
+    def item_texts(self, options: Any) -> Iterator[tuple[str, Mapping[str, Texts]]]:
+        """Yield each subset whose files exist with the texts of its scores' items, by metric; it reads the sets."""
+        for subset, paths in available_subsets(self.files(options)).items():
+            yield subset, self.texts(options, self.read(options, subset, paths))
+
+    def wanted(self, options: Any) -> int:
+        """Return the number of subsets of the complete average; 0 if there is none."""
+        return 0
+
+    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
+        """Score an encoder on the chosen subsets whose files exist, and average the scores."""
+        scores: list[Score] = []
+        found = available_subsets(self.files(options))
+        for subset, paths in tqdm(found.items(), desc=self.name, unit="subset", delay=2, leave=False):
+            data = self.read(options, subset, paths)
+            with error_prefix(f"{self.name} {subset}"):
+                scores += self.score(encode, options, subset, data)
+        return scores + averages(scores, self.wanted(options), self.groups)
+
+
+def _folder() -> Path:
+    """Return the folder of the tasks' files, which a wheel has in the package."""
+    package = Path(__file__).parents[2]
+    packed = package / "project" / "conf"
+    return (packed if packed.exists() else package.parents[1] / "conf") / "base" / "parameters" / "tasks"
 
 
 def task_names() -> list[str]:
     """Names of all evaluation tasks, sorted."""
-    return module_names(__path__)
+    return sorted(path.stem for path in _folder().glob("*.yml"))
 
 
+@cache
 def get_task(name: str) -> Task:
-    """Import a task by its name.
+    """Return a task by its name.
 
     Raises:
         EaseError: If there is no such task.
-        TypeError: If its module lacks a name that a task defines.
     """
-    module = named_module(__name__, name, task_names(), "evaluation task")
-    if lacking := [one for one in (*Task.__annotations__, "files", "evaluate") if not hasattr(module, one)]:
-        raise TypeError(f"The task {name} lacks {', '.join(lacking)}.")
-    return cast(Task, module)
+    check_name(name, task_names(), "evaluation task")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]
+    module = import_module(f"{__name__}.{configured.get('kind') or name}")
+    return cast(Task, module.TASK(name, {key: own for key, own in configured.items() if key not in PLACE}))
 
 
 def missing_files(files: Files) -> dict[str, list[Path]]:
@@ -120,18 +217,9 @@ def available_subsets(files: Files) -> Files:
         EaseError: With the first missing file, if there is no such subset.
     """
     missing = missing_files(files)
-    if len(missing) == len(files):
+    if files and len(missing) == len(files):
         raise EaseError(f"{next(iter(missing.values()))[0]}: no such file; set the task's `path`.")
     return {subset: paths for subset, paths in files.items() if subset not in missing}
-
-
-def score_subsets(
-    task: str, files: Files, score: Callable[[str, tuple[Path, ...]], Iterable[Score]]
-) -> list[Score]:
-    """Score the subsets whose files exist, with a progress bar."""
-    found = available_subsets(files)
-    bar = tqdm(found.items(), desc=task, unit="subset", delay=2, leave=False)
-    return [one for subset, paths in bar for one in score(subset, paths)]
 
 
 @contextmanager
@@ -143,11 +231,16 @@ def error_prefix(prefix: str) -> Iterator[None]:
         raise EaseError(f"{prefix}: {error}") from error
 
 
-def average(scores: Sequence[Score], wanted: int, subset: str = AVERAGE) -> Score:
-    """Mean of scores of one task and metric, with a note if they are fewer than the `wanted` subsets."""
-    note = "" if len(scores) == wanted else f"{len(scores)} of {wanted} subsets"
-    value = fmean(score.value for score in scores)
-    return Score(scores[0].task, subset, scores[0].metric, value, note=note, parts=tuple(scores))
+def repeated_score(
+    task: str, subset: str, metric: str, values: Sequence[float], note: str = "", items: Items | None = None
+) -> Score:
+    """Mean, in points, of a score of 0 to 1 over runs, with the sample standard deviation if there are several.
+
+    `items` are the means, over the runs, of each item's contribution.
+    """
+    points = [100 * value for value in values]
+    deviation = stdev(points) if len(points) > 1 else None
+    return Score(task, subset, metric, fmean(points), deviation=deviation, note=note, items=items)
 
 
 def averages(
@@ -157,17 +250,20 @@ def averages(
 
     Args:
         scores: Of one task.
-        wanted: Number of subsets of the complete average; 0 omits the average.
+        wanted: Number of subsets of the complete average, which a mean of fewer notes; 0 omits the average.
         groups: Names of subsets by the name of the group.
     """
     means = []
     for metric in dict.fromkeys(score.metric for score in scores):
         own = [score for score in scores if score.metric == metric]
-        if wanted:
-            means.append(average(own, wanted))
+        every = {AVERAGE: (own, wanted)} if wanted else {}
         for name, subsets in (groups or {}).items():
-            if members := [score for score in own if score.subset in subsets]:
-                means.append(average(members, len(subsets), f"{AVERAGE}_{name}"))
+            every[f"{AVERAGE}_{name}"] = [score for score in own if score.subset in subsets], len(subsets)
+        for subset, (members, complete) in every.items():
+            if members:
+                note = "" if len(members) == complete else f"{len(members)} of {complete} subsets"
+                value = fmean(score.value for score in members)
+                means.append(Score(own[0].task, subset, metric, value, note=note, parts=tuple(members)))
     return means
 
 

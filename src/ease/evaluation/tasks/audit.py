@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_PAGE, SAME_TYPE
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import TIE_TOLERANCE, Embeddings, similarity_blocks
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
-from ease.evaluation.tasks.components.options import SubsetOptions
-from ease.evaluation.tasks.components.parquet import read_columns
+from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts
+from ease.evaluation.tasks.parallel_sentences import METRIC
+from ease.evaluation.tasks.set_files import Sides, read_parquet
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC = "audit", "retrieval_accuracy"
-KIND = "BitextMining"
-SOURCE = "the pipeline `audit` (`kedro run --pipelines=audit`; docs/audit.md)"
-COLUMNS = pa.schema(
-    [("pair_id", pa.int64()), ("entity", pa.int64())]
-    + [(name, pa.string()) for name in ("side", "grade", "text")]
-)
+COLUMNS = ["pair_id", "entity", "side", "grade", "text"]
 OTHER_PAGES = "other_pages"
+GRADES = (OTHER_PAGES, SAME_TYPE, SAME_PAGE)
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-class Options(SubsetOptions):
-    """The folder of `<language>-<pivot>.parquet`, and the subsets to score, such as eo-en."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +51,74 @@ class Hits:
     """Hits of the pairs that have a distractor of the grade, and which pairs these are"""
 
 
-def files(options: Options) -> Files:
-    """Return a file for each subset that is named or exists; the folder itself if there is none."""
-    found = sorted(path.stem for path in options.path.glob("*.parquet"))
-    if not found and (odd := [subset for subset in options.subsets or () if "-" not in subset]):
-        raise EaseError(f"Unknown subset {', '.join(odd)}: choose from pairs of languages, such as eo-en.")
-    subsets = options.chosen(found) if found else options.subsets or ()
-    return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {"all": (options.path,)}
+class Audit(Task):
+    """Retrieval accuracy among all candidates of each subset, both directions averaged, and among those of each grade.
+
+    The accuracy of a grade is the share of sentences that are nearer to their counterpart than to each distractor of
+    that grade: other pages, pages of the same type, the same page.
+    """
+
+    KIND, Options = "BitextMining", SubsetOptions
+    METRICS = (METRIC, *(f"{grade}_accuracy" for grade in GRADES))
+
+    def files(self, options: SubsetOptions) -> Files:
+        """Return a file for each subset that is named or exists; the folder itself if there is none."""
+        found = sorted(path.stem for path in options.path.glob("*.parquet"))
+        if not found and (odd := [subset for subset in options.subsets or () if "-" not in subset]):
+            raise EaseError(
+                f"Unknown subset {', '.join(odd)}: choose from pairs of languages, such as eo-en."
+            )
+        subsets = options.chosen(found) if found else options.subsets or ()
+        return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {
+            "all": (options.path,)
+        }
+
+    def read(self, options: SubsetOptions, subset: str, paths: tuple[Path, ...]) -> tuple[Side, Side]:
+        """Read both sides of a subset."""
+        return read_sides(*paths)
+
+    def parallel(self, options: SubsetOptions, subset: str) -> Sides:
+        """Read the pairs of a subset."""
+        left, right = read_sides(options.path / f"{subset}.parquet")
+        return Sides(*(side.texts[: len(side.entities)] for side in (left, right)))
+
+    def wanted(self, options: SubsetOptions) -> int:
+        """Return the number of subsets."""
+        return len(self.files(options))
+
+    def texts(self, options: SubsetOptions, data: tuple[Side, Side]) -> Mapping[str, Texts]:
+        """Return both sentences of each pair, of a grade those with a distractor of that grade."""
+        count = len(data[0].entities)
+        pairs: Texts = list(zip(*(side.texts[:count] for side in data), strict=True))
+        found = {METRIC: pairs}
+        for grade in (SAME_TYPE, SAME_PAGE):
+            asked = np.unique(np.concatenate([side.distractors[grade][:, 0] for side in data]))
+            found[f"{grade}_accuracy"] = [pairs[row] for row in asked.tolist()]
+        several = np.unique(data[0].entities).size > 1
+        return {**found, f"{OTHER_PAGES}_accuracy": pairs if several else []}
+
+    def score(
+        self, encode: Encode, options: SubsetOptions, subset: str, data: tuple[Side, Side]
+    ) -> Iterator[Score]:
+        """Yield the main score, and that of each grade of which there are distractors."""
+        left, right = data
+        own, other = (encode(side.texts) for side in data)
+        hits = _search(left, own, right, other), _search(right, other, left, own)
+        every = np.mean([one.every for one in hits], axis=0)
+        value = 100 * float(every.mean())
+        logger.info("%s %s: %.1f of 100 retrieved", self.name, subset, value)
+        yield Score(self.name, subset, METRIC, value, items=mean_items(every))
+        for grade in GRADES:
+            # Both directions of a pair are one item, since they depend on the same two sentences.
+            found, asked = (
+                np.sum(flags, axis=0) for flags in zip(*(one.graded[grade] for one in hits), strict=True)
+            )
+            if (rows := np.flatnonzero(asked)).size:
+                items = mean_items(found[rows], asked[rows])
+                yield Score(self.name, subset, f"{grade}_accuracy", items.value(), items=items)
+
+
+TASK = Audit
 
 
 def read_sides(path: Path) -> tuple[Side, Side]:
@@ -75,7 +127,7 @@ def read_sides(path: Path) -> tuple[Side, Side]:
     Raises:
         EaseError: If a pair has not exactly one answer on each side, or there are fewer than 2 pairs.
     """
-    rows = read_columns(path, COLUMNS).to_pandas()
+    rows = pd.DataFrame([row for _, row in read_parquet(path, COLUMNS)], columns=COLUMNS)
     answers = rows[rows.grade == ANSWER].sort_values(["side", "pair_id"])
     pairs = answers[answers.side == LEFT]
     count = len(pairs)
@@ -103,54 +155,6 @@ def _read_side(rows: pd.DataFrame) -> Side:
         pairs = zip(own.pair_id, map(row_of.__getitem__, own.text), strict=True)
         distractors[grade] = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     return Side(texts, answers.entity.to_numpy(dtype=np.int64), distractors)
-
-
-def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
-    """Read the pairs of a subset."""
-    (path,) = available_subsets(files(options.model_copy(update={"subsets": (subset,)})))[subset]
-    left, right = read_sides(path)
-    return left.texts[: len(left.entities)], right.texts[: len(right.entities)]
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Retrieval accuracy among all candidates of each subset, both directions averaged, and among those of each grade.
-
-    The accuracy of a grade is the share of sentences that are nearer to their counterpart than to each distractor of
-    that grade: other pages, pages of the same type, the same page.
-    """
-    found = available_subsets(files(options))
-    sides = {subset: read_sides(path) for subset, (path,) in found.items()}
-    rows: dict[str, int] = {}
-    for side in (side for pair in sides.values() for side in pair):
-        for text in side.texts:
-            rows.setdefault(text, len(rows))
-    embeddings = encode(list(rows))
-    scores = []
-    for subset, (left, right) in sides.items():
-        own, other = (embeddings[[rows[text] for text in side.texts]] for side in (left, right))
-        with error_prefix(f"{TASK} {subset}"):
-            hits = _search(left, own, right, other), _search(right, other, left, own)
-        scores += _scores(
-            subset, hits, list(zip(left.texts, right.texts, strict=False))[: len(left.entities)]
-        )
-    means = averages(scores, len(sides))
-    logger.info("%s: %.1f of 100 retrieved, %d subsets", TASK, means[0].value, len(sides))
-    return [*scores, *means]
-
-
-def _scores(subset: str, hits: tuple[Hits, Hits], texts: Sequence[tuple[str, str]]) -> list[Score]:
-    """Return the main score, and that of each grade of which there are distractors."""
-    every = np.mean([one.every for one in hits], axis=0)
-    scores = [Score(TASK, subset, METRIC, 100 * float(every.mean()), items=mean_items(every, texts))]
-    for grade in (OTHER_PAGES, SAME_TYPE, SAME_PAGE):
-        # Both directions of a pair are one item, since they depend on the same two sentences.
-        right, asked = (
-            np.sum(flags, axis=0) for flags in zip(*(one.graded[grade] for one in hits), strict=True)
-        )
-        if (rows := np.flatnonzero(asked)).size:
-            items = mean_items(right[rows], [texts[row] for row in rows.tolist()], asked[rows])
-            scores.append(Score(TASK, subset, f"{grade}_accuracy", items.value(), items=items))
-    return scores
 
 
 def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) -> Hits:

@@ -1,38 +1,27 @@
-"""Biomedical entity linking: a mention has the concept of the nearest name (SapBERT; Mirror-BERT, Table 2)."""
+"""Biomedical entity linking: a mention has the concept of the nearest name (SapBERT; Mirror-BERT, Table 2).
+
+The formats are those of SapBERT's evaluation data; names and mentions are lower-cased, as there.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.search import Flags, hits_within, nearest_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
-from ease.evaluation.tasks.components.mentions import (
-    Names,
-    Query,
-    read_cometa,
-    read_documents,
-    read_mentions,
-    read_names,
-)
-from ease.evaluation.tasks.components.options import SubsetOptions
-from ease.evaluation.tasks.components.repetitions import repeated_score
+from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts, repeated_score
+from ease.io.text_tables import read_lines, read_records
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC, FIVE_METRIC = "bel", "accuracy_at_1", "accuracy_at_5"
-KIND = "STS"
-SOURCE = (
-    "https://github.com/cambridgeltl/sapbert/tree/main/evaluation: mel-test-data.tar.gz, which contains "
-    "ncbi-disease, bc5cdr-disease, bc5cdr-chemical and askapatient (AskAPatient: CC BY 4.0); cometa comes from "
-    "its authors, https://github.com/cambridgeltl/cometa, and needs a licence for SNOMED CT"
-)
-WITHIN = {METRIC: 1, FIVE_METRIC: 5}
+WITHIN = {"accuracy_at_1": 1, "accuracy_at_5": 5}
 CANDIDATES = max(WITHIN.values()) + 1
 """Nearest names searched: one more than needed, to see ties with the last."""
 
@@ -42,31 +31,93 @@ COMETA = {"cometa-stratified": "stratified_general", "cometa-zeroshot": "zerosho
 DEVELOPMENT = {f"{name}-dev": split for name, split in COMETA.items()}
 """COMETA's development splits; Mirror-BERT tunes on that of the zero-shot split."""
 
+MARK = "||"
+UNLINKED = "cui-less"
+"""Concept of mentions that are not in the dictionary; such rows are skipped."""
 
-class Options(SubsetOptions):
-    """The folder of ncbi-disease, bc5cdr-disease, bc5cdr-chemical, askapatient and cometa, and the sets to score."""
-
-
-def files(options: Options) -> Files:
-    """The dictionary of each set, then its mentions: a folder of documents, ten folds, or one file."""
-    known: dict[str, tuple[Path, ...]] = {}
-    for name in DOCUMENTS:
-        known[name] = (options.path / name / "test_dictionary.txt", options.path / name / "processed_test")
-    patient = options.path / "askapatient"
-    folds = (f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(FOLDS))
-    known["askapatient"] = (patient / "AskAPatient.dict.txt", *(patient / fold for fold in folds))
-    cometa = options.path / "cometa"
-    for name, split in (COMETA | DEVELOPMENT).items():
-        part = "dev.csv" if name in DEVELOPMENT else "test.csv"
-        known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / part)
-    return options.select(known)
+TERM, CONCEPT = "Term", "General SNOMED ID"
 
 
-def reader(subset: str) -> Callable[[Path], list[Query]]:
-    """Return the function that reads the mentions of a set."""
-    if subset in DOCUMENTS:
-        return read_documents
-    return read_cometa if subset in COMETA | DEVELOPMENT else read_mentions
+class Query(NamedTuple):
+    """A mention, split into its parts if it is composite, and its concepts."""
+
+    parts: tuple[str, ...]
+    concepts: frozenset[str]
+
+
+Names = dict[str, set[str]]
+"""Concepts of each name."""
+
+
+class Mentions(NamedTuple):
+    """The dictionary of a set, and the queries of each fold."""
+
+    names: Names
+    folds: list[list[Query]]
+
+    @property
+    def queries(self) -> list[Query]:
+        """The queries of all folds."""
+        return [query for fold in self.folds for query in fold]
+
+
+class EntityLinking(Task):
+    """Accuracy @1 and @5 of each set: the mean over the folds, with the standard deviation if there are several."""
+
+    KIND, METRICS, Options = "STS", tuple(WITHIN), SubsetOptions
+
+    def files(self, options: SubsetOptions) -> Files:
+        """Return the dictionary of each set, then its mentions: a folder of documents, ten folds, or one file."""
+        known: dict[str, tuple[Path, ...]] = {}
+        for name in DOCUMENTS:
+            known[name] = (
+                options.path / name / "test_dictionary.txt",
+                options.path / name / "processed_test",
+            )
+        patient = options.path / "askapatient"
+        folds = (f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(FOLDS))
+        known["askapatient"] = (patient / "AskAPatient.dict.txt", *(patient / fold for fold in folds))
+        cometa = options.path / "cometa"
+        for name, split in (COMETA | DEVELOPMENT).items():
+            part = "dev.csv" if name in DEVELOPMENT else "test.csv"
+            known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / part)
+        return {subset: known[subset] for subset in options.chosen(known)}
+
+    def read(self, options: SubsetOptions, subset: str, paths: tuple[Path, ...]) -> Mentions:
+        """Read the dictionary and the mentions of a set."""
+        reader: Callable[[Path], list[Query]] = read_documents
+        if subset not in DOCUMENTS:
+            reader = read_cometa if subset in COMETA | DEVELOPMENT else read_mentions
+        return Mentions(read_names(paths[0]), [reader(path) for path in paths[1:]])
+
+    def texts(self, options: SubsetOptions, data: Mentions) -> Mapping[str, Texts]:
+        """Return the parts of each mention."""
+        return {metric: [query.parts for query in data.queries] for metric in WITHIN}
+
+    def wanted(self, options: SubsetOptions) -> int:
+        """Return the number of chosen sets."""
+        return len(self.files(options))
+
+    def score(self, encode: Encode, options: SubsetOptions, subset: str, data: Mentions) -> Iterator[Score]:
+        """Score a set."""
+        queries, folds = data.queries, data.folds
+        known = set().union(*data.names.values())
+        absent = sum(query.concepts.isdisjoint(known) for query in queries)
+        logger.info(
+            "%s %s: %d of %d mentions have concepts without a name", self.name, subset, absent, len(queries)
+        )
+        found = link(encode, data.names, queries, f"{self.name} {subset}")
+        ends = np.cumsum([len(fold) for fold in folds])[:-1]
+        # The mean of folds of different sizes weights the mentions of each fold by its size.
+        weights = np.concatenate(
+            [np.full(len(fold), len(queries) / len(fold) / len(folds)) for fold in folds]
+        )
+        for metric, hits in found.items():
+            values = [float(np.mean(fold)) for fold in np.split(hits, ends)]
+            yield repeated_score(self.name, subset, metric, values, items=mean_items(hits * weights, weights))
+
+
+TASK = EntityLinking
 
 
 def link(encode: Encode, names: Names, queries: list[Query], progress: str = "") -> dict[str, Flags]:
@@ -94,37 +145,79 @@ def link(encode: Encode, names: Names, queries: list[Query], progress: str = "")
     return found
 
 
-def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Score]:
-    """Accuracy @1 and @5, in points: mean over the folds, with the standard deviation if there are several."""
-    names = read_names(paths[0])
-    folds = [reader(subset)(path) for path in paths[1:]]
-    queries = [query for fold in folds for query in fold]
-    known = set().union(*names.values())
-    absent = sum(query.concepts.isdisjoint(known) for query in queries)
-    with error_prefix(f"{TASK} {subset}"):
-        found = link(encode, names, queries, f"{TASK} {subset}")
-    ends = np.cumsum([len(fold) for fold in folds])[:-1]
-    # The mean of folds of different sizes weights the mentions of each fold by its size.
-    weights = np.concatenate([np.full(len(fold), len(queries) / len(fold) / len(folds)) for fold in folds])
-    scores = [
-        repeated_score(
-            TASK,
-            subset,
-            metric,
-            [float(np.mean(fold)) for fold in np.split(hits, ends)],
-            items=mean_items(hits * weights, [query.parts for query in queries], weights),
-        )
-        for metric, hits in found.items()
-    ]
-    logger.info(
-        "%s %s: accuracy @1 %.1f, @5 %.1f of %d mentions among %d names; %d mentions have concepts without a name",
-        *(TASK, subset, *(score.value for score in scores), len(queries), len(names), absent),
-    )
-    return scores
+def read_names(path: Path) -> Names:
+    """Read lines `concept||name`; several concepts are `one|other`, and a repeated name has those of all its lines."""
+    names: Names = {}
+    for place, (concept, name) in _fields(path, 2):
+        concepts = _linked(place, concept)
+        if concepts:
+            names.setdefault(_text(place, name), set()).update(concepts)
+    if not names:
+        raise EaseError(f"{path}: contains no name of a concept; fetch it again.")
+    return names
 
 
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy @1 and @5 of each set, and their means."""
-    chosen = files(options)
-    scores = score_subsets(TASK, chosen, partial(score_set, encode))
-    return [*scores, *averages(scores, len(chosen))]
+def read_documents(folder: Path) -> list[Query]:
+    """Read a folder of documents, `*.concept` or `*.txt`, of lines `document||span||kind||mention||concept`.
+
+    The parts of a composite mention are joined by `|` or `+`, as are its concepts.
+    """
+    paths = sorted([*folder.glob("*.concept"), *folder.glob("*.txt")])
+    rows = (row for path in paths for row in _fields(path, 5))
+    return _queries(folder, ((place, fields[3], fields[4]) for place, fields in rows), composite=True)
+
+
+def read_mentions(path: Path) -> list[Query]:
+    """Read lines `concept||mention`; both may be composite."""
+    return _queries(path, ((place, mention, concept) for place, (concept, mention) in _fields(path, 2)), True)
+
+
+def read_cometa(path: Path) -> list[Query]:
+    """Read the columns `Term` and `General SNOMED ID` of COMETA's tab-separated files."""
+    rows = read_records(path, (TERM, CONCEPT), "\t", quoted=True)
+    return _queries(path, ((place, row[TERM], row[CONCEPT]) for place, row in rows), composite=False)
+
+
+def _queries(source: Path, rows: Iterator[tuple[str, str, str]], composite: bool) -> list[Query]:
+    """Turn rows of place, mention and concept into queries."""
+    queries = []
+    for place, mention, concept in rows:
+        concepts = _linked(place, concept.replace("+", "|") if composite else concept)
+        if concepts:
+            text = _text(place, mention)
+            split = [part.strip() for part in text.replace("+", "|").split("|")] if composite else [text]
+            # "Ca2+" has an empty part; a mention of "+" and "|" only is not split.
+            parts = tuple(part for part in split if part) or (text,)
+            queries.append(Query(parts, concepts))
+    if not queries:
+        raise EaseError(f"{source}: contains no mention of a concept; fetch it again.")
+    return queries
+
+
+def _fields(path: Path, count: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the fields of each line that is not blank."""
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        place, fields = f"{path}, line {number}", [field.strip() for field in line.split(MARK)]
+        if len(fields) != count:
+            raise EaseError(
+                f"{place}: {len(fields)} fields separated by {MARK} instead of {count}; is it another kind of file?"
+            )
+        yield place, fields
+
+
+def _linked(place: str, concept: str) -> frozenset[str]:
+    """Split a concept into its parts; none if it is unlinked."""
+    if not concept.strip(" |"):
+        raise EaseError(f"{place}: the concept is missing; fetch the file again.")
+    if concept.lower() == UNLINKED:
+        return frozenset()
+    return frozenset(part.strip() for part in concept.split("|") if part.strip())
+
+
+def _text(place: str, text: str) -> str:
+    """Return a name or mention in lower case, which must not be blank."""
+    if not text:
+        raise EaseError(f"{place}: the name is missing; fetch the file again.")
+    return text.lower()

@@ -8,33 +8,26 @@ each language.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode, encode_of
 from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import common_space, csls_ranks, rescaled, unit_rows
 from ease.evaluation.search import Rows
-from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
-from ease.evaluation.tasks.components.languages import encode_of
-from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC, RANK_METRIC = "bli", "accuracy_at_1", "mean_reciprocal_rank"
-KIND = "BitextMining"
-SOURCE = (
-    "https://github.com/codogogo/xling-eval/tree/master/bli_datasets: "
-    "en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, 28 pairs of languages (no licence stated)"
-)
+METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
 PAIRS = tuple(
     "de-fi de-fr de-hr de-it de-ru de-tr en-de en-fi en-fr en-hr en-it en-ru en-tr fi-fr fi-hr fi-it fi-ru hr-fr "
     "hr-it hr-ru it-fr ru-fr ru-it tr-fi tr-fr tr-hr tr-it tr-ru".split()
@@ -83,17 +76,65 @@ class Side:
     candidates: int
 
 
-def files(options: Options) -> Files:
-    """Training and test dictionary of each pair, and both languages' vocabularies if configured."""
-    found: dict[str, tuple[Path, ...]] = {}
-    for pair in options.chosen((*PAIRS, *REVERSED)):
-        folder = options.path / REVERSED.get(pair, pair)
-        names = f"yacle.train.freq.{options.training}.{pair}.tsv", f"yacle.test.freq.2k.{pair}.tsv"
-        found[pair] = tuple(folder / name for name in names)
-        if options.vocabulary is not None:
-            vocabularies = (options.vocabulary.replace(LANGUAGE, code) for code in pair.split("-"))
-            found[pair] += tuple(options.path / name for name in vocabularies)
-    return found
+class Lexicons(NamedTuple):
+    """The dictionaries of a pair of languages, and the words of each."""
+
+    training: Dictionary
+    test: Dictionary
+    sides: tuple[Side, Side]
+
+    @property
+    def queries(self) -> list[str]:
+        """The distinct source words of the test dictionary."""
+        return list(dict.fromkeys(word for word, _ in self.test))
+
+
+class LexiconInduction(Task):
+    """Accuracy @1 and mean reciprocal rank over the distinct source words of each pair's test dictionary."""
+
+    KIND, METRICS, Options, groups = "BitextMining", METRICS, Options, GROUPS
+
+    def files(self, options: Options) -> Files:
+        """Return training and test dictionary of each pair, and both languages' vocabularies if configured."""
+        found: dict[str, tuple[Path, ...]] = {}
+        for pair in options.chosen((*PAIRS, *REVERSED)):
+            folder = options.path / REVERSED.get(pair, pair)
+            names = f"yacle.train.freq.{options.training}.{pair}.tsv", f"yacle.test.freq.2k.{pair}.tsv"
+            found[pair] = tuple(folder / name for name in names)
+            if options.vocabulary is not None:
+                vocabularies = (options.vocabulary.replace(LANGUAGE, code) for code in pair.split("-"))
+                found[pair] += tuple(options.path / name for name in vocabularies)
+        return found
+
+    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> Lexicons:
+        """Read the dictionaries and the vocabularies of a pair."""
+        training, test = (read_dictionary(path) for path in paths[:2])
+        read = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]] or [None, None]
+        source, target = (
+            gather_words([words[side] for words in training], [words[side] for words in test], read[side])
+            for side in (0, 1)
+        )
+        return Lexicons(training, test, (source, target))
+
+    def texts(self, options: Options, data: Lexicons) -> Mapping[str, Texts]:
+        """Return each source word."""
+        return {metric: [(word,) for word in data.queries] for metric in METRICS}
+
+    def wanted(self, options: Options) -> int:
+        """Return the number of chosen pairs."""
+        return len(self.files(options))
+
+    def score(self, encode: Encode, options: Options, subset: str, data: Lexicons) -> Iterator[Score]:
+        """Score a pair of languages."""
+        first, second = (encode_of(encode, language) for language in subset.split("-"))
+        ranks = rank_translations((first, second), data, options, f"{self.name} {subset}")
+        for metric, values in zip(METRICS, (ranks == 1, 1 / ranks), strict=True):
+            value = 100 * float(np.mean(values))
+            logger.info("%s %s: %s %.1f of %d words", self.name, subset, metric, value, len(ranks))
+            yield Score(self.name, subset, metric, value, items=mean_items(values))
+
+
+TASK = LexiconInduction
 
 
 def read_dictionary(path: Path) -> Dictionary:
@@ -138,22 +179,19 @@ def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Seque
 
 
 def rank_translations(
-    encoders: tuple[Encode, Encode],
-    training: Dictionary,
-    test: Dictionary,
-    sides: tuple[Side, Side],
-    options: Options,
-    progress: str,
+    encoders: tuple[Encode, Encode], data: Lexicons, options: Options, progress: str
 ) -> Rows:
     """Rank of the best translation of each distinct source word of the test dictionary, (words,), from 1."""
-    source, target = sides
-    units = [unit_rows(encode(side.words), center=True) for encode, side in zip(encoders, sides, strict=True)]
+    training, test, (source, target) = data
+    units = [
+        unit_rows(encode(side.words), center=True) for encode, side in zip(encoders, data.sides, strict=True)
+    ]
     maps = common_space(
         units[0][[source.rows[word] for word, _ in training]],
         units[1][[target.rows[word] for _, word in training]],
     )
     left, right = (rescaled(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True))
-    queries = {word: number for number, word in enumerate(dict.fromkeys(word for word, _ in test))}
+    queries = {word: number for number, word in enumerate(data.queries)}
     gold = np.array([(queries[word], target.rows[translation]) for word, translation in test], dtype=np.int64)
     return csls_ranks(
         left[[source.rows[word] for word in queries]],
@@ -163,35 +201,3 @@ def rank_translations(
         options.neighbours,
         progress=progress,
     )
-
-
-def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Options) -> list[Score]:
-    """Accuracy @1 and mean reciprocal rank, in points, over the distinct source words of the test dictionary."""
-    training, test = (read_dictionary(path) for path in paths[:2])
-    read = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
-    vocabularies = read or (None, None)
-    source, target = (
-        gather_words([words[side] for words in training], [words[side] for words in test], vocabularies[side])
-        for side in (0, 1)
-    )
-    with error_prefix(f"{TASK} {pair}"):
-        first, second = (encode_of(encode, language) for language in pair.split("-"))
-        sides = source, target
-        ranks = rank_translations((first, second), training, test, sides, options, f"{TASK} {pair}")
-    accuracy, reciprocal = 100 * float(np.mean(ranks == 1)), 100 * float(np.mean(1 / ranks))
-    logger.info(
-        "%s %s: accuracy @1 %.1f, mean reciprocal rank %.1f, of %d words among %d",
-        *(TASK, pair, accuracy, reciprocal, len(ranks), target.candidates),
-    )
-    texts = [(word,) for word in dict.fromkeys(word for word, _ in test)]
-    return [
-        Score(TASK, pair, METRIC, accuracy, items=mean_items(ranks == 1, texts)),
-        Score(TASK, pair, RANK_METRIC, reciprocal, items=mean_items(1 / ranks, texts)),
-    ]
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy @1 and mean reciprocal rank for each language pair, and their means over all pairs and over groups."""
-    chosen = files(options)
-    scores = score_subsets(TASK, chosen, partial(score_pair, encode, options=options))
-    return [*scores, *averages(scores, len(chosen), GROUPS)]

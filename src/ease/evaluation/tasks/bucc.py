@@ -7,32 +7,26 @@ A sentence that a corpus repeats is one query or one candidate, so that no neigh
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.items import Items, mean_items
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
-from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts, error_prefix
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC, MARGIN_METRIC = "bucc", "f1", "f1_margin"
+BY_COSINE, BY_MARGIN = "f1", "f1_margin"
 TUNED = "_tuned"
 """Ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM."""
-KIND = "BitextMining"
-SOURCE = (
-    "https://comparable.limsi.fr/bucc2018/bucc2018-task.html: "
-    "bucc2018-{de,fr,ru,zh}-en.{sample,training}-gold.tar.bz2, which unpack to bucc2018/ (no licence stated)"
-)
 LANGUAGES = ("de", "fr", "ru", "zh")
 SAMPLE, TRAINING, TEST = "sample", "training", "test"
 
@@ -61,14 +55,67 @@ class Split:
     gold: Rows
 
 
-def files(options: Options) -> Files:
-    """Queries, targets and gold pairs of the sample set, of the training set and, if chosen, of the test set."""
-    known = {}
-    for language in LANGUAGES:
-        pair = f"{language}-en"
-        names = [f"{pair}.{split}.{part}" for split in options.splits for part in (language, "en", "gold")]
-        known[pair] = tuple(options.path / pair / name for name in names)
-    return options.select(known)
+Splits = dict[str, Split]
+
+
+class BitextMining(Task):
+    """F1 of the mined pairs for each language pair, and their means.
+
+    `f1` (by cosine) and `f1_margin` are on the training set, with the threshold of the sample set. `f1_tuned` and
+    `f1_margin_tuned` are on the test set, with the threshold of the training set, or without a test set on the training
+    set itself.
+    """
+
+    KIND, Options = "BitextMining", Options
+    METRICS = (BY_COSINE, BY_MARGIN, BY_COSINE + TUNED, BY_MARGIN + TUNED)
+
+    def files(self, options: Options) -> Files:
+        """Return queries, targets and gold pairs of the sample, the training and, if chosen, the test set."""
+        found = {}
+        for pair in options.chosen(f"{language}-en" for language in LANGUAGES):
+            language = pair.removesuffix("-en")
+            names = [
+                f"{pair}.{split}.{part}" for split in options.splits for part in (language, "en", "gold")
+            ]
+            found[pair] = tuple(options.path / pair / name for name in names)
+        return found
+
+    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> Splits:
+        """Read the splits of a pair."""
+        return {name: read_split(*paths[3 * n : 3 * n + 3]) for n, name in enumerate(options.splits)}
+
+    def texts(self, options: Options, data: Splits) -> Mapping[str, Texts]:
+        """Return each query of the scored set."""
+        scored = dict.fromkeys((BY_COSINE, BY_MARGIN), TRAINING)
+        scored |= dict.fromkeys((BY_COSINE + TUNED, BY_MARGIN + TUNED), TEST if options.test else TRAINING)
+        return {metric: [(query,) for query in data[split].queries] for metric, split in scored.items()}
+
+    def wanted(self, options: Options) -> int:
+        """Return the number of pairs."""
+        return len(LANGUAGES)
+
+    def score(self, encode: Encode, options: Options, subset: str, data: Splits) -> Iterator[Score]:
+        """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set."""
+        mined = {}
+        for name, split in data.items():
+            with error_prefix(name):
+                mined[name] = mine(encode, split, options.neighbours, f"{self.name} {subset} {name}")
+        scored = TEST if options.test else TRAINING
+        note = "" if options.test else "threshold tuned on the scored set"
+        for tuned, other, ending, remark in ((SAMPLE, TRAINING, "", ""), (TRAINING, scored, TUNED, note)):
+            for metric in (BY_COSINE, BY_MARGIN):
+                threshold, pairs = best_threshold(mined[tuned][metric]), mined[other][metric]
+                found = mining_score(pairs, threshold)
+                logger.info(
+                    "%s %s: %s %.1f (precision %.1f, recall %.1f) of %d pairs at threshold %.4f",
+                    *(self.name, subset, metric + ending, 100 * found.f1, 100 * found.precision),
+                    *(100 * found.recall, pairs.gold, threshold),
+                )
+                items = query_items(data[other], pairs, threshold)
+                yield Score(self.name, subset, metric + ending, 100 * found.f1, note=remark, items=items)
+
+
+TASK = BitextMining
 
 
 def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
@@ -115,55 +162,13 @@ def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[s
         encode(split.queries), encode(split.targets), neighbours, progress=progress
     )
     return {
-        METRIC: best_pairs(forward.cosines, forward.rows, split.gold),
-        MARGIN_METRIC: best_pairs(margin_scores(forward, backward), forward.rows, split.gold),
+        BY_COSINE: best_pairs(forward.cosines, forward.rows, split.gold),
+        BY_MARGIN: best_pairs(margin_scores(forward, backward), forward.rows, split.gold),
     }
-
-
-def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], options: Options) -> list[Score]:
-    """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set."""
-    # All files are read before the first sentence is encoded.
-    splits = {name: read_split(*paths[3 * n : 3 * n + 3]) for n, name in enumerate(options.splits)}
-    mined = {}
-    for name, split in splits.items():
-        with error_prefix(f"{TASK} {subset} {name}"):
-            mined[name] = mine(encode, split, options.neighbours, f"{TASK} {subset} {name}")
-    scored = TEST if options.test else TRAINING
-    note = "" if options.test else "threshold tuned on the scored set"
-    scores = []
-    for tuned, other, ending, remark in ((SAMPLE, TRAINING, "", ""), (TRAINING, scored, TUNED, note)):
-        for metric in (METRIC, MARGIN_METRIC):
-            both = mined[tuned][metric], mined[other][metric]
-            value, threshold = _f1(*both, f"{TASK} {subset}: {metric}{ending}")
-            items = query_items(splits[other], both[1], threshold)
-            scores.append(Score(TASK, subset, metric + ending, value, note=remark, items=items))
-    return scores
 
 
 def query_items(split: Split, mined: MinedPairs, threshold: float) -> Items:
     """Return what each query contributes to F1 at a threshold: twice its hits over its mined and its gold pairs."""
     found = mined.scores.astype(np.float64) >= threshold
     gold = np.bincount(split.gold[:, 0], minlength=len(split.queries))
-    return mean_items(2.0 * (mined.right & found), [(query,) for query in split.queries], found + gold)
-
-
-def _f1(tuned: MinedPairs, scored: MinedPairs, name: str) -> tuple[float, float]:
-    """Return F1, in points, of the scored pairs at the best threshold of the tuned pairs, and that threshold."""
-    threshold = best_threshold(tuned)
-    score = mining_score(scored, threshold)
-    logger.info(
-        "%s %.1f (precision %.1f, recall %.1f) of %d pairs at threshold %.4f",
-        *(name, 100 * score.f1, 100 * score.precision, 100 * score.recall, scored.gold, threshold),
-    )
-    return 100 * score.f1, threshold
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """F1 of the mined pairs for each language pair, and their means.
-
-    `f1` (by cosine) and `f1_margin` are on the training set, with the threshold of the sample set. `f1_tuned` and
-    `f1_margin_tuned` are on the test set, with the threshold of the training set, or without a test set on the training
-    set itself.
-    """
-    scores = score_subsets(TASK, files(options), partial(score_pair, encode, options=options))
-    return [*scores, *averages(scores, len(LANGUAGES))]
+    return mean_items(2.0 * (mined.right & found), found + gold)

@@ -1,48 +1,66 @@
 """MLDoc: classification of Reuters news by four topics, trained in English and tested in seven other languages.
 
-Section 5.4, Table 6 and appendix D of EASE; Schwenk and Li (2018). A linear classifier is trained on embeddings of
-`english.train.1000` by a frozen encoder. Batch size and learning rate are those of the best mean accuracy on
-`english.dev` over the seeds. Optimiser, epochs and text cleaning follow the code published with EASE, which left the
-encoder's dropout on while the classifier was trained; here it is off.
+Section 5.4, Table 6 and appendix D of EASE; Schwenk and Li (2018). Optimiser, epochs and text cleaning follow the code
+published with EASE, which left the encoder's dropout on while the classifier was trained; here it is off.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from functools import partial
 from pathlib import Path
+from typing import Any
 
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
-from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
+from ease.errors import EaseError
+from ease.evaluation.classifiers import LabelledEmbeddings
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import Files
+from ease.evaluation.tasks.labelled_texts import LabelledTexts, collect_texts
+from ease.evaluation.tasks.set_files import SetFiles, read_fields
+from ease.evaluation.tasks.transfer import Transfer, TransferOptions
 from ease.wikimedia.languages import Language
 
-__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
-
-TASK = "mldoc"
-KIND = "Classification"
-SOURCE = (
-    "https://github.com/facebookresearch/MLDoc: its generate_documents.py writes {language}.{train.1000,dev,test} from "
-    "Reuters RCV1 and RCV2, which NIST gives for research under an agreement "
-    "(https://trec.nist.gov/data/reuters/reuters.html)"
-)
 CATEGORIES = ("CCAT", "ECAT", "GCAT", "MCAT")
 LANGUAGES = {language: Language(language).english_name.lower() for language in "de es fr it ja ru zh".split()}
 COPYRIGHT = re.compile(r"\(c\) Reuters Limited \d{4}")
 
 
-class Options(TransferOptions):
-    """The folder of english.train.1000, english.dev and german.test to chinese.test, and the grid."""
+class MLDoc(Transfer):
+    """Linear classifiers of the topics of documents."""
+
+    KIND = "Classification"
+    known = tuple(LANGUAGES)
+
+    def files(self, options: TransferOptions) -> Files:
+        """Return the English training and development files, and each language's test file."""
+        english = (options.path / "english.train.1000", options.path / "english.dev")
+        return {
+            language: (*english, options.path / f"{LANGUAGES[language]}.test")
+            for language in options.chosen(LANGUAGES)
+        }
+
+    def read_file(self, path: Path) -> LabelledTexts:
+        """Read lines of a topic, a tab and a document."""
+        rows = []
+        for place, row in read_fields([path], {"label": 1, "text": 2}, SetFiles(format="label_tab_text")):
+            if row["label"] and row["label"] not in CATEGORIES:
+                raise EaseError(f"{place}: the label {row['label']!r} is not one of {', '.join(CATEGORIES)}.")
+            try:
+                rows.append((place, row["label"], clean_document(row["text"])))
+            except ValueError as error:
+                raise EaseError(f"{place}: {error}") from error
+        return collect_texts(path, rows)
+
+    def item_texts_of(self, data: LabelledTexts) -> list[tuple[str, ...]]:
+        """Return each document."""
+        return [(text,) for text in data.texts]
+
+    def embed(self, encode: Encode, data: LabelledTexts, name: str) -> LabelledEmbeddings:
+        """Encode the documents."""
+        return LabelledEmbeddings(encode(data.texts), data.labels, name)
 
 
-def files(options: Options) -> Files:
-    """The English training and development files, and each language's test file."""
-    english = (options.path / "english.train.1000", options.path / "english.dev")
-    return {
-        language: (*english, options.path / f"{LANGUAGES[language]}.test")
-        for language in options.chosen(LANGUAGES)
-    }
+TASK: Any = MLDoc
 
 
 def clean_document(text: str) -> str:
@@ -61,20 +79,3 @@ def clean_document(text: str) -> str:
                 f"the text looks like a Python bytes literal, but is broken ({error})."
             ) from error
     return " ".join(COPYRIGHT.sub("", text).split())
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy in each language and their average, and the accuracy on the English development data."""
-
-    def read(path: Path) -> LabelledFile:
-        documents = read_tab_separated(path, CATEGORIES, clean_document)
-        name = f"embeddings of {path.name}"
-        return LabelledFile(
-            partial(encode, documents.texts),
-            documents.labels,
-            name,
-            documents.note,
-            [(text,) for text in documents.texts],
-        )
-
-    return score_transfer(read, available_subsets(files(options)), options, TASK, len(LANGUAGES))

@@ -8,25 +8,20 @@ is the mean of both languages' grades. They are dropped if these differ by more 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Files, Score, averages, score_subsets
-from ease.evaluation.tasks.components import graded_pairs as graded
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
-from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.encodes import Encode
+from ease.evaluation.tasks import Files, Score, SubsetOptions
+from ease.evaluation.tasks.graded_pairs import METRIC, GradedPair, GradedPairs, parse_gold
+from ease.evaluation.tasks.set_files import SetFiles, read_fields
 from ease.io.text_tables import read_records
 from ease.wikimedia.languages import Language
 
-TASK, METRIC = "multisimlex", "spearman"
-KIND = "STS"
-SOURCE = (
-    "https://multisimlex.com/data/: translation.csv and scores.csv; the cross-lingual sets, if wanted, as "
-    "ENG-FRA.txt and so on, lines of two words and a grade with tabs between (licence: see https://multisimlex.com)"
-)
 LOWEST, HIGHEST = 0, 6
 LARGEST_DIFFERENCE = (HIGHEST - LOWEST) / 5 + 1e-9
 """Between the grades of a concept pair in two languages, with a tolerance for rounding (2.6 and 1.4 are kept)."""
@@ -46,21 +41,55 @@ GROUPS = {
 }
 """Subsets of the averages; the last two are Tables 1 and 5 of Mirror-BERT."""
 
-CROSSLINGUAL = graded.GradedColumns(left=0, right=1, gold=2, lowest=LOWEST, highest=HIGHEST)
 KEY = "ID"
 Row = tuple[str, dict[str, str]]
 """The place and the fields of a row."""
 
 
-class Options(SubsetOptions):
-    """The folder of translation.csv, scores.csv and cross-lingual files; languages, and pairs such as en-fr."""
+class MultiSimLex(GradedPairs):
+    """Spearman's correlation for each language and language pair, and means of groups."""
+
+    METRICS, Options = (METRIC,), SubsetOptions
+
+    def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
+        """Name the task."""
+        super().__init__(name, configured)
+        self.groups = GROUPS
+
+    def files(self, options: SubsetOptions) -> Files:
+        """Return the files of words and grades, or the one file of a language pair."""
+        both = options.path / "translation.csv", options.path / "scores.csv"
+        chosen = options.chosen((*LANGUAGES, *PAIRS))
+        return {subset: _own_file(options.path, subset) or both for subset in chosen}
+
+    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
+        """Read or make the pairs of a subset."""
+        if len(paths) == 1:
+            rows = read_fields(paths, {"left": 1, "right": 2, "score": 3}, SetFiles(format="tsv"))
+            return [
+                [
+                    GradedPair(row["left"], row["right"], parse_gold(row["score"], LOWEST, HIGHEST, place))
+                    for place, row in rows
+                ]
+            ]
+        first, *second = read_languages(paths[0], paths[1], tuple(subset.split("-")))
+        return [cross(first, *second) if second else first]
+
+    def wanted(self, options: Any) -> int:
+        """Return 0: there are means of groups only."""
+        return 0
+
+    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
+        """Score a subset, with a note on how its pairs were made."""
+        lacking = sum(math.isnan(pair.gold) for pair in data[0])
+        note = f"pairs without a word or a grade skipped: {lacking}" if lacking else ""
+        if "-" in subset:
+            note = "" if _own_file(options.path, subset) else "made from the languages' own sets"
+        for score in super().score(encode, options, subset, data):
+            yield replace(score, note=note)
 
 
-def files(options: Options) -> Files:
-    """Files of words and grades, or the one file of a language pair."""
-    both = options.path / "translation.csv", options.path / "scores.csv"
-    chosen = options.chosen((*LANGUAGES, *PAIRS))
-    return {subset: _own_file(options.path, subset) or both for subset in chosen}
+TASK = MultiSimLex
 
 
 def _own_file(folder: Path, subset: str) -> tuple[Path] | None:
@@ -93,7 +122,7 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
     pairs: list[list[GradedPair]] = [[] for _ in codes]
     for (_, row), (place, marks) in zip(words, grades, strict=True):
         for name, found in zip((LANGUAGES[code] for code in codes), pairs, strict=True):
-            gold = graded.parse_gold(marks[name], LOWEST, HIGHEST, f"{place}, column {name}")
+            gold = parse_gold(marks[name], LOWEST, HIGHEST, f"{place}, column {name}")
             left, right = row[f"{name} 1"], row[f"{name} 2"]
             found.append(GradedPair(left, right, gold if left and right else math.nan))
     return pairs
@@ -117,27 +146,3 @@ def cross(first: list[GradedPair], second: list[GradedPair]) -> list[GradedPair]
         if abs(one.gold - other.gold) <= LARGEST_DIFFERENCE
         for left, right in ((one.left, other.right), (other.left, one.right))
     ]
-
-
-def read_subset(subset: str, paths: tuple[Path, ...]) -> tuple[list[GradedPair], str]:
-    """Read or make the pairs of a subset, with a note for its score."""
-    if len(paths) == 1:
-        return graded.read_graded_pairs(paths[0], CROSSLINGUAL), ""
-    translation, scores = paths
-    first, *second = read_languages(translation, scores, tuple(subset.split("-")))
-    if second:
-        return cross(first, *second), "made from the languages' own sets"
-    lacking = sum(math.isnan(pair.gold) for pair in first)
-    return first, f"pairs without a word or a grade skipped: {lacking}" if lacking else ""
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with grades for each language and language pair, and means of groups."""
-
-    def score(subset: str, paths: tuple[Path, ...]) -> Iterator[Score]:
-        pairs, note = read_subset(subset, paths)
-        for one in graded.score_graded_sets(encode, {subset: pairs}, TASK):
-            yield replace(one, note=note)
-
-    scores = score_subsets(TASK, files(options), score)
-    return [*scores, *averages(scores, 0, GROUPS)]

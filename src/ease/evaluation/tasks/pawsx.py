@@ -9,25 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from ease.errors import EaseError
+from ease.evaluation.classifiers import LabelledEmbeddings
+from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import finite_rows
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
+from ease.evaluation.tasks import Files, SubsetOptions, TaskOptions, Texts
+from ease.evaluation.tasks.transfer import Transfer, TransferOptions
 from ease.io.text_tables import read_records
 
-__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
-
-TASK = "pawsx"
-KIND = "PairClassification"
-SOURCE = (
-    "https://storage.googleapis.com/paws/pawsx/x-final.tar.gz: x-final/{de,en,es,fr,ja,ko,zh}/test_2k.tsv, "
-    "x-final/en/{train,dev_2k}.tsv (free for any purpose, with acknowledgement of Google LLC)"
-)
 LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
 COLUMNS = ("sentence1", "sentence2", "label")
 LABELS = ("0", "1")
@@ -57,63 +52,57 @@ class Pairs:
     untranslated: int
 
     @property
-    def texts(self) -> list[tuple[str, ...]]:
-        """Both sentences of each pair."""
-        return list(zip(self.left, self.right, strict=True))
-
-    @property
     def note(self) -> str:
         """Note shown beside the score."""
         return f"untranslated pairs skipped: {self.untranslated}" if self.untranslated else ""
 
 
-def files(options: Options) -> Files:
-    """The English training and development files, and each language's test file."""
-    english = (options.path / "en" / "train.tsv", options.path / "en" / "dev_2k.tsv")
-    return {
-        language: (*english, options.path / language / "test_2k.tsv")
-        for language in options.chosen(LANGUAGES)
-    }
+class PawsX(Transfer):
+    """Linear classifiers of pairs of sentences."""
+
+    KIND = "PairClassification"
+    Options: ClassVar[type[TaskOptions]] = Options
+    known = LANGUAGES
+
+    def files(self, options: SubsetOptions) -> Files:
+        """Return the English training and development files, and each language's test file."""
+        english = (options.path / "en" / "train.tsv", options.path / "en" / "dev_2k.tsv")
+        return {
+            language: (*english, options.path / language / "test_2k.tsv")
+            for language in options.chosen(LANGUAGES)
+        }
+
+    def read_file(self, path: Path) -> Pairs:
+        """Read a tab-separated file; pairs with a sentence that is blank or `NS` (untranslated) are skipped."""
+        kept: list[tuple[str, str, str]] = []
+        untranslated = 0
+        for place, row in read_records(path, COLUMNS, "\t"):
+            left, right, label = (row[column] for column in COLUMNS)
+            if label not in LABELS:
+                raise EaseError(f"{place}: the label {label!r} is neither 0 nor 1; fetch the file again.")
+            if {left, right} & {"", UNTRANSLATED}:
+                untranslated += 1
+            else:
+                kept.append((left, right, label))
+        if not kept:
+            raise EaseError(f"{path}: contains no pair with both sentences; fetch the file again.")
+        left_side, right_side, labels = (list(column) for column in zip(*kept, strict=True))
+        return Pairs(left_side, right_side, labels, untranslated)
+
+    def item_texts_of(self, data: Pairs) -> Texts:
+        """Return both sentences of each pair."""
+        return list(zip(data.left, data.right, strict=True))
+
+    def embed(self, encode: Encode, data: Pairs, name: str) -> Any:
+        """Encode the sentences and compute the features of their pairs."""
+        embeddings = finite_rows(encode([*data.left, *data.right]), name)
+        return LabelledEmbeddings(pair_features(*np.split(embeddings, 2)), data.labels, name)
 
 
-def read_paraphrases(path: Path) -> Pairs:
-    """Read a tab-separated file of the columns sentence1, sentence2 and label.
-
-    Pairs with a sentence that is blank or `NS` (untranslated) are skipped and counted.
-    """
-    kept: list[tuple[str, str, str]] = []
-    untranslated = 0
-    for place, row in read_records(path, COLUMNS, "\t"):
-        left, right, label = (row[column] for column in COLUMNS)
-        if label not in LABELS:
-            raise EaseError(f"{place}: the label {label!r} is neither 0 nor 1; fetch the file again.")
-        if {left, right} & {"", UNTRANSLATED}:
-            untranslated += 1
-        else:
-            kept.append((left, right, label))
-    if not kept:
-        raise EaseError(f"{path}: contains no pair with both sentences; fetch the file again.")
-    left_side, right_side, labels = (list(column) for column in zip(*kept, strict=True))
-    return Pairs(left_side, right_side, labels, untranslated)
+TASK: Any = PawsX
 
 
 def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
     """Features of pairs: `(u, v, |u − v|, u · v)`, 2 x (n, dimension) -> (n, 4 dimension)."""
     first, second = np.asarray(left, dtype=np.float32), np.asarray(right, dtype=np.float32)
     return np.concatenate([first, second, np.abs(first - second), first * second], axis=1)
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy in each language and their average, and the accuracy on the English development data."""
-
-    def read(path: Path) -> LabelledFile:
-        pairs = read_paraphrases(path)
-        name = f"embeddings of {path.parent.name}/{path.name}"
-
-        def embed() -> NDArray[np.float32]:
-            embeddings = finite_rows(encode([*pairs.left, *pairs.right]), name)
-            return pair_features(*np.split(embeddings, 2))
-
-        return LabelledFile(embed, pairs.labels, name, pairs.note, pairs.texts)
-
-    return score_transfer(read, available_subsets(files(options)), options, TASK, len(LANGUAGES))

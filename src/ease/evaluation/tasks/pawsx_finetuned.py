@@ -6,30 +6,27 @@ paper does not give its settings; the defaults are those of XTREME (Hu et al., 2
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 from sentence_transformers import SentenceTransformer
 
 from ease.errors import EaseError
-from ease.evaluation.fine_tuning import FineTuningSettings, LabelledPairs, fine_tune
+from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average, error_prefix, pawsx
-from ease.evaluation.tasks.components.options import SubsetOptions
-from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
-from ease.evaluation.tasks.components.transfer import DEVELOPMENT_METRIC, METRIC
-from ease.evaluation.tasks.pawsx import KIND, LANGUAGES, SOURCE, Pairs, read_paraphrases
-
-__all__ = ["KIND", "METRIC", "SOURCE", "TRAINS_ENCODER", "Options", "evaluate", "files"]
-
-logger = logging.getLogger(__name__)
-
-TASK = "pawsx_finetuned"
-TRAINS_ENCODER = True
-"""The task trains a copy of the encoder, so truncated embeddings have no score."""
+from ease.evaluation.tasks import (
+    Score,
+    Seeds,
+    SubsetOptions,
+    TaskOptions,
+    available_subsets,
+    averages,
+    error_prefix,
+    repeated_score,
+)
+from ease.evaluation.tasks.pawsx import PawsX
+from ease.evaluation.tasks.transfer import DEVELOPMENT_METRIC, METRIC
 
 
 class Options(SubsetOptions):
@@ -48,55 +45,36 @@ class Options(SubsetOptions):
         description="steps between two evaluations on the English development data, which select the best step",
     )
 
-    @property
-    def settings(self) -> FineTuningSettings:
-        """The settings of the training."""
-        return FineTuningSettings(**self.model_dump(exclude={"path", "subsets", "seeds"}))
 
-
-def files(options: Options) -> Files:
-    """The English training and development files, and each language's test file."""
-    return pawsx.files(pawsx.Options(path=options.path, subsets=options.subsets))
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
+class FineTunedPawsX(PawsX):
     """Accuracy in each language and their average, and the accuracy on the English development data."""
-    chosen = available_subsets(files(options))
-    training_file, development_file, _ = next(iter(chosen.values()))
-    training, development = read_paraphrases(training_file), read_paraphrases(development_file)
-    tests = {language: read_paraphrases(paths[2]) for language, paths in chosen.items()}
-    encode(training.left[:1])  # the check of evaluation sets ends here
-    with error_prefix(TASK):
-        encoder = _encoder(encode)
-        trained = [
-            fine_tune(encoder, _labelled(training), _labelled(development), options.settings, seed)
-            for seed in options.seeds
-        ]
-    accuracies = [classifier.accuracy(_labelled(development)) for classifier in trained]
-    best = repeated_score(TASK, "en", DEVELOPMENT_METRIC, accuracies, development.note)
-    scores = [
-        _tested(language, test, [classifier.hits(_labelled(test)) for classifier in trained])
-        for language, test in tests.items()
-    ]
-    mean = average(scores, len(LANGUAGES))
-    logger.info(
-        "%s: accuracy %.1f over %d languages; English %.1f", TASK, mean.value, len(scores), best.value
-    )
-    return [best, *scores, mean]
+
+    Options: ClassVar[type[TaskOptions]] = Options
+    TRAINS_ENCODER = True
+
+    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
+        """Train a copy of the encoder with each seed, and test it."""
+        from ease.evaluation.fine_tuning import fine_tune
+
+        encoder = getattr(encode, "encoder", None)
+        found = available_subsets(self.files(options))
+        with error_prefix(self.name):
+            if not isinstance(encoder, SentenceTransformer):
+                raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
+            files = {language: self.read(options, language, paths) for language, paths in found.items()}
+            training, development, _ = next(iter(files.values()))
+            tests = {DEVELOPMENT_METRIC: development} | {
+                language: test for language, (_, _, test) in files.items()
+            }
+            hits = [fine_tune(encoder, training, development, tests, options, seed) for seed in options.seeds]
+        scores = []
+        for language, test in tests.items():
+            own = [run[language] for run in hits]
+            about = ("en", DEVELOPMENT_METRIC) if language == DEVELOPMENT_METRIC else (language, METRIC)
+            items = mean_items(np.mean(own, axis=0)) if about[1] == METRIC else None
+            values = [float(np.mean(one)) for one in own]
+            scores.append(repeated_score(self.name, *about, values, test.note, items))
+        return [*scores, *averages(scores[1:], len(self.known))]
 
 
-def _tested(language: str, test: Pairs, hits: Sequence[NDArray[np.bool_]]) -> Score:
-    items = mean_items(np.mean(hits, axis=0), test.texts)
-    return repeated_score(TASK, language, METRIC, [float(np.mean(own)) for own in hits], test.note, items)
-
-
-def _labelled(pairs: Pairs) -> LabelledPairs:
-    return LabelledPairs(pairs.left, pairs.right, pairs.labels)
-
-
-def _encoder(encode: Encode) -> SentenceTransformer:
-    """Return the encoder behind a function that encodes sentences."""
-    encoder = getattr(encode, "encoder", None)
-    if not isinstance(encoder, SentenceTransformer):
-        raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
-    return encoder
+TASK: Any = FineTunedPawsX

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.retrieval import parallel_hits
-from ease.evaluation.tasks import Encode, Files, Score, average, error_prefix
-from ease.evaluation.tasks.components.options import TaskOptions
-from ease.evaluation.tasks.components.parallel import Sides, score_hits
-from ease.evaluation.tasks.components.parquet import read_columns
+from ease.evaluation.tasks import Files, Score, Task, TaskOptions, Texts, averages
+from ease.evaluation.tasks.parallel_sentences import METRIC, hit_score
+from ease.evaluation.tasks.set_files import Sides, read_parquet
 
-logger = logging.getLogger(__name__)
-
-TASK, METRIC = "sample_parallel", "retrieval_accuracy"
-KIND = "BitextMining"
-SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:parallel`"
-COLUMNS = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
+Facts = dict[str, dict[str, str]]
+"""Sentences by language and fact."""
 
 
 class Options(TaskOptions):
@@ -40,20 +34,66 @@ class Options(TaskOptions):
     @model_validator(mode="after")
     def _match_others(self) -> Options:
         if self.pivot in (self.languages or ()):
-            raise EaseError(f"`languages` of {TASK} contains the pivot {self.pivot}: remove it.")
+            raise EaseError(f"`languages` of sample_parallel contains the pivot {self.pivot}: remove it.")
         return self
 
 
-def files(options: Options) -> Files:
-    """One file of all languages."""
-    return {"all": (options.path,)}
+class SampleParallel(Task):
+    """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
+
+    KIND, METRICS, Options = "BitextMining", (METRIC,), Options
+
+    def files(self, options: Options) -> Files:
+        """Return the one file of all languages."""
+        return {"all": (options.path,)}
+
+    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> dict[str, Sides]:
+        """Read the first `candidates` facts of each language with their sentences in the pivot, in order of fact_id."""
+        facts = read_facts(paths[0], (options.pivot, *(options.languages or ())))
+        found = {}
+        for language in options.languages or sorted(facts.keys() - {options.pivot}):
+            sides = shared_facts(facts, language, options.pivot)
+            if len(sides.left) < options.candidates:
+                raise EaseError(
+                    f"{paths[0]}: {len(sides.left)} facts are stated in both {language} and {options.pivot}, fewer "
+                    f"than the {options.candidates} `candidates` of {self.name}: lower that parameter or make a larger "
+                    "sample."
+                )
+            found[language] = Sides(*(side[: options.candidates] for side in sides))
+        return found
+
+    def parallel(self, options: Options, subset: str) -> Sides:
+        """Read all facts stated in both languages of a pair such as `ja-en`, in order of fact_id."""
+        first, _, second = subset.rpartition("-")
+        return shared_facts(read_facts(options.path, (first, second)), first, second)
+
+    def item_texts(self, options: Options) -> Iterator[tuple[str, Mapping[str, Texts]]]:
+        """Yield each pair of languages with the texts of its items."""
+        for language, sides in self.read(options, "all", (options.path,)).items():
+            yield f"{language}-{options.pivot}", {METRIC: list(zip(*sides, strict=True))}
+
+    def score(self, encode: Encode, options: Options, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
+        """Score each language; the pivot's sentences are encoded once."""
+        pivots = {
+            text: row for row, text in enumerate(sorted({t for sides in data.values() for t in sides.right}))
+        }
+        embeddings = encode(list(pivots))
+        scores = []
+        for language, sides in data.items():
+            right = embeddings[[pivots[text] for text in sides.right]]
+            pair = f"{language}-{options.pivot}"
+            scores.append(hit_score(self.name, pair, parallel_hits(encode(sides.left), right)))
+        yield from [*scores, *averages(scores, len(scores))]
 
 
-def read_facts(path: Path, languages: Sequence[str] = ()) -> dict[str, dict[str, str]]:
+TASK = SampleParallel
+
+
+def read_facts(path: Path, languages: tuple[str, ...]) -> Facts:
     """Read the sentences by language and fact; the languages given must be among them, and any other one."""
-    facts: dict[str, dict[str, str]] = {}
-    for number, row in enumerate(read_columns(path, COLUMNS).to_pylist(), start=1):
-        place, (fact, language, text) = f"{path}, row {number}", row.values()
+    facts: Facts = {}
+    for place, row in read_parquet(path, ["fact_id", "language", "text"]):
+        fact, language, text = row.values()
         if not (fact and language and text):
             raise EaseError(f"{place}: fact_id, language or text is missing; make the file again.")
         if facts.setdefault(language, {}).setdefault(fact, text) is not text:
@@ -67,44 +107,7 @@ def read_facts(path: Path, languages: Sequence[str] = ()) -> dict[str, dict[str,
     return facts
 
 
-def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Options) -> list[str]:
-    """Return the `candidates` facts to match between a language and the pivot, in order of fact_id."""
-    shared = sorted(facts[language].keys() & facts[options.pivot].keys())
-    if len(shared) < options.candidates:
-        raise EaseError(
-            f"{options.path}: {len(shared)} facts are stated in both {language} and {options.pivot}, fewer "
-            f"than the {options.candidates} `candidates` of {TASK}: lower that parameter or "
-            "make a larger sample."
-        )
-    return shared[: options.candidates]
-
-
-def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
-    """Read the facts stated in both languages of a pair such as `ja-en`, in order of fact_id."""
-    first, _, second = subset.rpartition("-")
-    facts = read_facts(options.path, (first, second))
+def shared_facts(facts: Facts, first: str, second: str) -> Sides:
+    """Return the facts stated in two languages, in order of fact_id."""
     shared = sorted(facts[first].keys() & facts[second].keys())
-    return [facts[first][fact] for fact in shared], [facts[second][fact] for fact in shared]
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
-    facts = read_facts(options.path, (options.pivot, *(options.languages or ())))
-    languages = options.languages or sorted(facts.keys() - {options.pivot})
-    shared = {language: shared_facts(facts, language, options) for language in languages}
-    pivot_facts = sorted(set().union(*shared.values()))
-    pivot_row = {fact: row for row, fact in enumerate(pivot_facts)}
-    pivot = encode([facts[options.pivot][fact] for fact in pivot_facts])
-    scores = []
-    for language, chosen in shared.items():
-        own = encode([facts[language][fact] for fact in chosen])
-        with error_prefix(f"{TASK} {language}-{options.pivot}"):
-            hits = parallel_hits(own, pivot[[pivot_row[fact] for fact in chosen]])
-        sides = Sides(*([facts[code][fact] for fact in chosen] for code in (language, options.pivot)))
-        scores.append(score_hits(TASK, f"{language}-{options.pivot}", hits, sides))
-    mean = average(scores, len(languages))
-    logger.info(
-        "%s: %.1f of 100 retrieved among %d candidates, %d languages, both directions",
-        *(TASK, mean.value, options.candidates, len(languages)),
-    )
-    return [*scores, mean]
+    return Sides(*([facts[code][fact] for fact in shared] for code in (first, second)))

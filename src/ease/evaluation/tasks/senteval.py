@@ -9,49 +9,59 @@ their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 from pydantic import Field, PositiveFloat
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from tqdm.auto import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import LabelledEmbeddings
-from ease.evaluation.items import mean_items
-from ease.evaluation.logistic_regression import (
-    LOGISTIC_REGRESSION,
-    Family,
-    Folds,
-    Outcome,
-    cross_validate,
-    train_and_test,
+from ease.evaluation.classifiers import (
+    LabelledEmbeddings,
+    NetworkClassifier,
+    fit_selected,
+    require_known_classes,
+    stratified_folds,
 )
-from ease.evaluation.network import NetworkClassifier, NetworkOptions
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average, error_prefix
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts
-from ease.evaluation.tasks.components.options import SubsetOptions
-from ease.evaluation.tasks.components.repetitions import repeated_score
+from ease.evaluation.encodes import Encode
+from ease.evaluation.items import Items, mean_items
+from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts, averages, repeated_score
+from ease.evaluation.tasks.labelled_texts import LabelledTexts, collect_texts
+from ease.io.models import StrictModel
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC = (
-    "senteval",
-    "accuracy",
-    "development_accuracy",
-    "network_accuracy",
-)
-KIND = "Classification"
-SOURCE = (
-    "https://github.com/facebookresearch/SentEval: data/downstream/get_transfer_data.bash writes MR, SUBJ, TREC and "
-    "SST (each has its authors' terms, for research)"
-)
+METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC = "accuracy", "development_accuracy", "network_accuracy"
 FILES = {
     "mr": ("MR/rt-polarity.pos", "MR/rt-polarity.neg"),
     "subj": ("SUBJ/subj.objective", "SUBJ/subj.subjective"),
     "trec": ("TREC/train_5500.label", "TREC/TREC_10.label"),
     "sst2": tuple(f"SST/binary/sentiment-{split}" for split in ("train", "dev", "test")),
 }
+MAX_ITERATIONS = 1000
+"""Of L-BFGS; embeddings of length 1 take some tens."""
 QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+
+
+class NetworkOptions(StrictModel):
+    """Hyperparameters; the defaults are those of DuEAM's appendix A, which does not give the number of hidden units."""
+
+    hidden: int = Field(50, ge=1, description="hidden units, with sigmoid activation")
+    dropout: float = Field(
+        0.2, ge=0, lt=1, description="share of the hidden units that are dropped in a step"
+    )
+    epochs: int = Field(10, ge=1, description="passes over the training data")
+    batch_size: int = Field(64, ge=1, description="rows per step")
+    weight_decays: tuple[float, ...] = Field(
+        (0.0,),
+        min_length=1,
+        description="candidates for the L2 penalty, chosen like C of logistic regression; one is used without a choice",
+    )
 
 
 class Options(SubsetOptions):
@@ -75,11 +85,100 @@ class Options(SubsetOptions):
     )
 
 
-def files(options: Options) -> Files:
-    """The files of each set's two classes or splits."""
-    return options.select(
-        {subset: tuple(options.path / file for file in names) for subset, names in FILES.items()}
-    )
+Splits = dict[str, LabelledTexts]
+
+
+class SentEval(Task):
+    """Accuracy of each classifier on each set and on the data that chose C, and the mean accuracies over the sets.
+
+    The deviation of a set without a test split is over its folds.
+    """
+
+    KIND, METRICS, Options = "Classification", (METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC), Options
+
+    def files(self, options: Options) -> Files:
+        """Return the files of each set's two classes or splits."""
+        return {
+            subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)
+        }
+
+    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> Splits:
+        """Read the splits of a set; a single split is called `all`."""
+        if subset == "trec":
+            return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
+        if subset == "sst2":
+            return dict(zip(("train", "dev", "test"), map(read_sentiments, paths), strict=True))
+        return {"all": read_classes(paths)}
+
+    def texts(self, options: Options, data: Splits) -> Mapping[str, Texts]:
+        """Return each tested text."""
+        tested = [(text,) for text in (data.get("test") or data["all"]).texts]
+        return dict.fromkeys((METRIC, NETWORK_METRIC), tested)
+
+    def score(self, encode: Encode, options: Options, subset: str, data: Splits) -> Iterator[Score]:
+        """Score a set."""
+        note = "; ".join(f"{split}: {part.note}" for split, part in data.items() if part.note)
+        embedded = {
+            split: LabelledEmbeddings(encode(part.texts), part.labels, f"embeddings of {split}")
+            for split, part in data.items()
+        }
+        strengths = options.strengths_trec if subset == "trec" else options.strengths
+        outcome = _test(embedded, LogisticRegression(max_iter=MAX_ITERATIONS), {"C": strengths}, options)
+        yield repeated_score(self.name, subset, METRIC, outcome.accuracies, note, outcome.items)
+        if outcome.development:
+            yield repeated_score(self.name, subset, DEVELOPMENT_METRIC, outcome.development)
+        if options.network is not None:
+            given = options.network.model_dump(exclude={"weight_decays"})
+            network = NetworkClassifier(**given, seed=options.seed)
+            outcome = _test(embedded, network, {"weight_decay": options.network.weight_decays}, options)
+            yield repeated_score(self.name, subset, NETWORK_METRIC, outcome.accuracies, note, outcome.items)
+
+    def evaluate(self, encode: Encode, options: Options) -> list[Score]:
+        """Score the sets, and average the test accuracies."""
+        scores = super().evaluate(encode, options)
+        tested = [score for score in scores if score.metric != DEVELOPMENT_METRIC]
+        return [*scores, *averages(tested, len(FILES))]
+
+
+TASK = SentEval
+
+
+class Outcome(NamedTuple):
+    """Accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution."""
+
+    accuracies: list[float]
+    development: list[float]
+    items: Items
+
+
+def _test(
+    data: Mapping[str, LabelledEmbeddings],
+    model: BaseEstimator,
+    grid: Mapping[str, tuple[float, ...]],
+    options: Options,
+) -> Outcome:
+    """Test a classifier on the test split, or on each fold of a set without one."""
+    if "all" in data:
+        every = data["all"]
+        folds = stratified_folds(every.labels, options.folds, options.seed)
+        splits = list(folds.split(every.embeddings, every.labels))
+        parts = [(every.rows(fitted), every.rows(held), held) for fitted, held in splits]
+    else:
+        parts = [(data["train"], data["test"], np.arange(len(data["test"].labels)))]
+    count = sum(len(held) for _, _, held in parts)
+    hits, weights, accuracies, development = np.zeros(count), np.zeros(count), [], []
+    for training, test, held in tqdm(parts, desc="Folds", delay=2, leave=False):
+        require_known_classes(training.labels, test.labels, "the rows to test on")
+        choosing = data.get("dev", training)
+        if choosing is training and len(next(iter(grid.values()))) > 1:
+            choosing = stratified_folds(training.labels, options.folds, options.seed)
+        fitted, accuracy = fit_selected(model, grid, training, choosing)
+        found = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
+        weights[held] = count / len(parts) / len(held)  # the mean of folds of different sizes
+        hits[held] = found * weights[held]
+        accuracies.append(float(np.mean(found)))
+        development += [] if accuracy is None else [accuracy]
+    return Outcome(accuracies, development, mean_items(hits, weights))
 
 
 def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
@@ -121,73 +220,3 @@ def read_sentiments(path: Path) -> LabelledTexts:
                 yield f"{path}, line {number}", label, text
 
     return collect_texts(path, rows())
-
-
-def read_set(subset: str, paths: tuple[Path, ...]) -> dict[str, LabelledTexts]:
-    """Read the splits of a set; a single split is called `all`."""
-    if subset == "trec":
-        return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
-    if subset == "sst2":
-        return dict(zip(("train", "dev", "test"), map(read_sentiments, paths), strict=True))
-    return {"all": read_classes(paths)}
-
-
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy of each classifier on each set and on the data that chose C, and the mean accuracies over the sets.
-
-    The deviation of a set without a test split is over its folds.
-    """
-    scores: list[Score] = []
-    for subset, paths in available_subsets(files(options)).items():
-        texts = read_set(subset, paths)
-        with error_prefix(f"{TASK} {subset}"):
-            tested = [(text,) for text in (texts.get("test") or texts["all"]).texts]
-            scores += _score(_embedded(encode, texts), subset, options, _note(texts), tested)
-    shown = [[score for score in scores if score.metric == metric] for metric in (METRIC, NETWORK_METRIC)]
-    return [*scores, *(average(own, len(FILES)) for own in shown if own)]
-
-
-def _note(texts: Mapping[str, LabelledTexts]) -> str:
-    return "; ".join(f"{split}: {part.note}" for split, part in texts.items() if part.note)
-
-
-def _embedded(encode: Encode, texts: Mapping[str, LabelledTexts]) -> dict[str, LabelledEmbeddings]:
-    return {
-        split: LabelledEmbeddings(encode(part.texts), part.labels, f"embeddings of {split}")
-        for split, part in texts.items()
-    }
-
-
-def _score(
-    data: Mapping[str, LabelledEmbeddings],
-    subset: str,
-    options: Options,
-    note: str,
-    tested: Sequence[tuple[str, ...]],
-) -> list[Score]:
-    folds = Folds(options.folds, options.seed)
-    strengths = options.strengths_trec if subset == "trec" else options.strengths
-    outcome = _tested(data, strengths, folds, LOGISTIC_REGRESSION)
-    items = mean_items(outcome.hits, tested, outcome.weights)
-    scores = [repeated_score(TASK, subset, METRIC, outcome.accuracies, note, items)]
-    if outcome.development:
-        scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
-    logger.info(
-        "%s %s: accuracy %.1f with C %s",
-        *(TASK, subset, scores[0].value, ", ".join(f"{c:g}" for c in sorted({*outcome.strengths}))),
-    )
-    if options.network is not None:
-        given = options.network.model_dump(exclude={"weight_decays"})
-        family = Family(NetworkClassifier(**given, seed=options.seed), "weight_decay")
-        outcome = _tested(data, options.network.weight_decays, folds, family)
-        items = mean_items(outcome.hits, tested, outcome.weights)
-        scores.append(repeated_score(TASK, subset, NETWORK_METRIC, outcome.accuracies, note, items))
-    return scores
-
-
-def _tested(
-    data: Mapping[str, LabelledEmbeddings], strengths: Sequence[float], folds: Folds, family: Family
-) -> Outcome:
-    if "all" in data:
-        return cross_validate(data["all"], strengths, folds, family)
-    return train_and_test(data["train"], data["test"], strengths, data.get("dev", folds), family)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from ease.entities.pairs import PairOptions
+from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.io.addresses import address_of
-from ease.pipelines.acquire.located import locate_released
+from ease.io.downloads import Client, RemoteFile, download
+from ease.io.files import hash_contents
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.setting import Setting
+from ease.sample import SampleFiles, write_sample
+from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps, find_wikidata, table_folders
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
-from ease.wikimedia.wikidata.page_props import find_page_props
+from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)
 
@@ -77,3 +83,55 @@ def _wikidata(options: AcquireOptions) -> str | Path:
     if is_mirror(options.wikidata):
         return fetch_wikidata(options.wikidata, options.mirror(options.wikidata_date))
     return options.wikidata
+
+
+def has_items(dumps: Mapping[str, Any]) -> bool:
+    """Return whether the dumps say which Wikidata item a page has: by a Wikidata dump or page_props tables."""
+    return bool(dumps["wikidata"] or dumps["page_props"])
+
+
+def locate_released(source: str, options: AcquireOptions) -> dict[str, Any]:
+    """List the files of released pairs in place of dumps; the file at an https address is downloaded once.
+
+    Raises:
+        EaseError: If there is no such file, or it cannot be downloaded.
+    """
+    if is_mirror(source):
+        folder = options.download_folder / "released" / hashlib.sha256(source.encode()).hexdigest()[:16]
+        files = [folder / (Path(urlsplit(source).path).name or "pairs.json")]
+        with Client(options.download) as client:
+            download(RemoteFile(source, files[0]), client)
+    else:
+        files = find_released(source)
+    nothing: dict[str, Any] = dict.fromkeys(("wikidata", "wikidata_source", "wikidata_form", "wikidata_date"))
+    listed = [{"path": str(file), "sha256": hash_contents(file)} for file in files]
+    return {"source": source, "wikipedia": [], "page_props": [], **nothing, "released": listed}
+
+
+def released_files(dumps: Mapping[str, Any]) -> list[Path]:
+    """Return the files of released pairs, if they were located in place of dumps."""
+    return [Path(file["path"]).absolute() for file in dumps.get("released", ())]
+
+
+def make_sample(options: AcquireOptions) -> SampleFiles:
+    """Write the sample wiki, or reuse a complete one."""
+    return write_sample(options.sample_folder, SAMPLE_LANGUAGES, options.sample)
+
+
+def sample_file(address: str, names: Sequence[str], kind: str, options: AcquireOptions) -> Path:
+    """Return the sample's file that an address such as `sample:nli` names.
+
+    Args:
+        address: Starts with `sample:`.
+        names: The sample's files of this kind.
+        kind: What the files are, for the message.
+        options: The folder and size of the sample.
+
+    Raises:
+        EaseError: If the sample has no such file.
+    """
+    name = address.removeprefix(SAMPLE)
+    if name not in names:
+        known = ", ".join(f"{SAMPLE}{known}" for known in names)
+        raise EaseError(f"`path` {address}: the sample has the {kind} {known}.")
+    return Path(getattr(make_sample(options), name))

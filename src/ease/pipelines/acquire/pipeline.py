@@ -7,16 +7,6 @@ from ease.pipelines.acquire.nodes import locate_dumps
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `acquire` for one setting."""
-    return pipeline(
-        [
-            node(
-                locate_dumps,
-                ["params:acquire", "params:setting", "params:pairs"],
-                "dumps",
-                name="locate_dumps",
-            )
-        ],
-        namespace=setting,
-        parameters={"params:acquire"},
-        tags="acquire",
-    )
+    given = ["params:acquire", "params:setting", "params:pairs"]
+    located = node(locate_dumps, given, "dumps", name="locate_dumps")
+    return pipeline([located], namespace=setting, parameters={"params:acquire"}, tags="acquire")

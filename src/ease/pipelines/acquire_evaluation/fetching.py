@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
+import lzma
 import re
+import shutil
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
+from urllib.parse import urlsplit
 
-from ease.errors import EaseError
-from ease.io.archives import unpack
-from ease.io.atomic import write_text_atomically
-from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
+import pooch
+import requests
+
+from ease.io.atomic import atomic_path, write_text_atomically
+from ease.io.downloads import DownloadOptions, user_agent
 from ease.io.files import hash_contents, report_write_errors
-from ease.io.locks import remove_abandoned_scratch, scratch_folder, writing
+from ease.io.locks import scratch_folder, writing
 from ease.io.models import StrictModel
 from ease.pipelines.acquire_evaluation.sources import Source
 
@@ -25,7 +32,8 @@ logger = logging.getLogger(__name__)
 SUMS = "SHA256SUMS"
 """File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
 
-_ARCHIVES = ".archives"
+_RETRIES = 2
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _CHANGED = (
     "is not the published file (sha256 {found}, not {expected}): move it away to have it fetched, or keep it"
 )
@@ -48,7 +56,7 @@ class WantedFile(NamedTuple):
     sha256: str | None
     url: str
     member: str = ""
-    most_bytes: int = 0
+    """Name in the archive at `url`; empty for a single file."""
 
 
 def fetch_evaluation_sets(
@@ -82,9 +90,8 @@ def fetch_evaluation_sets(
         elif file.sha256 and (found := hash_contents(folder / path)) != file.sha256:
             failed[path] = f"{folder / path} " + _CHANGED.format(found=found, expected=file.sha256)
     if missing:
-        with Client(options) as client:
-            failed |= _fetch_files([file for file in missing if not file.member], folder, client)
-            failed |= _fetch_members([file for file in missing if file.member], folder, client)
+        with report_write_errors(folder):
+            failed |= _fetch_missing(missing, folder, options)
     seen = {path: hash_contents(folder / path) for path in every if path not in failed and path not in sums}
     if seen:
         with writing(folder):  # other runs and projects may share the folder
@@ -106,62 +113,84 @@ def list_files(source: Source) -> list[WantedFile]:
         for name, sha256 in group.sha256.items()
     ]
     packed = [
-        WantedFile(member.path, member.sha256, archive.url, name, archive.most_bytes)
+        WantedFile(member.path, member.sha256, archive.url, name)
         for archive in source.archives
         for name, member in archive.members.items()
     ]
     return single + packed
 
 
-def _fetch_files(files: Sequence[WantedFile], folder: Path, client: Client) -> dict[str, str]:
-    """Download files; return the failed ones with the reasons."""
-    remote = [
-        RemoteFile(file.url, folder / file.path, {"sha256": file.sha256} if file.sha256 else {})
-        for file in files
-    ]
-    failed = download_all(remote, client, "evaluation sets").failed
-    return {file.path: str(failed[folder / file.path]) for file in files if folder / file.path in failed}
+def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
+    """Download files, each archive once for all its members; return the failed ones with the reasons."""
+    dead_hosts: set[str] = set()
+    downloader = pooch.HTTPDownloader(timeout=options.timeout, headers={"User-Agent": user_agent(options)})
+    pooch.get_logger().setLevel(logging.WARNING)
 
-
-def _fetch_members(files: Sequence[WantedFile], folder: Path, client: Client) -> dict[str, str]:
-    """Download each archive once for all tasks, and unpack the wanted members; return the failed ones."""
-    failed: dict[str, str] = {}
-    places = {file.url: hashlib.sha256(file.url.encode()).hexdigest()[:16] for file in files}
-    archives = {url: RemoteFile(url, folder / _ARCHIVES / name) for url, name in places.items()}
-    outcome = download_all(list(archives.values()), client, "archives of evaluation sets")
-    for url, archive in archives.items():
-        members = [file for file in files if file.url == url]
+    def fetch(url: str, wanted: Sequence[WantedFile]) -> dict[str, str]:
+        host = urlsplit(url).netloc
+        if host in dead_hosts:
+            return {file.path: f"{url} was not requested, as {host} does not answer." for file in wanted}
+        known = None if wanted[0].member else wanted[0].sha256
         try:
-            if fault := outcome.failed.get(archive.path):
-                raise fault
-            failed |= _take_members(archive.path, members, folder)
-        except EaseError as error:
-            failed |= {file.path: str(error).replace(str(archive.path), url) for file in members}
-        archive.path.unlink(missing_ok=True)
-    with suppress(OSError):  # an interrupted download stays there
-        (folder / _ARCHIVES).rmdir()
-    return failed
+            with scratch_folder(folder, "fetched") as scratch:
+                store = pooch.create(
+                    scratch, "", registry={"file": known}, urls={"file": url}, retry_if_failed=_RETRIES
+                )
+                fetched = Path(store.fetch("file", downloader=downloader))
+                return _keep(fetched, wanted, folder)
+        except (requests.ConnectionError, requests.Timeout) as error:
+            dead_hosts.add(host)
+            reason = f"{url} cannot be fetched ({error}). Is this machine on the network?"
+        except (requests.RequestException, ValueError) as error:
+            reason = f"{url} cannot be fetched: {error}"
+        except _BROKEN as error:
+            reason = f"{url} is not an archive, or is broken ({error})."
+        return {file.path: reason for file in wanted}
+
+    folder.mkdir(parents=True, exist_ok=True)
+    address = attrgetter("url")
+    groups = [(url, list(found)) for url, found in groupby(sorted(files, key=address), key=address)]
+    with ThreadPoolExecutor(options.connections) as pool:
+        failed = list(pool.map(fetch, *zip(*groups, strict=True)))
+    return {path: reason for reasons in failed for path, reason in reasons.items()}
 
 
-def _take_members(archive: Path, files: Sequence[WantedFile], folder: Path) -> dict[str, str]:
-    """Unpack members into a temporary folder, and move those with the right checksum to their places."""
+def _keep(fetched: Path, wanted: Sequence[WantedFile], folder: Path) -> dict[str, str]:
+    """Copy a downloaded file, or members of a downloaded archive, to their places; return the failed ones."""
+    if not wanted[0].member:
+        with atomic_path(folder / wanted[0].path) as place:
+            shutil.move(fetched, place)
+        return {}
     failed = {}
-    remove_abandoned_scratch(archive.parent)
-    with report_write_errors(folder), scratch_folder(archive.parent, archive.name) as temporary:
-        places = {file.member: temporary / str(number) for number, file in enumerate(files)}
-        lacking = unpack(archive, places, max(file.most_bytes for file in files))
-        for file in files:
-            place = places[file.member]
-            if file.member in lacking:
-                failed[file.path] = f"{file.url} has no member {file.member}."
-            elif file.sha256 and (found := hash_contents(place)) != file.sha256:
+    with zipfile.ZipFile(fetched) if zipfile.is_zipfile(fetched) else tarfile.open(fetched) as archive:
+        for file in wanted:
+            try:
+                source = _open_member(archive, file.member)
+            except KeyError:
+                failed[file.path] = f"{file.url} has no file {file.member}."
+                continue
+            unpacked = fetched.with_name("member")
+            with source, unpacked.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            if file.sha256 and (found := hash_contents(unpacked)) != file.sha256:
                 failed[file.path] = (
                     f"{file.url}: {file.member} has the sha256 {found}, but should have {file.sha256}."
                 )
-            else:
-                (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(place, folder / file.path)
+                continue
+            with atomic_path(folder / file.path) as place:
+                shutil.move(unpacked, place)
     return failed
+
+
+def _open_member(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[bytes]:
+    """Open a file of an archive; raises KeyError if it has no such file. Links do not lead out of the archive."""
+    if isinstance(archive, zipfile.ZipFile):
+        return archive.open(name)
+    known = archive.getnames()
+    member = archive.extractfile(name if name in known else f"./{name}")
+    if member is None:
+        raise KeyError(name)
+    return member
 
 
 def _read_sums(folder: Path) -> dict[str, str]:

@@ -12,8 +12,8 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import locate_sets, read_sets
 from ease.io.models import StrictModel
+from ease.pipelines.acquire.nodes import sample_file
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.pipelines.acquire.sample_wiki import sample_file
 from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import read_sources
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks

@@ -23,18 +23,37 @@ from pydantic import BaseModel
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.analysis.alignment_uniformity import AlignmentOptions, compare_alignment_uniformity
-from ease.evaluation.analysis.cosine_distributions import CosineOptions, compare_cosines, summarize_cosines
-from ease.evaluation.analysis.differing_pairs import DifferingOptions, differing_pairs
-from ease.evaluation.analysis.given_pairs import GivenPairsOptions, compare_given_pairs
-from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
-from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
-from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
-from ease.evaluation.analysis.roc_curves import CurveOptions, roc_curves
-from ease.evaluation.analysis.sentence_pairs import GradedSets, graded_pairs, parallel_sentences
+from ease.evaluation.analysis.cosines import (
+    CosineOptions,
+    CurveOptions,
+    compare_cosines,
+    roc_curves,
+    summarize_cosines,
+)
+from ease.evaluation.analysis.languages import (
+    LanguageIdentityOptions,
+    ProjectionOptions,
+    compare_language_identity,
+    project_parallel,
+)
+from ease.evaluation.analysis.pairs import (
+    DifferingOptions,
+    GivenPairsOptions,
+    GradedSets,
+    compare_given_pairs,
+    differing_pairs,
+    graded_pairs,
+    parallel_sentences,
+)
+from ease.evaluation.analysis.spread import (
+    AlignmentOptions,
+    IsotropyOptions,
+    compare_alignment_uniformity,
+    compare_isotropy,
+)
+from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
-from ease.evaluation.tasks import Encode
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import (
@@ -182,7 +201,7 @@ def measure_language_identity(
     """Measure how well a linear classifier predicts the language of a sentence from its embedding."""
     name = options.parallel
     task = _located_options(name, evaluation_data, tasks)
-    parallel = [parallel_sentences(name, task, pair) for pair in options.pairs]
+    parallel = {code: parallel_sentences(name, task, pair) for code, pair in options.pairs.items()}
     table = compare_language_identity(_encode_each(encoders, encoding), parallel, options)
     caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
     _log(table, caption, "language_identity")

@@ -15,7 +15,7 @@ from ease.entities.audit import ANSWER, LEFT, AuditOptions, audit_pages, find_ca
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.located import has_items
+from ease.pipelines.acquire.nodes import has_items
 from ease.pipelines.acquire_evaluation.nodes import AUDIT_SET
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run

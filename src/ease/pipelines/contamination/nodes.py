@@ -10,13 +10,13 @@ import pandas as pd
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.sets import at_paths, read_located, scorable
-from ease.evaluation.text_fingerprints import ContaminationOptions
 from ease.io.lazy import ibis
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_inputs import required_pairs
+from ease.pipelines.training import required_pairs
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -41,8 +41,6 @@ def find_contaminated_items(
     Raises:
         EaseError: If the setting has no training pairs yet.
     """
-    from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
-
     pairs = required_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
     references = scorable(evaluate.references(setting.test_tasks), located)
@@ -53,7 +51,7 @@ def find_contaminated_items(
     matches = find_matches(texts, pairs, contamination)
     rows = []
     for own in found:
-        chosen = contaminated_items(own, matches)
+        chosen = own.contaminated(matches)
         about = {"task": own.task, "subset": own.subset, "metric": own.metric}
         data = located[own.task].version(own.subset)
         rows.append({**about, "data": data, "items": len(chosen), "rows": np.flatnonzero(chosen).tolist()})
@@ -80,8 +78,6 @@ def score_clean_items(
     Raises:
         EaseError: If no encoder has scores of these items.
     """
-    from ease.evaluation.clean_scores import clean_scores
-
     given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
     rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
     if not rows:

@@ -10,12 +10,16 @@ from ease.encoders.model_card import STATIC_USAGE, USAGE, ModelCardData, model_c
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.mlflow_runs import RunReport, TrackingOptions, flatten_options, log_model, training_run
-from ease.pipelines.origins import write_origin
+from ease.pipelines.mlflow_runs import (
+    RunReport,
+    TrackingOptions,
+    flatten_options,
+    log_model,
+    training_run,
+    write_origin,
+)
 from ease.pipelines.setting import EASE_PLUS, Setting
-from ease.pipelines.starts import missing_teacher
-from ease.pipelines.training_inputs import required_pairs
-from ease.pipelines.training_jobs import describe_data
+from ease.pipelines.training import describe_data, missing_encoder, required_pairs
 from ease.pipelines.work import lock_for_run
 from ease.training.students import ShallowOptions, StaticOptions
 
@@ -80,12 +84,12 @@ def _distill(
     work: str,
     tracking: TrackingOptions,
 ) -> tuple[Path, Rows]:
-    from ease.entities.sentences import distinct_sentences
+    from ease.entities.links import distinct_sentences
     from ease.training.students.distilling import distill_student
 
     teacher = options.teacher or saved
     if teacher is None:
-        raise EaseError(missing_teacher(setting.name))
+        raise EaseError(missing_encoder(setting.name, "for the students to learn from", "teacher"))
     about = described_student(student, dumps, setting, options.teacher)
 
     def card(dimension: int, sentences: int) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
-from ease.entities.embeddings import EmbeddingOptions, name_entities
-from ease.entities.embeddings import embed_entities as embed
+from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.located import has_items, released_files
+from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.wikimedia.dumps.files import DumpFile
@@ -20,7 +19,7 @@ from ease.wikimedia.dumps.files import DumpFile
 logger = logging.getLogger(__name__)
 
 
-def embed_entities(
+def make_entity_embeddings(
     vocabulary: ibis.Table,
     sitelinks: ibis.Table,
     redirects: ibis.Table,
@@ -55,7 +54,7 @@ def embed_entities(
     dimension = first.get_embedding_dimension()
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
-    table, coverage = embed(names, total, dimension, files, options, folder, language)
+    table, coverage = embed_entities(names, total, dimension, files, options, folder, language)
     file = folder / "entity_embeddings.safetensors"
     with report_write_errors(file):
         save_file({"embeddings": table}, file)

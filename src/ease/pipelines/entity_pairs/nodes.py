@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from ease.entities.audit import without_pages
 from ease.entities.links import first_sentences
-from ease.entities.negatives import HardNegativeOptions, Mining
-from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
-from ease.entities.pairs import select_pairs as select
-from ease.entities.vocabulary import VocabularyOptions, number_titles, with_min_link_count
-from ease.entities.vocabulary import build_vocabulary as build
+from ease.entities.negatives import HardNegativeOptions
+from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
+from ease.entities.vocabulary import (
+    VocabularyOptions,
+    build_vocabulary,
+    number_titles,
+    with_min_link_count,
+)
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.located import has_items, released_files
+from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.hard_negatives.nodes import mining_tables
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
 logger = logging.getLogger(__name__)
 
 
-def build_vocabulary(
+def make_vocabulary(
     links: ibis.Table,
     sitelinks: ibis.Table,
     dumps: dict[str, Any],
@@ -44,7 +44,7 @@ def build_vocabulary(
     if released_files(dumps):
         return number_titles(links, sitelinks)
     options = with_min_link_count(options, links)
-    vocabulary = build(links, sitelinks, options, setting.languages)
+    vocabulary = build_vocabulary(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
         raise EaseError(
             f"`min_link_count` {options.min_link_count} (counted over {options.count_over}) leaves no entity: "
@@ -54,119 +54,56 @@ def build_vocabulary(
     return vocabulary
 
 
-def select_pairs(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
-    vocabulary: ibis.Table,
+def make_pairs(
     dumps: dict[str, Any],
     options: PairOptions,
     negatives: HardNegativeOptions,
     setting: Setting,
-    audit_pages: ibis.Table | None = None,
-) -> ibis.Table:
+    audit_pages: ibis.Table | None,
+    **tables: ibis.Table,
+) -> tuple[ibis.Table, pd.DataFrame, go.Figure]:
     """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative.
 
     Args:
+        dumps: What `acquire` located.
+        options: The filters and the numbers of pairs.
+        negatives: Whether pairs without a hard negative are dropped.
+        setting: The setting.
         audit_pages: The pages that `without_audit` excludes; None if there is no audit yet.
-    """
-    options = _applied(options, dumps)
-    mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
-    linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
-    linked = _without_audit(linked, options, setting, audit_pages)
-    return select(sentences, linked, vocabulary, options, mining)
+        tables: The setting's tables.
 
-
-def report_filters(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
-    vocabulary: ibis.Table,
-    dumps: dict[str, Any],
-    options: PairOptions,
-    negatives: HardNegativeOptions,
-    setting: Setting,
-    audit_pages: ibis.Table | None = None,
-) -> tuple[pd.DataFrame, go.Figure]:
-    """Count the pairs that each filter removed, as a table, in the log and as a plot.
-
-    Pairs on excluded pages of the audit are not counted.
+    Returns:
+        The pairs; how many each filter removed, as a table, also in the log, and as a plot. Pairs on excluded pages of
+        the audit are not counted.
 
     Raises:
         EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
-    options = _applied(options, dumps)
-    mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
-    linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
-    linked = _without_audit(linked, options, setting, audit_pages)
-    if options.without_audit and audit_pages is not None:
+    released = dumps["source"] if released_files(dumps) else None
+    if options.released != released:
+        raise EaseError(
+            f"`pairs.released` is {options.released}, and `acquire` has located "
+            f"{released or 'dumps'}: give every stage the same `pairs.released`, or run `acquire` and `ingest` again."
+        )
+    options = options.without_limits() if released else options
+    sentences, vocabulary = tables["sentences"], tables["entity_vocabulary"]
+    linked = tables["links"]
+    if options.sentences != "linking":
+        items = tables["sitelinks"] if has_items(dumps) else None
+        linked = first_sentences(sentences, items, setting.languages)
+    if options.without_audit:
+        if audit_pages is None:
+            raise EaseError(
+                f"`{setting.name}.pairs.without_audit` is set, and the setting has no audit yet: make it by `kedro run "
+                "--pipelines=audit`, or set the parameter to false."
+            )
+        linked = without_pages(linked, audit_pages)
         logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
+    mining = mining_tables(tables, dumps, negatives) if negatives.without == "drop" else None
     funnel = count_filters(sentences, linked, vocabulary, options, mining).to_pandas()
     check_pairs_left(funnel, options.min_pairs_per_language, setting.languages)
     logger.info(
         "Pairs left after each filter (only languages that lost some, and the total):\n%s",
         format_losses(funnel, "pairs", "left"),
     )
-    return funnel, plot_pair_funnel(funnel)
-
-
-def _applied(options: PairOptions, dumps: dict[str, Any]) -> PairOptions:
-    """Return the options, or those that keep all released pairs.
-
-    Raises:
-        EaseError: If the options name other released pairs than `acquire` has located, or only one of both does.
-    """
-    located = dumps["source"] if released_files(dumps) else None
-    if options.released != located:
-        raise EaseError(
-            f"`pairs.released` is {options.released}, and `acquire` has located "
-            f"{located or 'dumps'}: give every stage the same `pairs.released`, or run `acquire` and `ingest` again."
-        )
-    return options.without_limits() if located else options
-
-
-def _mining(
-    links: ir.Table,
-    sentences: ir.Table,
-    sitelinks: ir.Table,
-    entity_types: ir.Table,
-    dumps: dict[str, Any],
-    negatives: HardNegativeOptions,
-) -> Mining | None:
-    """Return what decides whether a pair has a hard negative; None if pairs without one are kept."""
-    mining = mining_tables(links, sentences, sitelinks, entity_types, dumps, negatives)
-    return mining if negatives.without == "drop" else None
-
-
-def _without_audit(
-    linked: ir.Table, options: PairOptions, setting: Setting, audit_pages: ir.Table | None
-) -> ir.Table:
-    """Exclude the pages of the audit if the options say so.
-
-    Raises:
-        EaseError: If there is no audit yet, with the command that makes it.
-    """
-    if not options.without_audit:
-        return linked
-    if audit_pages is None:
-        raise EaseError(
-            f"`{setting.name}.pairs.without_audit` is set, and the setting has no audit yet: make it by `kedro run "
-            "--pipelines=audit`, or set the parameter to false."
-        )
-    return without_pages(linked, audit_pages)
-
-
-def _entities_of_sentences(
-    sentences: ir.Table,
-    links: ir.Table,
-    sitelinks: ir.Table,
-    dumps: dict[str, Any],
-    options: PairOptions,
-    setting: Setting,
-) -> ir.Table:
-    """Return the links, or the subjects of first sentences."""
-    if options.sentences == "linking":
-        return links
-    return first_sentences(sentences, sitelinks if has_items(dumps) else None, setting.languages)
+    return select_pairs(sentences, linked, vocabulary, options, mining), funnel, plot_pair_funnel(funnel)

@@ -17,8 +17,15 @@ from ease.io.names import BASELINES, PREPARATION
 from ease.io.nested import dotted
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
 from ease.pipelines.evaluate.scoring import log_scored, rows_of, score_each
-from ease.pipelines.mlflow_runs import add_scores, add_to_card, log_parameters, log_scores, nested_run
-from ease.pipelines.origins import dimensions_of, origin_of
+from ease.pipelines.mlflow_runs import (
+    add_scores,
+    add_to_card,
+    dimensions_of,
+    log_parameters,
+    log_scores,
+    nested_run,
+    origin_of,
+)
 from ease.pipelines.setting import Setting
 
 if TYPE_CHECKING:
@@ -177,7 +184,7 @@ def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterat
         EaseError: If there are no pairs yet, with the command that makes them.
     """
     from ease.encoders.whitening import SENTENCES_PER_LANGUAGE
-    from ease.entities.sentences import distinct_sentences
+    from ease.entities.links import distinct_sentences
 
     if training_pairs is None:
         raise EaseError(

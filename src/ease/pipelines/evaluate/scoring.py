@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode, Truncated
 from ease.evaluation.score_cache import cached_scores, items_file
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
-from ease.evaluation.tasks import Encode, Score, get_task
-from ease.evaluation.truncation import Truncated, scores_truncated
-from ease.io.code_digest import code_version
+from ease.evaluation.tasks import Score, get_task
 from ease.io.locks import temporary_folder
+from ease.io.result_versions import code_version
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -94,53 +93,34 @@ def score_each(
         model = place(load(encoder))
     except EaseError as error:
         logger.warning("Not scored: %s", error)
-        return Scored([], [Unscored(None, None, str(error))], [], {}, {}, {})
+        return scored._replace(unscored=[Unscored(None, None, str(error))])
     used = {} if encoding.precision == "fp32" else {"precision": encoding.precision}
     scored = scored._replace(used=describe_encoder(model, encoder, revision) | used)
     cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
     shorter = _shorter(dimensions, embedding_dimension(model), encoder)
-    with _caching(encoding, shorter) as kept:
-        encode = encode_with(model, kept, source=encoder)
+    with ExitStack() as stack:
+        # Several dimensions need one encoding.
+        kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
+        encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
         for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
-            scored.prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
-            tried = (None, *shorter) if scores_truncated(name) else (None,)
-            score = partial(_score_task, name, options, encode, located[name], cache)
-            _add_scores(scored, name, score, tried, report, encoding.cache)
+            task = get_task(name)
+            scored.prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
+            for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
+                own = encode if dimension is None else Truncated(encode, dimension)
+                try:
+                    scores, items = _score_task(name, options, own, located[name], cache, dimension)
+                except EaseError as error:
+                    logger.warning("The task %s could not be scored: %s", name, error)
+                    scored.unscored.append(Unscored(name, None, str(error)))
+                    break
+                report(scores, dimension)
+                if dimension is not None:
+                    scored.truncated.extend((dimension, one) for one in scores)
+                    continue
+                scored.scores.extend(scores)
+                if items is not None and encoding.cache is not None:
+                    scored.items[name] = str(items.relative_to(encoding.cache))
     return scored
-
-
-def _add_scores(
-    scored: Scored,
-    name: str,
-    score: Callable[[int | None], tuple[list[Score], Path | None]],
-    dimensions: Sequence[int | None],
-    report: Report,
-    folder: Path | None,
-) -> None:
-    """Score a task at several numbers of dimensions, until one fails, and add the results to those of the encoder.
-
-    Args:
-        scored: The results of the encoder, which are changed.
-        name: The task.
-        score: Returns the scores at a number of first dimensions, and the file of their items.
-        dimensions: Numbers of first dimensions; None: all.
-        report: Called with the scores.
-        folder: The folder of the cache.
-    """
-    for dimension in dimensions:
-        try:
-            scores, items = score(dimension)
-        except EaseError as error:
-            logger.warning("The task %s could not be scored: %s", name, error)
-            scored.unscored.append(Unscored(name, None, str(error)))
-            return
-        report(scores, dimension)
-        if dimension is not None:
-            scored.truncated.extend((dimension, one) for one in scores)
-            continue
-        scored.scores.extend(scores)
-        if items is not None and folder is not None:
-            scored.items[name] = str(items.relative_to(folder))
 
 
 def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
@@ -151,16 +131,6 @@ def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
             *(encoder, full, ", ".join(map(str, above)), full),
         )
     return sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
-
-
-@contextmanager
-def _caching(encoding: EncodingOptions, shorter: Sequence[int]) -> Iterator[EncodingOptions]:
-    """Yield options with a cache, temporary if there is none, so that several dimensions need one encoding."""
-    if encoding.cache is not None or not shorter:
-        yield encoding
-        return
-    with temporary_folder() as folder:
-        yield encoding.model_copy(update={"cache": folder})
 
 
 def score_all(
@@ -210,15 +180,13 @@ def _score_task(
         The scores, and the file of their items if there is a cache.
     """
     validated = task_options(name, {name: options})
-    data = {subset: found.version(subset) for subset in found.subsets}
     depends_on = {
         "options": validated.model_dump(mode="json", exclude={"path"}),
-        "data": data,
+        "data": {subset: found.version(subset) for subset in found.subsets},
         "code": code_version(),
         "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
         **({} if dimension is None else {"dimension": dimension}),
     }
-    encode = encode if dimension is None else Truncated(encode, dimension)
     scores = cached_scores(cache, name, depends_on, lambda: score_task(encode, name, validated))
     items = items_file(cache, name, depends_on) if cache else None
     if not found.faults:

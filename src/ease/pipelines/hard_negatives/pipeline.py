@@ -2,27 +2,20 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.hard_negatives.nodes import count_hard_negatives, mine_hard_negatives
+from ease.pipelines.hard_negatives.nodes import add_hard_negatives, report_hard_negatives
 
-TABLES = ("pairs", "links", "sentences", "sitelinks", "entity_types", "entity_vocabulary")
+TABLES = ("links", "sentences", "sitelinks", "entity_types", "entity_vocabulary")
 
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `hard_negatives` for one setting."""
+    given = {"pairs": "pairs", "dumps": "dumps", "options": "params:hard_negatives"}
+    given |= {table: table for table in TABLES}
+    counted = ["pairs", "training_pairs"]
     return pipeline(
         [
-            node(
-                mine_hard_negatives,
-                [*TABLES, "dumps", "params:hard_negatives"],
-                "training_pairs",
-                name="mine_hard_negatives",
-            ),
-            node(
-                count_hard_negatives,
-                ["pairs", "training_pairs"],
-                "hard_negative_summary",
-                name="count_hard_negatives",
-            ),
+            node(add_hard_negatives, given, "training_pairs", name="add_hard_negatives"),
+            node(report_hard_negatives, counted, "hard_negative_summary", name="report_hard_negatives"),
         ],
         namespace=setting,
         parameters={"params:hard_negatives"},

@@ -11,29 +11,29 @@ import plotly.graph_objects as go
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from ease.entities.links import resolve_links as resolve
-from ease.entities.links import summarize_links
+from ease.entities.links import join_sitelinks, resolve_links, summarize_links, types_of_linked
 from ease.entities.released import UNDETERMINED, ingest_released
-from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
 from ease.io.result_versions import WIKIDATA_PARTS
-from ease.pipelines.acquire.located import has_items, released_files
-from ease.pipelines.engine import shard_map
+from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.parts import Counts, make_part, part_name
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
-from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
-from ease.wikimedia.wikidata.page_props import ingest_page_props
-from ease.wikimedia.wikidata.truthy import ingest_truthy
-from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.dumps.parts import Counts, IngestOptions, MapShards, make_part, part_name, spark_map
+from ease.wikimedia.wikidata import (
+    ENTITY_TYPES,
+    SITELINKS,
+    SITELINKS_FILE,
+    TYPES_FILE,
+    ingest_page_props,
+    ingest_truthy,
+    ingest_wikidata,
+)
+from ease.wikimedia.wikipedia import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE, ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +104,15 @@ def read_wikidata(
     return [sitelinks], [types], {}
 
 
+def shard_map(engine: str) -> MapShards | None:
+    """Return the function that parses shards on the Spark cluster, or None to parse them in local processes."""
+    if engine == "duckdb":
+        return None
+    from pyspark.sql import SparkSession
+
+    return spark_map(SparkSession.builder.getOrCreate().sparkContext)
+
+
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     """Return empty parts of both tables."""
 
@@ -146,12 +155,12 @@ def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path],
     return parts.entity_types, parts.counts
 
 
-def resolve_links(
+def make_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
     languages = [_language(setting)] if released_files(dumps) else setting.languages
-    return resolve(sentences, redirects, sitelinks if has_items(dumps) else None, languages)
+    return resolve_links(sentences, redirects, sitelinks if has_items(dumps) else None, languages)
 
 
 def _language(setting: Setting) -> str:

@@ -16,15 +16,13 @@ from ease.entities.bitext import language_pairs, number_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.options import SAMPLE
-from ease.pipelines.mine_bitext.options import BitextOptions
-from ease.pipelines.mine_bitext.parts import Mining, mined_part
+from ease.pipelines.mine_bitext.parts import BitextOptions, Mining, mined_part
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.starts import missing_miner
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions, missing_encoder
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
-from ease.wikimedia.wikipedia.licences import wikipedia_licence
+from ease.wikimedia.wikipedia import wikipedia_licence
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +30,7 @@ SAMPLE_LICENCES = "apache-2.0 and unicode-3.0"
 """Licences of the sample's sentences: this project's, and CLDR's for names and facts"""
 
 
-def find_candidates(
+def find_bitext_candidates(
     sentences: ibis.Table,
     links: ibis.Table,
     sitelinks: ibis.Table,
@@ -52,9 +50,9 @@ def mine_pairs(
     dumps: dict[str, Any],
     options: BitextOptions,
     encoding: EncodingOptions,
-    setting: Setting,
     texts: TextOptions,
     work: str,
+    setting: Setting,
 ) -> tuple[Path, list[dict[str, Any]]]:
     """Score the candidates by margin, and match the sentences of each pair of languages one to one.
 
@@ -72,7 +70,7 @@ def mine_pairs(
 
     name = options.encoder or (None if encoder is None else str(encoder))
     if name is None:
-        raise EaseError(missing_miner(setting.name))
+        raise EaseError(missing_encoder(setting.name, "to compare the sentences by", "mine_bitext.encoder"))
     compared = _compared_pairs(candidates, language_pairs(setting.languages, options))
     model = place(load_for_evaluation(name, LoadingOptions()))
     encode = encode_with(model, encoding, "Encoding", name).for_task("mine_bitext", "BitextMining")

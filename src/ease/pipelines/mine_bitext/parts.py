@@ -9,15 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from ease.entities.bitext import CandidateOptions, LanguagePair
-from ease.entities.hashing import draw
-from ease.entities.ibis_workarounds import as_int64
+from ease.entities.hashing import as_int64, draw
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
+from ease.io.models import Words
 from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
-from ease.pipelines.mine_bitext.options import BitextOptions
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions
+from ease.texts.bitext.mining import MiningOptions
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -29,6 +31,25 @@ logger = logging.getLogger(__name__)
 COUNTS = "counts.json"
 DIGEST_RANGE = 1 << 24
 """Candidates are hashed to numbers below it, whose sum fits into 64 bits."""
+
+
+class BitextOptions(CandidateOptions, MiningOptions):
+    """Which sentences are compared, by which encoder, and which count as parallel."""
+
+    languages: Words | None = Field(
+        None, min_length=1, description="languages to compare; null: all languages of the setting"
+    )
+    encoder: str | None = Field(
+        None,
+        min_length=1,
+        description="a hub name, a folder, or a text file of word vectors; null: the setting's newest encoder of "
+        "`ease_plus`",
+    )
+    licence: str | None = Field(
+        None,
+        min_length=1,
+        description="licence of the sentences, as the hub names it; null: Wikipedia's, by the dump's date",
+    )
 
 
 class Mining:
@@ -67,7 +88,7 @@ class Mining:
 
     def vectors(self, language: str) -> Any:
         """Return the embeddings of a language, on disk: (sentences, dimension), of length 1."""
-        from ease.texts.bitext.vectors import embed_rows
+        from ease.texts.bitext.mining import embed_rows
 
         if language not in self._vectors:
             rows = self.sizes[language]
@@ -110,7 +131,7 @@ class Mining:
 
     def _digest(self, language: str) -> str:
         """Return a hash of the compared sentences of a language and of where they are from."""
-        from ease.texts.bitext.vectors import in_batches
+        from ease.texts.bitext.mining import in_batches
 
         if language not in self._digests:
             digest = hashlib.sha256()
@@ -141,7 +162,7 @@ def mined_part(mining: Mining, pair: LanguagePair, licence: str, folder: Path) -
 
 def _mine(mining: Mining, pair: LanguagePair, licence: str, part: Path) -> None:
     from ease.texts.bitext.mining import mine_language_pair
-    from ease.texts.components.workspace import open_workspace
+    from ease.texts.components.mixture import open_workspace
 
     workspace = open_workspace(mining.scratch / f"join-{'-'.join(pair)}", mining.texts.memory_limit)
     found = mine_language_pair(

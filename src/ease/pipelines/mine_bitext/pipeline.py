@@ -2,38 +2,24 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.mine_bitext.nodes import find_candidates, mine_pairs
+from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
 from ease.pipelines.setting import EASE_PLUS
 
-ENCODER = EASE_PLUS
-"""The method whose newest encoder compares the sentences, unless the parameters name another one."""
+SHARED = ("params:mine_bitext", "params:encoding", "params:texts", "params:work")
 
 
 def create_pipeline(setting: str) -> Pipeline:
-    """Create `mine_bitext` over the ingested sentences of one setting."""
+    """Create `mine_bitext` over the ingested sentences of one setting, by its newest encoder of EASE+."""
+    found = ["sentences", "links", "sitelinks", "params:mine_bitext", "params:setting"]
+    made = ["bitext_sentences", "bitext_candidates"]
+    compared = [*made, "encoder", "dumps", *SHARED, "params:setting"]
     return pipeline(
         [
-            node(
-                find_candidates,
-                ["sentences", "links", "sitelinks", "params:mine_bitext", "params:setting"],
-                ["bitext_sentences", "bitext_candidates"],
-                name="find_candidates",
-            ),
-            node(
-                mine_pairs,
-                [
-                    "bitext_sentences",
-                    "bitext_candidates",
-                    "encoder",
-                    "dumps",
-                    *(f"params:{name}" for name in ("mine_bitext", "encoding", "setting", "texts", "work")),
-                ],
-                ["bitext", "bitext_report"],
-                name="mine_pairs",
-            ),
+            node(find_bitext_candidates, found, made, name="find_bitext_candidates"),
+            node(mine_pairs, compared, ["bitext", "bitext_report"], name="mine_pairs"),
         ],
         namespace=setting,
-        inputs={"encoder": f"{setting}.{ENCODER}.encoder"},
-        parameters={f"params:{name}" for name in ("mine_bitext", "encoding", "texts", "work")},
+        inputs={"encoder": f"{setting}.{EASE_PLUS}.encoder"},
+        parameters=set(SHARED),
         tags="mine_bitext",
     )

@@ -14,18 +14,17 @@ import pyarrow.parquet as pq
 
 from ease.encoders.encoder import load_encoder
 from ease.encoders.exports import Exported, export_encoder
-from ease.entities.sentences import distinct_sentences
+from ease.entities.links import distinct_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.names import safe_name
+from ease.io.versions import provenance_of
 from ease.pipelines.publish.options import PublishOptions
-from ease.pruning.versions import Version
 from ease.reporting.exports import hub_card, main_rows, write_eval_results
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
-from ease.wikimedia.wikinews.licences import UNKNOWN
-from ease.wikimedia.wikinews.splits import SPLITS
+from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ def write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
 
 def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
     """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded."""
-    made_from = Version(encoder.parent).provenance().get("inputs", {})
+    made_from = provenance_of(encoder.parent).get("inputs", {})
     recorded = made_from.get(f"{setting}.entity_vocabulary")
     path = newest
     if newest is not None and recorded is not None:
@@ -119,7 +118,7 @@ def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
 
 def _is_of(student: Path, encoder: Path, options: PublishOptions) -> bool:
     """Return whether a student was distilled from this very encoder."""
-    made = Version(student.parent).provenance()
+    made = provenance_of(student.parent)
     given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
     own = made.get("inputs", {}).get(f"{options.setting}.{options.method}.encoder")
     # The setting's encoder is an input of the student's node even if the parameters name another teacher.

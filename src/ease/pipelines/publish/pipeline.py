@@ -13,12 +13,12 @@ def create_pipeline() -> Pipeline:
     given = ["params:publish", *(f"published.{name}" for name in GIVEN)]
     return pipeline(
         [
-            node(write_folder, given, "published.summary", name="write_published_folder"),
+            node(write_folder, given, "published.summary", name="write_folder"),
             node(
                 announce,
                 ["params:publish", "published.summary", "published.encoder"],
                 "published.addresses",
-                name="announce_published_folder",
+                name="announce",
             ),
         ],
         tags="publish",

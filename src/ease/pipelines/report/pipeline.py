@@ -14,8 +14,7 @@ from ease.pipelines.report.nodes import (
     write_comparison,
     write_report,
 )
-from ease.pipelines.stages import in_stage
-from ease.pipelines.train import WHITENING
+from ease.pipelines.train.nodes import WHITENING
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
@@ -99,8 +98,5 @@ def create_report_pipeline(
         name="export_scores",
         tags="report",
     )
-    gathered = (
-        in_stage(create_gathering_pipeline(setting, own, sweeps[setting]), setting, "report")
-        for setting, own in methods.items()
-    )
+    gathered = (create_gathering_pipeline(setting, own, sweeps[setting]) for setting, own in methods.items())
     return sum(gathered, Pipeline([written, exported]))

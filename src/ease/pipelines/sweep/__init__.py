@@ -1,6 +1,1 @@
 """Train and score variants of the methods: seeds, learning rates, controls."""
-
-from ease.pipelines.sweep.pipeline import create_pipeline
-from ease.pipelines.sweep.registered import Registered, registered_sweeps
-
-__all__ = ["Registered", "create_pipeline", "registered_sweeps"]

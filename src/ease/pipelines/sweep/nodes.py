@@ -16,8 +16,8 @@ from ease.io.lazy import ibis
 from ease.io.names import DEVELOPMENT
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.mlflow_runs import log_plot, log_table
+from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import (
     TEST,
@@ -27,8 +27,7 @@ from ease.pipelines.sweep.trainings import (
     training_folder,
 )
 from ease.pipelines.sweep.variants import PIVOT, Sweep
-from ease.pipelines.training_jobs import TrainingData
-from ease.pipelines.training_texts import TextOptions
+from ease.pipelines.training import TextOptions, TrainingData
 from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
@@ -53,17 +52,17 @@ def locate_sweep_sets(
 
 
 def run_sweep(
-    sentences: ibis.Table | None,
-    training_pairs: ibis.Table | None,
-    dumps: dict[str, Any],
-    evaluation_data: dict[str, Any],
     sweep: Sweep,
+    evaluation_data: dict[str, Any],
     setting: Setting,
     tasks: dict[str, dict[str, Any]],
     work: str,
     acquire: AcquireOptions,
     texts: TextOptions,
     encoders: EncoderDefaults,
+    sentences: ibis.Table | None,
+    training_pairs: ibis.Table | None,
+    dumps: dict[str, Any],
     vocabulary: ibis.Table | None = None,
     entity_embeddings: Path | None = None,
     **recipes: Any,
@@ -88,7 +87,7 @@ def run_sweep(
         check_scorable(varied.test_tasks, read_located(evaluation_data))
     folder = Path(work) / f"{setting.name}.{sweep.name}"
     data = TrainingData(
-        Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
+        Path(), training_pairs, evaluation_data, dumps, tasks, setting, vocabulary, entity_embeddings
     )
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     trainings = sweep.chosen_trainings(setting.languages)

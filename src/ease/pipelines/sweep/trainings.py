@@ -1,4 +1,4 @@
-"""The trainings of a sweep: what each is trained on, where it starts from, and its scores."""
+"""The trainings of a sweep: what each is trained on, where it starts from, and its scores, also of several together."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from safetensors.numpy import save_file
 from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
-from ease.entities.permutation import permute_entities
-from ease.evaluation.sets import read_located
+from ease.entities.pairs import permute_entities
+from ease.evaluation.scoring import TaskOptions, score_tasks
+from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
@@ -21,17 +22,24 @@ from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
 from ease.pipelines.acquire.options import AcquireOptions
-from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.scoring import score_all, score_rows
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
-from ease.pipelines.recipe import CompleteRecipe, Recipe
+from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.sweep.joined import score_joined
-from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.pipelines.training_inputs import drawn_sentences, required_pairs, write_encoder
-from ease.pipelines.training_jobs import TrainingData, train_tracked
-from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
+from ease.pipelines.sweep.variants import START, Joined, Sweep, Variant
+from ease.pipelines.training import (
+    TextOptions,
+    TrainingData,
+    drawn_sentences,
+    gather_data,
+    open_gathered,
+    required_pairs,
+    train_tracked,
+    write_encoder,
+)
 
+JOINED = "joined"
+"""The method of the scores of several encoders together."""
 TEST = "test"
 """Value of the column `split` for a score of a test task; else, `DEVELOPMENT`"""
 
@@ -195,3 +203,42 @@ def score_model(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
         split: score_all(encoder, own, located, data.tasks, EncodingOptions()) if own else []
         for split, own in references.items()
     }
+
+
+def score_joined(
+    title: str,
+    seed: int,
+    joined: Joined,
+    models: Mapping[str, Path],
+    evaluation_data: Mapping[str, Any],
+    tasks: TaskOptions,
+) -> list[dict[str, Any]]:
+    """Score the encoders of several variants together; return a row for each score.
+
+    Args:
+        title: Name of the encoders in tables.
+        seed: The seed of the variants.
+        joined: The variants and the tasks.
+        models: The folder of each language's encoder.
+        evaluation_data: The located evaluation sets.
+        tasks: The options of each task.
+    """
+    from ease.encoders.encoding import encode_with
+    from ease.evaluation.encodes import EncodeByLanguage
+
+    located, name = read_located(evaluation_data), f"{title} seed={seed}"
+    references = scorable(joined.tasks, located)
+    options = EncodingOptions()
+    encode = EncodeByLanguage({code: encode_with(folder, options, code) for code, folder in models.items()})
+    with nested_run(name) as run_id:
+        scores = score_tasks(encode, references, at_paths(tasks, located)) if references else []
+        log_scores(run_id, scores)
+    about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": JOINED, "seed": seed}
+    about |= {
+        "languages": " ".join(models),
+        "base": joined.base,
+        "pooling": "",
+        "development": None,
+        "seconds": 0.0,
+    }
+    return score_rows(scores, located, **about, model=name, split="test")

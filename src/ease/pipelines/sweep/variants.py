@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ease.errors import EaseError
-from ease.io.models import Numbers, StrictModel, split_words
+from ease.evaluation.scoring import task_name
+from ease.io.data_files import read_data_file
+from ease.io.models import Numbers, StrictModel, Words, split_words
 from ease.io.nested import dotted
 from ease.io.registry import check_name
 from ease.methods import method_names
-from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.recipe import CompleteRecipe, Recipe
+from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import Overlay, Setting
-from ease.pipelines.sweep.joined import Joined
 
 PIVOT = "en"
 START = "start"
@@ -133,6 +133,27 @@ class Grid(StrictModel):
             options = dict(zip(self.options, values, strict=False))
             training = dict(zip(self.training, values[len(self.options) :], strict=True))
             yield Variant(**given, options=options, training=training, rows=rows)
+
+
+JOINED_TASKS = ["bli"]
+"""Tasks that encode each language by its own encoder."""
+
+
+class Joined(StrictModel):
+    """Variants whose encoders are scored together, one for each language."""
+
+    encoders: dict[str, str] = Field(
+        min_length=2, description="the label of the variant that encodes a language, by the language's code"
+    )
+    base: str = Field("", description="what the report calls the encoders that the variants start from")
+    tasks: Words = Field(("bli",), description="tasks, or single subsets of them (`bli:en-fr`)")
+
+    @field_validator("tasks")
+    @classmethod
+    def _by_language(cls, references: Sequence[str]) -> Sequence[str]:
+        for reference in references:
+            check_name(task_name(reference), JOINED_TASKS, "task with an encoder for each language")
+        return references
 
 
 class Sweep(StrictModel):
@@ -279,3 +300,21 @@ class Sweep(StrictModel):
         """
         varied = [self.varied_setting(setting, variant) for variant in self.all_variants(setting.languages)]
         return [one for number, one in enumerate(varied) if one not in varied[:number]]
+
+
+class Registered(StrictModel):
+    """What the pipeline of a sweep consists of: pipelines are built before parameters are read."""
+
+    setting: str = Field(description="provides the recipes, the folders and the data")
+    entities: bool = Field(
+        description="whether the pipeline makes the setting's pairs of sentences and entities"
+    )
+    methods: tuple[str, ...] | None = Field(
+        None, description="methods with a recipe in the setting; null: all"
+    )
+
+
+def registered_sweeps() -> dict[str, Registered]:
+    """Return the registered sweeps by name."""
+    read = read_data_file("ease.pipelines.sweep", "sweeps.yml")
+    return {name: Registered.model_validate(given) for name, given in read.items()}

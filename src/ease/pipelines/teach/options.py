@@ -8,12 +8,12 @@ from typing import Any
 from ease.errors import EaseError
 from ease.io.models import split_words
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.sample.phrases import SAMPLE_LANGUAGES
+from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.companions import nearest_companions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages
-from ease.wikimedia.wikidata.page_props import find_page_props
+from ease.wikimedia.wikidata import find_page_props
 
 TEACH = "teach"
 
@@ -24,7 +24,9 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     if not isinstance(taught, dict) or not isinstance(taught.get("setting"), dict):
         return
     setting, encoder = taught["setting"], taught["setting"].get("encoder")
-    language = str(taught.get("language") or "")
+    for name in ("language", "companions"):
+        taught[name] = "no" if taught.get(name) is False else taught.get(name)
+    language = str(taught["language"] or "")
     if setting.get("languages") is None:
         among = SAMPLE_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
         companions = split_words(taught.get("companions"))

@@ -1,36 +1,45 @@
 """Wiring of `teach`: the pieces of a setting, with a start, a training and a report of its own."""
 
-from typing import cast
-
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.io.names import UNTRAINED
-from ease.pipelines import audit, entity_pairs, evaluate, hard_negatives, ingest, train
-from ease.pipelines.entity_embeddings.nodes import embed_entities
+from ease.pipelines.audit.pipeline import create_pipeline as audit
+from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
+from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
+from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
+from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
+from ease.pipelines.ingest.pipeline import create_pipeline as ingest
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import EASE_PLUS, MLM
-from ease.pipelines.stages import in_stage
-from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
+from ease.pipelines.teach.nodes import (
+    build_start,
+    locate_taught_dumps,
+    locate_taught_sets,
+    report_teaching,
+    teach_encoder,
+)
 from ease.pipelines.teach.options import TEACH
-from ease.pipelines.teach.report import report_teaching
+from ease.pipelines.train.pipeline import ENTITIES, LOCATED, TRAINED, place
 
 METHOD = EASE_PLUS
 
 
 def create_pipeline() -> Pipeline:
     """Create `teach`."""
-    pieces = {
-        "acquire": _create_acquire(),
-        "ingest": ingest.create_pipeline(TEACH),
-        "audit": audit.create_pipeline(TEACH) + _create_evaluation_sets(),
-        "entity_pairs": entity_pairs.create_pipeline(TEACH),
-        "hard_negatives": hard_negatives.create_pipeline(TEACH),
-        "entity_embeddings": _create_start() + _create_entity_embeddings(),
-        "train": _create_training(),
-        "evaluate": evaluate.create_pipeline(TEACH, UNTRAINED) + evaluate.create_pipeline(TEACH, METHOD),
-        "report": _create_report(),
-    }
-    return sum((in_stage(piece, TEACH, name) for name, piece in pieces.items()), Pipeline([]))
+    return (
+        _create_acquire()
+        + ingest(TEACH)
+        + audit(TEACH)
+        + _create_evaluation_sets()
+        + entity_pairs(TEACH)
+        + hard_negatives(TEACH)
+        + _create_start()
+        + entity_embeddings(TEACH, own_options=True)
+        + _create_training()
+        + evaluate(TEACH, UNTRAINED)
+        + evaluate(TEACH, METHOD)
+        + _create_report()
+    )
 
 
 def _create_acquire() -> Pipeline:
@@ -57,49 +66,20 @@ def _create_evaluation_sets() -> Pipeline:
 
 def _create_start() -> Pipeline:
     """Create the encoder to teach; `untrained` is its name in the catalog, as in other settings."""
-    tables = ("sentences", "training_pairs", "evaluation_data", "dumps")
-    shared = ("encoders", "tasks", "work", "acquire", "texts")
-    own = ("setting", "language", "encoder", "max_unknown_words")
-    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
-    given = [*tables, "params:recipe", "params:setting", *(f"params:{name}" for name in (*shared, *own[1:]))]
-    return pipeline(
-        [node(build_start, given, "encoder", name="build_encoder", tags=TRAINING_TAG)],
-        namespace=f"{TEACH}.{UNTRAINED}",
-        inputs={table: f"{TEACH}.{table}" for table in tables},
-        parameters={
-            "params:recipe": f"params:{TEACH}.{MLM}",
-            **{f"params:{name}": f"params:{TEACH}.{name}" for name in own},
-            **{f"params:{name}": f"params:{name}" for name in shared},
-        },
-        tags="entity_embeddings",
-    )
-
-
-def _create_entity_embeddings() -> Pipeline:
-    """Create the entity table by the setting's own options."""
-    tables = ("entity_vocabulary", "sitelinks", "redirects", "dumps", "untrained_encoder")
-    own = ("params:entity_embeddings", "params:setting", "params:work")
-    return pipeline(
-        [
-            node(
-                embed_entities,
-                [*tables, *own],
-                ["entity_embeddings", "embedding_coverage"],
-                name="embed_entities",
-            )
-        ],
-        namespace=TEACH,
-        inputs={"untrained_encoder": f"{TEACH}.{UNTRAINED}.encoder"},
-        parameters={"params:work"},
-        tags="entity_embeddings",
-    )
+    own = {name: f"params:{name}" for name in ("recipe", "setting", "encoders", "acquire", "texts", "work")}
+    own |= {name: f"params:{name}" for name in ("language", "encoder", "max_unknown_words")}
+    given = {name: name for name in ("sentences", "training_pairs")} | own | LOCATED
+    made = node(build_start, given, "encoder", name="build_start", tags=TRAINING_TAG)
+    tables = ["sentences", "training_pairs", "evaluation_data", "dumps"]
+    return place([made], TEACH, UNTRAINED, tables, "entity_embeddings", recipe=MLM)
 
 
 def _create_training() -> Pipeline:
-    trained = train.create_pipeline(TEACH, METHOD, mlm_start=False)
-    (one,) = trained.nodes
-    given = {**cast(dict[str, str], one._inputs), "accept": f"params:{TEACH}.accept"}
-    return Pipeline([one._copy(func=teach_encoder, inputs=given)])
+    given = TRAINED | {"accept": "params:accept", "untrained": "untrained", "rows": "training_pairs"}
+    given |= LOCATED | ENTITIES
+    made = node(teach_encoder, given, ["encoder", "history"], name="teach_encoder", tags=TRAINING_TAG)
+    tables = ["training_pairs", "evaluation_data", "dumps", *ENTITIES.values()]
+    return place([made], TEACH, METHOD, tables, "train")
 
 
 def _create_report() -> Pipeline:

@@ -11,35 +11,48 @@ from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
 from ease.io.names import UNTRAINED
 from ease.pipelines.acquire.options import AcquireOptions
-from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_values, training_run
-from ease.pipelines.origins import write_origin
-from ease.pipelines.recipe import Recipe
+from ease.pipelines.mlflow_runs import (
+    TrackingOptions,
+    flatten_options,
+    log_values,
+    training_run,
+    write_origin,
+)
+from ease.pipelines.recipe import EncoderDefaults, Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_inputs import chosen_start, required_pairs, write_encoder
-from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
-from ease.pipelines.training_texts import TextOptions, gather_data
+from ease.pipelines.training import (
+    Rows,
+    TextOptions,
+    TrainingData,
+    chosen_start,
+    describe_data,
+    gather_data,
+    history_rows,
+    required_pairs,
+    train_tracked,
+    write_encoder,
+)
 from ease.pipelines.work import lock_for_run, scratch_for_run
 
 WHITENING = "whitening"
 """Name, among the methods, of the encoder that is fitted without gradient steps."""
 
 
-def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
+def make_start_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
     """Build or load the encoder that every method of the setting starts from."""
     folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
     write_encoder(sentences, setting, folder)
     return folder
 
 
-def gather_texts(
+def gather_method_texts(
     training_pairs: ibis.Table | None,
     acquire: AcquireOptions,
     texts: TextOptions,
     recipe: Recipe,
     setting: Setting,
     work: str,
-) -> tuple[list[Path], list[dict[str, Any]]]:
+) -> tuple[list[Path], Rows]:
     """Gather the texts that a recipe's `data` names, and report how many rows each source gave."""
     folder = scratch_for_run(work, f"{setting.name}.{recipe.method}.texts") / "texts"
     file, report = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, folder)
@@ -47,25 +60,28 @@ def gather_texts(
 
 
 def train_encoder(
-    untrained: Path | None,
-    rows: ibis.Table | None,
-    evaluation_data: dict[str, Any],
-    dumps: dict[str, Any],
     recipe: Recipe,
     setting: Setting,
     encoders: EncoderDefaults,
-    tasks: dict[str, dict[str, Any]],
-    work: str,
     tracking: TrackingOptions,
-    vocabulary: ibis.Table | None = None,
-    entity_embeddings: Path | None = None,
+    work: str,
+    untrained: Path | None,
+    rows: ibis.Table | None,
     mlm: Path | None = None,
-) -> tuple[Path, list[dict[str, Any]]]:
+    **data: Any,
+) -> tuple[Path, Rows]:
     """Train with one method in a nested MLflow run; resume an interrupted training from its checkpoint.
 
     Args:
+        recipe: The method and its parameters.
+        setting: Names the encoder and the development tasks.
+        encoders: Defaults by encoder.
+        tracking: What MLflow keeps.
+        work: Folder of work folders.
+        untrained: The start, unless the setting starts from `mlm`.
         rows: The setting's pairs of sentences and entities, or gathered texts.
-        vocabulary: For methods that read entities, as `entity_embeddings`.
+        mlm: The encoder that `mlm` trained.
+        data: The other fields of `TrainingData`.
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.
@@ -74,23 +90,14 @@ def train_encoder(
         EaseError: If there is no encoder to start from, or no pair.
     """
     start = chosen_start(setting, recipe.method, untrained, mlm)
-    data = TrainingData(
-        start,
-        required_pairs(rows, setting),
-        vocabulary,
-        entity_embeddings,
-        evaluation_data,
-        dumps,
-        tasks,
-        setting,
-    )
+    given = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
     name = f"{setting.name}.{recipe.method}"
     complete = recipe.complete(setting.encoder.name, encoders)
-    result = train_tracked(name, data, complete, lock_for_run(Path(work) / name), tracking)
+    result = train_tracked(name, given, complete, lock_for_run(Path(work) / name), tracking)
     return result.model, history_rows(result)
 
 
-def whiten_encoder(
+def fit_whitening(
     untrained: Path | None,
     training_pairs: ibis.Table | None,
     dumps: dict[str, Any],
@@ -107,9 +114,8 @@ def whiten_encoder(
     """
     from ease.encoders.encoder import load_encoder, save_encoder
     from ease.encoders.encoding import place
-    from ease.encoders.whitening import SUMMARY
-    from ease.encoders.whitening import whiten_encoder as whiten
-    from ease.entities.sentences import distinct_sentences
+    from ease.encoders.whitening import SUMMARY, whiten_encoder
+    from ease.entities.links import distinct_sentences
 
     sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
     given = chosen_start(setting, WHITENING, untrained, mlm)
@@ -118,7 +124,7 @@ def whiten_encoder(
     name = f"{setting.name}.{WHITENING}"
     parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": WHITENING}
     with training_run(name, parameters) as run_id:
-        whitening = whiten(encoder, sentences, options.dimension, encoding.batch_size)
+        whitening = whiten_encoder(encoder, sentences, options.dimension, encoding.batch_size)
         found = {"sentences": whitening.moments.count, "dimensions": whitening.weight.shape[1]}
         log_values(run_id, [(0, found)])
     card = model_card(

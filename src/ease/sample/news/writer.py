@@ -1,29 +1,378 @@
-"""Write the sample Wikinews as files, atomically; existing complete files are reused."""
+"""Write the sample's Wikinews dumps: stories in many languages, categories and other pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from babel.dates import format_date
 from tqdm import tqdm
 
+from ease.io.data_files import read_data_file
 from ease.io.result_versions import SAMPLE_NEWS
 from ease.sample.dump_files import dump_name, revision_id, write_dump
-from ease.sample.facts import World, read_world
-from ease.sample.generated_folder import generate_folder
-from ease.sample.names import read_names
-from ease.sample.news.articles import CASES, PLAIN, NewsPage, NewsWriter, topics_for
-from ease.sample.news.other_pages import write_news_redirects, write_other_namespaces
-from ease.sample.news.stories import Reporter
-from ease.sample.news.words import NewsWords, Topic, read_news_words
-from ease.sample.options import SampleNewsOptions
-from ease.sample.phrases import make_phrasebook, nouns
-from ease.wikimedia.languages import MEWSC16_LANGUAGES
+from ease.sample.options import SampleNewsOptions, generate_folder
+from ease.sample.pages import RIGHT_TO_LEFT_MARK, Aliases, Marker, WikiPage, lower_first
+from ease.sample.world import (
+    Entity,
+    Phrasebook,
+    Sentence,
+    Site,
+    World,
+    clean_name,
+    make_phrasebook,
+    nouns,
+    read_names,
+    read_site,
+    read_world,
+    split_template,
+)
+from ease.wikimedia.languages import MEWSC16_LANGUAGES, Language
+from ease.wikimedia.wikitext.titles import capitalize_first
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of MewsC-16 in one wiki."""
+
+    name: str
+    """The English name, as in the paper."""
+    category: str
+    former: str | None
+    """A category that redirects to this category."""
+    templates: tuple[tuple[str, ...], ...]
+    """Sentence templates, split into literal text (even positions) and slots (odd positions)."""
+
+
+@dataclass(frozen=True)
+class NewsWords:
+    """The words of one wiki."""
+
+    site: Site
+    topics: tuple[Topic, ...]
+    templates: Mapping[str, str]
+    """Names of the templates `date`, `source`, `archived` and `lead` in the wiki."""
+    sources: str
+    """Heading of the sources."""
+
+    @property
+    def renamed(self) -> tuple[Topic, ...]:
+        """Topics whose category was renamed."""
+        return tuple(topic for topic in self.topics if topic.former)
+
+
+@cache
+def read_news_words(language: str) -> NewsWords:
+    """Read the words of a wiki."""
+    content = read_data_file("ease.sample.news", f"templates/{language}.yml")
+    wikipedia = read_site(language)
+    own = dict(zip((4, 5), content["project"], strict=True))
+    own |= dict(zip((2, 3), content.get("users", ()), strict=False))
+    topics = tuple(
+        Topic(
+            name,
+            topic["category"],
+            topic.get("former"),
+            tuple(split_template(line) for line in topic["sentences"].splitlines()),
+        )
+        for name, topic in content["topics"].items()
+    )
+    site = replace(wikipedia, names={**wikipedia.names, **own}, project="wikinews")
+    return NewsWords(site, topics, content["templates"], content["sources"])
+
+
+_FIRST_DAY, _DAYS = date(2005, 1, 1), 6900
+_NUMBERS = tuple(str(tens + ones) for tens in (10, 20, 30, 40) for ones in range(5 if tens > 10 else 1, 10))
+"""11 to 19, 25 to 29 and so on: Slavic languages and Arabic use one form of the noun after these numbers."""
+_SHORTEST, _LONGEST = 2, 4
+
+
+def write_day(day: date, style: Literal["full", "long"], language: str) -> str:
+    """Write a date as CLDR does, with plain spaces as in titles."""
+    return clean_name(format_date(day, style, locale=language))
+
+
+@dataclass(frozen=True)
+class Story:
+    """News from a territory: two to four sentences about one topic."""
+
+    topic: Topic
+    territory: Entity
+    day: date
+    title: str
+    sentences: tuple[Sentence, ...]
+
+
+class Reporter:
+    """Draws stories with distinct titles and distinct first sentences."""
+
+    def __init__(self, book: Phrasebook, world: World, random: Random) -> None:
+        self._book, self._random = book, random
+        names = book.wiki.names
+        self._territories = [e for e in world.entities if e.kind == "territory" and e in names]
+        self._others: dict[tuple[str, Entity], list[Entity]] = defaultdict(list)
+        for fact in world.facts:
+            slot = {"pays": "C", "speaks": "L"}.get(fact.relation)
+            if slot and fact.object in names:
+                self._others[slot, fact.subject].append(fact.object)
+        self._used: set[str] = set()
+
+    def report(self, topic: Topic) -> Story:
+        """Draw a story about a topic."""
+        while True:
+            story = self._draw(topic)
+            keys = {story.title, story.sentences[0].text}
+            if not keys & self._used:
+                self._used |= keys
+                return story
+
+    def _draw(self, topic: Topic) -> Story:
+        random = self._random
+        territory = random.choice(self._territories)
+        facts = {slot for slot, subject in self._others if subject == territory}
+        fitting = [
+            template for template in topic.templates if facts.issuperset({"C", "L"} & {*template[1::2]})
+        ]
+        count = random.randint(_SHORTEST, min(_LONGEST, len(fitting)))
+        sentences = tuple(self._fill(template, territory) for template in random.sample(fitting, count))
+        day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
+        language = self._book.language
+        name = capitalize_first(self._book.wiki.names[territory], language)
+        title = f"{name} – {write_day(day, 'long', language)}"
+        return Story(topic, territory, day, title, sentences)
+
+    def _fill(self, template: Sequence[str], territory: Entity) -> Sentence:
+        entities = {"T": territory}
+        for slot in template[1::2]:
+            if slot == "T2":
+                entities[slot] = self._random.choice([e for e in self._territories if e != territory])
+            elif slot in ("C", "L"):
+                entities[slot] = self._random.choice(self._others[slot, territory])
+        return self._book.fill(template, entities, {"N": self._random.choice(_NUMBERS)})
+
+
+PLAIN = "plain"
+CASES: dict[str, str | None] = read_data_file("ease.sample.news", "cases.yml")
+"""Special cases of articles, with the reason why a parser must drop the article, or None."""
+
+_LEFT_TO_RIGHT_MARK = "\u200e"
+
+
+@dataclass(frozen=True)
+class NewsPage:
+    """A page of a dump, with its expected topic and first sentence, or the reason why it is dropped."""
+
+    page: WikiPage
+    case: str
+    topic: str | None = None
+    dropped: str | None = None
+    first_sentence: str | None = None
+
+
+def topics_for(case: str, words: NewsWords) -> Sequence[Topic]:
+    """Return the topics for articles of a case, without the wiki's last topic, which stays small."""
+    topics = words.topics[:-1]
+    if case in ("former_category", "topic_and_former", "former_category_template"):
+        return [words.renamed[case == "former_category_template"]]
+    if case == "underscores":
+        return [topic for topic in topics if " " in topic.category] or topics
+    return topics
+
+
+def loop_categories(words: NewsWords) -> tuple[str, str]:
+    """Return names of two categories that redirect to each other."""
+    former = words.renamed[0].former
+    return f"{former} (1)", f"{former} (2)"
+
+
+class NewsWriter:
+    """Writes the articles of one wiki; the parts of a plain page depend on its number."""
+
+    def __init__(self, book: Phrasebook, words: NewsWords, random: Random) -> None:
+        self._book, self._words, self._random = book, words, random
+        self._category = words.site.names[14]
+        self._marker = Marker(book.wiki, Aliases({}, {}), words.sources, random)
+        self._last_title = ""
+
+    def write(self, story: Story, case: str, number: int) -> NewsPage:
+        """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN`."""
+        written = [self._marker.write(sentence) for sentence in story.sentences]
+        prose = [markup for markup, _ in written]
+        text = "" if case == "empty" else self._text(story, case, number, prose)
+        self._last_title = story.title
+        if dropped := CASES.get(case):
+            return NewsPage(WikiPage(story.title, text), case, dropped=dropped)
+        # A template's content is not prose: the next sentence is the first one.
+        _, first = written[1 if case == "lead_in_template" else 0]
+        return NewsPage(WikiPage(story.title, text), case, story.topic.name, None, first.text)
+
+    def _text(self, story: Story, case: str, number: int, prose: Sequence[str]) -> str:
+        blocks = [*self._head(story, case, number), *self._body(story, case, prose)]
+        if case not in ("template_only", "date_only"):
+            blocks += self._foot(story, case, number)
+        if case == "archived":
+            blocks.append(f"{{{{{self._words.templates['archived']}}}}}")
+        blocks.append("\n".join(self._categories(story, case, number)))
+        return "\n\n".join(block for block in blocks if block)
+
+    def _head(self, story: Story, case: str, number: int) -> list[str]:
+        """Write what precedes the prose: a date, infoboxes, pictures."""
+        templates, language = self._words.templates, self._book.language
+        blocks = []
+        if case in ("date_line", "date_line_bold", "date_only"):
+            quotes = "" if case == "date_line" else "'''"
+            blocks.append(f"{quotes}{write_day(story.day, 'full', language)}{quotes}")
+        elif number % 3 == 0 and case != "date_line_break":
+            blocks.append(f"{{{{{templates['date']}|{write_day(story.day, 'long', language)}}}}}")
+        if number % 5 == 2:
+            name = self._book.wiki.names[story.territory]
+            blocks.append(f"{{{{Infobox\n| name = {name}\n| code = {{{{Code|{story.territory.code}}}}}\n}}}}")
+        if number % 4 == 1:
+            caption = self._book.note("caption", story.territory).text
+            file = f"{self._words.site.names[6]}:{story.territory.code}.svg"
+            blocks.append(f"[[{file}|thumb|200px|{caption}]]")
+        return blocks
+
+    def _body(self, story: Story, case: str, prose: Sequence[str]) -> list[str]:
+        """Write the prose in one or two paragraphs; a template may hide a part or all of it."""
+        space = Language(self._book.language).sentence_separator
+        lead = self._words.templates["lead"]
+        if case == "date_only":
+            return []
+        if case == "template_only":
+            return [f"{{{{{lead}|1={space.join(prose)}}}}}"]
+        if case == "lead_in_template":
+            return [f"{{{{{lead}|1={prose[0]}}}}}", space.join(prose[1:])]
+        first, rest = space.join(prose[:2]), space.join(prose[2:])
+        if case == "date_line_break":
+            first = f"{write_day(story.day, 'full', self._book.language)}<br />{first}"
+        return [first, rest]
+
+    def _foot(self, story: Story, case: str, number: int) -> list[str]:
+        """Write what follows the prose: related news, sources."""
+        blocks, items = [], []
+        if number % 3 == 1 and self._last_title:
+            items.append(f"* [[{self._last_title}]]")
+        if case == "linked_category":
+            items.append(f"* [[:{self._category}:{self._other(story).category}]]")
+        if items:
+            blocks.append("\n".join([f"== {self._book.headings['see_also']} ==", *items]))
+        address = f"https://www.example.org/{story.day:%Y/%m/%d}/{number}"
+        day = write_day(story.day, "long", self._book.language)
+        source = f"{{{{{self._words.templates['source']}|url={address}|title={story.title}|date={day}}}}}"
+        items = [f"* {source}", f"* [{address} {story.title}]"]
+        blocks.append("\n".join([f"== {self._words.sources} ==", *items[: 1 + number % 2]]))
+        if case == "hidden_categories":
+            hidden = f"[[{self._category}:{self._other(story).category}]]"
+            blocks.append(f"<!-- {hidden} -->\n<nowiki>{hidden}</nowiki>")
+        return blocks
+
+    def _categories(self, story: Story, case: str, number: int) -> list[str]:
+        topic = story.topic
+        links = {
+            "no_topic": [],
+            "category_loop": [self._link(loop_categories(self._words)[0])],
+            "two_topics": [self._link(topic.category), self._link(self._other(story).category)],
+            "former_category": [self._link(topic.former or "")],
+            "former_category_template": [self._link(topic.former or "")],
+            "topic_and_former": [self._link(topic.category), self._link(topic.former or "")],
+        }.get(case, [self._topic_link(topic, case)])
+        place = self._link(self._book.wiki.names[story.territory])
+        return [place, *links] if number % 2 or not links else [*links, place]
+
+    def _link(self, category: str) -> str:
+        return f"[[{self._category}:{category}]]"
+
+    def _topic_link(self, topic: Topic, case: str) -> str:
+        """Write the topic's category in the form of the case."""
+        prefix, name, language = self._category, topic.category, self._book.language
+        match case:
+            case "sort_key":
+                return f"[[{prefix}:{name}|{name[::-1]}]]"
+            case "lower_prefix":  # use the English prefix if the wiki's own has no capital
+                lower = prefix.lower() if prefix.lower() != prefix else "category"
+                return f"[[{lower}:{lower_first(name, language)}]]"
+            case "english_prefix":
+                return f"[[Category:{name}]]"
+            case "underscores":
+                return f"[[{prefix}:{name.replace(' ', '_') if ' ' in name else f'_{name}_'}]]"
+            case "spaces":
+                return f"[[ {prefix} :  {name} ]]"
+            case "direction_mark":
+                mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else _LEFT_TO_RIGHT_MARK
+                return f"[[{prefix}:{name}{mark}]]"
+        return self._link(name)
+
+    def _other(self, story: Story) -> Topic:
+        """Return another topic than the story's own."""
+        topics = self._words.topics
+        return topics[(topics.index(story.topic) + 1) % len(topics)]
+
+
+REDIRECT, OTHER_NAMESPACE = "redirect", "other namespace"
+
+
+def write_news_redirects(words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+    """Yield redirects to articles with the wiki's keyword or the English one, each with a topic's category."""
+    site = words.site
+    for number, title in enumerate(titles):
+        keyword = site.redirect_keyword if number % 2 else "REDIRECT"
+        text = f"#{keyword} [[{title}]]\n\n[[{site.names[14]}:{words.topics[0].category}]]"
+        yield NewsPage(WikiPage(f"{title} (2)", text, redirect=title), "redirect", dropped=REDIRECT)
+
+
+def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+    """Yield pages of other namespaces, which are in topics' categories but are not news."""
+    site, message = words.site, book.notes["message"]
+    link = f"[[{site.names[14]}:{words.topics[0].category}]]"
+    yield from _category_pages(words, message)
+    for title in titles:
+        yield _page(words, 1, title, f"{book.notes['talk']} [[{title}]] ~~~~\n\n{link}", "talk")
+    yield _page(words, 4, words.topics[0].category, f"{message}\n\n{link}", "project")
+    for name in words.templates.values():
+        text = f"<noinclude>{message}</noinclude><includeonly>{{{{{{1|}}}}}}{link}</includeonly>"
+        yield _page(words, 10, name, text, "template")
+
+
+def _category_pages(words: NewsWords, message: str) -> Iterator[NewsPage]:
+    """Yield the topics' categories (the second below the first), redirects from former names, a loop of redirects."""
+    prefix = words.site.names[14]
+    for number, topic in enumerate(words.topics):
+        parent = words.topics[0].category if number == 1 else words.site.names[4]
+        yield _page(words, 14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
+    by_redirect, by_template = words.renamed
+    one, other = loop_categories(words)
+    text = f"{{{{Category redirect|{by_template.category}}}}}"
+    redirects = [(by_redirect.former, by_redirect.category), (one, other), (other, one)]
+    pages = [
+        _page(
+            words,
+            14,
+            name or "",
+            f"#{words.site.redirect_keyword} [[:{prefix}:{target}]]",
+            "category_redirect",
+            redirect=f"{prefix}:{target}",
+        )
+        for name, target in redirects
+    ]
+    pages.insert(1, _page(words, 14, by_template.former or "", text, "category_redirect"))
+    yield from pages
+
+
+def _page(
+    words: NewsWords, namespace: int, name: str, text: str, case: str, redirect: str | None = None
+) -> NewsPage:
+    page = WikiPage(f"{words.site.names[namespace]}:{name}", text, namespace, redirect)
+    return NewsPage(page, case, dropped=OTHER_NAMESPACE)
+
 
 SMALL_CLASS = 6
 """Articles of the last topic of a wiki; a class of MewsC-16 needs ten."""

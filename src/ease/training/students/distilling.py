@@ -46,8 +46,8 @@ from ease.io.device import best_device
 from ease.io.locks import folder_lock, temporary_folder
 from ease.io.registry import check_name
 from ease.io.validation import format_validation_error
+from ease.training.prepared_pairs import default_prompt
 from ease.training.progress import Report
-from ease.training.prompts import default_prompt
 from ease.training.students import ShallowOptions, StaticOptions
 
 BLOCK = 8192

@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
-from ease.io.downloads.client import whole_number
+from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all, whole_number
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import (
     CHECKSUM_LIST,

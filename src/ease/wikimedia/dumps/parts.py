@@ -1,4 +1,4 @@
-"""Parts of tables: folders of Parquet files that appear complete or not at all, and are reused from run to run."""
+"""Write the part files of shards in parallel: options, workers, tables, and which parts are up to date."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
+from joblib import Parallel, delayed
+from pydantic import Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
@@ -18,11 +22,154 @@ from ease.io.addresses import is_remote, kind_of, open_remote, report_store_erro
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch, temporary_folder
+from ease.io.models import StrictModel
 from ease.io.project import make_or
 from ease.wikimedia.dumps.files import DumpFile, dump_date
-from ease.wikimedia.dumps.mapping import MapShards
+from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, DEFAULT_MAX_PAGE_SECONDS
+from ease.wikimedia.wikitext.sentences import SplitterEngine
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 logger = logging.getLogger(__name__)
+
+
+class IngestOptions(StrictModel):
+    """How dumps are read."""
+
+    splitter: SplitterEngine = Field(
+        "polyglot",
+        description="sentence splitter; icu finds the same boundaries without polyglot, which is under GPLv3",
+    )
+    truncated: Literal["keep", "drop"] = Field(
+        "keep", description="whether to keep the readable beginning of a truncated file, or to drop the file"
+    )
+    max_page_bytes: int = Field(
+        DEFAULT_MAX_PAGE_BYTES, ge=1000, description="pages with more bytes of XML are skipped"
+    )
+    max_page_seconds: float = Field(
+        DEFAULT_MAX_PAGE_SECONDS,
+        gt=0,
+        description="pages that take more seconds of CPU time to parse are skipped",
+    )
+    bytes_per_shard: int = Field(32 << 20, ge=1, description="bytes of a dump file in one shard")
+    workers: int | None = Field(None, ge=1, description="processes that parse; null uses one per core")
+
+
+_ROUNDS = 4
+"""Tasks per Spark slot in one job. Results arrive job by job, and each job waits for its slowest task."""
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class MapShards(Protocol):
+    """Applies a function to tasks, in any order and in any number of processes."""
+
+    def __call__(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Yield results as they are finished."""
+
+
+def joblib_map(workers: int | None) -> MapShards:
+    """Map in local processes; None uses one per core, 1 uses the current process."""
+
+    def apply(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        processes = min(workers, len(tasks)) if workers else -1
+        parallel = Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1)
+        return parallel(delayed(function)(task) for task in tasks)
+
+    return apply
+
+
+def spark_map(context: SparkContext) -> MapShards:
+    """Map on a Spark cluster whose machines can all access the folders of the dumps and the parts."""
+
+    def apply(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        size = max(1, _ROUNDS * context.defaultParallelism)
+        for start in range(0, len(tasks), size):
+            chunk = tasks[start : start + size]
+            yield from context.parallelize(chunk, len(chunk)).map(function).collect()
+
+    return apply
+
+
+ROWS_PER_GROUP = 50_000
+CHARACTERS_PER_GROUP = 16_000_000
+_BYTES_PER_GROUP = 64 << 20
+
+
+class TableWriter:
+    """Writes rows to a Parquet file in groups of bounded size."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
+        self._schema = schema
+        self._rows: list[tuple[Any, ...]] = []
+        self._characters = 0
+        self._buffered: list[pa.Table] = []
+        self._buffered_rows = self._buffered_bytes = 0
+        self._file = path.open("wb")
+        self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
+
+    def append(self, row: tuple[Any, ...], characters: int = 0) -> None:
+        """Add a row.
+
+        Args:
+            row: One value for each column of the schema.
+            characters: Length of the row's text, which bounds the size of a group.
+        """
+        self._rows.append(row)
+        self._characters += characters
+        if len(self._rows) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:
+            self._flush()
+
+    def write(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Add rows in columns; small tables are buffered, since many small groups are slow to read."""
+        if not table.num_rows:
+            return
+        self._buffered.append(pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table)
+        self._buffered_rows += table.num_rows
+        self._buffered_bytes += table.nbytes
+        if self._buffered_rows >= ROWS_PER_GROUP or self._buffered_bytes >= _BYTES_PER_GROUP:
+            self._write_buffered()
+
+    def _write_buffered(self) -> None:
+        if self._buffered:
+            table = pa.concat_tables(self._buffered)
+            self._buffered.clear()
+            self._buffered_rows = self._buffered_bytes = 0
+            with report_write_errors(self._path):
+                self._parquet.write_table(table, row_group_size=table.num_rows)
+
+    def _flush(self) -> None:
+        columns = zip(*self._rows, strict=True)
+        arrays = [
+            pa.array(column, type=field.type) for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._write_buffered()
+        self._rows.clear()
+        self._characters = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                if self._rows:
+                    self._flush()
+                self._write_buffered()
+                with report_write_errors(self._path):
+                    self._parquet.close()
+                    self._file.flush()
+        finally:
+            # Otherwise pyarrow writes the footer again when the writer is garbage-collected after an error.
+            self._parquet.is_open = False
+            self._file.close()
+
 
 COUNTS_FILE = "counts.json"
 _LOGGED_FAULTS = 20

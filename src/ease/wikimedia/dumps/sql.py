@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.lines import LineChunks
+from ease.wikimedia.dumps.streams import LineChunks
 
 logger = logging.getLogger(__name__)
 

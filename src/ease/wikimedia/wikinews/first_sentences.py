@@ -1,22 +1,256 @@
-"""Find the first sentence of a news article in clean text (appendix E of the paper)."""
+"""Find the first sentence of a news article in clean text (appendix E of the paper), and the article's date."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime
 
-from ease.wikimedia.wikinews.abbreviations import Abbreviations
-from ease.wikimedia.wikinews.date_lines import DateLines
-from ease.wikimedia.wikitext.article import Article, Link, split_article
-from ease.wikimedia.wikitext.parser import parse_wikitext
+import icu
+from babel.core import Locale, UnknownLocaleError
+
+from ease.wikimedia.languages import Language
+from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext, split_article
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
+
+_INITIALS = re.compile(r"(?<![\w'’])(?:[^\W\d_]\.)+$")
+"""One letter and a full stop at the end, or several of them: "George W.", "U.S."."""
+_LAST_WORD = re.compile(r"[^\s(\[\"'«“]+$")
+
+
+class Abbreviations:
+    """The abbreviations of one language: initials, and CLDR's sentence break suppressions ("Dr.", "Prof.", "bzw.")."""
+
+    def __init__(self, language: str) -> None:
+        """Load the language's data; languages without it have initials only."""
+        self._words = _suppressions(Language(language).locale)
+
+    def ends(self, sentence: str) -> bool:
+        """Whether the last word of a sentence is an abbreviation."""
+        if initials := _INITIALS.search(sentence):
+            # Scripts without case have words of one letter.
+            return initials[0].lower() != initials[0].upper()
+        word = _LAST_WORD.search(sentence)
+        return word is not None and word[0] in self._words
+
+
+def _suppressions(locale: icu.Locale) -> frozenset[str]:
+    """Return the words after which CLDR has no sentence boundary."""
+    bundle = icu.ResourceBundle("ICUDATA-brkitr", locale)
+    # ICU gives a language without data those of the system's language.
+    if bundle.getLocale().getLanguage() != locale.getLanguage():
+        return frozenset()
+    try:
+        words = bundle.get("exceptions").get("SentenceBreak")
+    except icu.ICUError:
+        return frozenset()
+    return frozenset(words.getStringEx(place) for place in range(words.getSize()))
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+")
+_QUOTED = re.compile(r"'([^']+)'")
+_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
+_SENTENCE_ENDS = frozenset(".!?…。؟۔")
+_LONGEST_PLACE = 40
+"""Largest number of characters before a date that may be a place: "Washington, D.C. (United States), "."""
+
+_SKELETONS = ("yMMMMEEEEd", "yMMMMd", "MMMMd")
+_YEARS = (0, 1, 2, 5, 1.5)
+"""Numbers of years for which languages have different words."""
+
+
+class DateLines:
+    """Recognises dates of one language with their parts in any order and any punctuation.
+
+    The names come from CLDR for all countries and calendars of the language (May is مايو or أيار in Arabic, and Iran
+    has Persian months), with the words between them in CLDR's patterns ("3 de mayo").
+    """
+
+    def __init__(self, language: str) -> None:
+        """Collect the names of a language; for a language unknown to ICU, only numbers are recognised."""
+        self._months: set[str] = set()
+        self._names: set[str] = set()
+        for _, symbols in _symbols(language):
+            for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
+                for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
+                    self._months.update(_words(symbols.getMonths(context, style)))
+                    self._names.update(_words(symbols.getWeekdays(context, style)))
+        self._names |= self._months
+        self._words = self._names.union(_pattern_words(language))
+        joined = sorted((word for word in self._words if word == word.upper()), key=len, reverse=True)
+        self._joined = re.compile(f"(?:{'|'.join(map(re.escape, joined))})+") if joined else None
+        """Names in scripts without capitals, which may be written without spaces: 3日火曜日."""
+
+    def is_date(self, text: str) -> bool:
+        """Whether a text has only numbers, the words of a date, and punctuation."""
+        folded = fold(text)
+        words = _WORD.findall(folded)
+        dated = not words or _NUMBER.search(folded) is not None or not self._names.isdisjoint(words)
+        return dated and all(map(self._is_date_word, words))
+
+    def is_place_and_date(self, line: str) -> bool:
+        """Whether a line is a short text and a date with a year, and does not end like a sentence."""
+        folded = fold(line)
+        words, numbers = list(_WORD.finditer(folded)), list(_NUMBER.finditer(folded))
+        place = max((word.end() for word in words if not self._is_date_word(word[0])), default=0)
+        dates = [number for number in numbers if number.start() >= place]
+        has_month = any(word.start() >= place and word[0] in self._months for word in words)
+        has_year = any(len(number[0]) == 4 for number in dates)
+        end = max((part.end() for part in (*words[-1:], *numbers[-1:])), default=0)
+        ended = not _SENTENCE_ENDS.isdisjoint(folded[end:])
+        return has_year and (has_month or len(dates) > 2) and place <= _LONGEST_PLACE and not ended
+
+    def is_inside_date(self, before: str, after: str) -> bool:
+        """Whether the boundary between two sentences splits a date: "Am 3." and "Mai 2022 …"."""
+        word = _WORD.match(fold(after).lstrip())
+        return bool(_DAY.search(before)) and word is not None and word[0] in self._months
+
+    def _is_date_word(self, word: str) -> bool:
+        return word in self._words or bool(self._joined and self._joined.fullmatch(word))
+
+
+def month_names(language: str) -> dict[str, list[tuple[str, int]]]:
+    """Return the calendars and numbers (from 0) of the months by their folded names."""
+    names: dict[str, list[tuple[str, int]]] = {}
+    for calendar, symbols in _symbols(language):
+        for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
+            for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
+                for number, name in enumerate(symbols.getMonths(context, style)):
+                    places = names.setdefault(fold(name).rstrip("."), [])
+                    if _WORD.search(name) and (calendar, number) not in places:
+                        places.append((calendar, number))
+    return {name: places for name, places in names.items() if places and not _NUMBER.search(name)}
+
+
+def _symbols(language: str) -> Iterator[tuple[str, icu.DateFormatSymbols]]:
+    """Yield the names of months and weekdays in each country's own calendar and in the Gregorian calendar."""
+    countries = [name for name in icu.Locale.getAvailableLocales() if name.startswith(f"{language}_")]
+    for name in (language, *sorted(countries)):
+        calendars = {"gregorian", icu.Calendar.createInstance(icu.Locale(name)).getType()}
+        for calendar in sorted(calendars):
+            locale = icu.Locale(f"{name}@calendar={calendar}")
+            yield calendar, icu.SimpleDateFormat("y", locale).getDateFormatSymbols()
+
+
+def _pattern_words(language: str) -> Iterator[str]:
+    """Yield the words between the numbers and names of a date: "de", "年", "года", "rd"."""
+    locale = Language(language).locale
+    # Both ICU's patterns and Babel's, whose versions of CLDR differ: Catalan changed "de 2022" to "del 2022".
+    generator = icu.DateTimePatternGenerator.createInstance(locale)
+    patterns = [generator.getBestPattern(skeleton) for skeleton in _SKELETONS]
+    with suppress(UnknownLocaleError, ValueError):  # a code without a locale
+        patterns += [form.pattern for form in Locale.parse(language).date_formats.values()]
+    for pattern in patterns:
+        parts = _QUOTED.split(pattern)
+        yield from _words(parts[1::2])
+        yield from _words(re.sub("[A-Za-z]", " ", part) for part in parts[::2])
+    ordinals = icu.RuleBasedNumberFormat(icu.URBNFRuleSetTag.ORDINAL, locale)
+    yield from _words(ordinals.format(day) for day in range(1, 32))
+    years, unit = icu.MeasureFormat(locale, icu.UMeasureFormatWidth.WIDE), icu.MeasureUnit.createYear()
+    yield from _words(years.formatMeasure(icu.Measure(number, unit)) for number in _YEARS)
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from _WORD.findall(fold(text))
+
+
+def fold(text: str) -> str:
+    """Return a text without case and differences of width, with the digits 0 to 9 for those of other scripts."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+FIRST_YEAR, LAST_YEAR = 2003, 2026
+"""Wikinews started in 2004 and has been read-only since 2026; other years are not an article's date."""
+_TEMPLATE = re.compile(r"\{\{([^{}|]++)\|([^{}]*+)\}\}")
+_TAG_OR_QUOTES = re.compile(r"<[^<>]*+>|'{2,}")
+_DASH = re.compile(r"\s[-–—]+\s")
+"""Between place and date, and the first sentence."""
+_LINES = 40
+"""Lines of a page in which its date is looked for."""
+_LONGEST_LINE = 200
+
+
+class ArticleDates:
+    """Finds the dates of the articles of one wiki."""
+
+    def __init__(self, language: str) -> None:
+        """Load the names of months and the order of numeric dates."""
+        self._lines = DateLines(language)
+        self._months = month_names(language)
+        """(calendar, number from 0) by folded name."""
+        names = sorted(self._months, key=len, reverse=True)
+        # Without names (months of Chinese, Japanese and Korean are numbers) the pattern matches nothing.
+        self._month = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, names)) or '(?!)'})(?![^\W\d_])")
+        self._day_first = _day_first(language)
+
+    def find(self, source: str) -> date | None:
+        """Return the date of a page's first date line or date template; None if there is none."""
+        return next((found for text in self._candidates(source) if (found := self.read(text))), None)
+
+    def read(self, text: str) -> date | None:
+        """Return the date that a text names by year, month and day."""
+        folded = fold(text)
+        month = self._month.search(folded)
+        numbers = [int(number[0]) for number in _NUMBER.finditer(folded)]
+        year = next((number for number in numbers if number > 999), None)
+        if year is None:
+            return None
+        others = [number for number in numbers if number != year]
+        if month is not None and len(others) == 1:
+            return _in_gregorian(self._months[month[0]], year, others[0])
+        if month is None and len(others) == 2:
+            first, second = others
+            month_first = numbers[0] == year or not self._day_first
+            number, day = (first, second) if month_first else (second, first)
+            return _in_gregorian([("gregorian", number - 1)], year, day)
+        return None
+
+    def _candidates(self, source: str) -> Iterator[str]:
+        """Yield the arguments of templates and the lines that look like dates."""
+        for line in source.split("\n")[:_LINES]:
+            if len(line) > _LONGEST_LINE:
+                continue
+            for template in _TEMPLATE.finditer(line):
+                for words in (template[2].replace("|", " "), *template[2].split("|")):
+                    if self._lines.is_date(words):
+                        yield words
+            words = _TAG_OR_QUOTES.sub("", _TEMPLATE.sub("", line)).strip()
+            for part in (words, *_DASH.split(words, maxsplit=1)[:1]):
+                if self._lines.is_date(part) or self._lines.is_place_and_date(part):
+                    yield part
+
+
+def _in_gregorian(months: list[tuple[str, int]], year: int, day: int) -> date | None:
+    """Return the day of the first calendar that has it in Wikinews' time."""
+    for calendar, number in months:
+        dates = icu.Calendar.createInstance(icu.TimeZone.getGMT(), icu.Locale(f"@calendar={calendar}"))
+        dates.clear()
+        dates.setLenient(False)
+        try:
+            dates.set(year, number, day)
+            found = datetime.fromtimestamp(dates.getTime(), UTC).date()
+        except (icu.ICUError, ValueError, OverflowError, OSError):
+            continue
+        if FIRST_YEAR <= found.year <= LAST_YEAR:
+            return found
+    return None
+
+
+def _day_first(language: str) -> bool:
+    """Whether a numeric date of the language has the day before the month."""
+    pattern = icu.DateFormat.createDateInstance(icu.DateFormat.SHORT, Language(language).locale).toPattern()
+    return bool(pattern.find("d") < pattern.lower().find("m"))
+
 
 _ASIDE = "\ue000"
 """Private-use character that marks the lines that are not paragraphs while a page is parsed."""
 _ITEM_OR_HEADING = re.compile(r"^([*#:;]++(?![ \t]*+\{\|)|=++)", re.MULTILINE)
-_TEMPLATE = re.compile(r"\{\{([^{}|]++)\|([^{}]*+)\}\}")
 _TAG = re.compile(r"<[^<>]*+>")
 _LONGEST_DATE_LINE = 200
 """In characters of wikitext."""

@@ -15,20 +15,20 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
-from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
-from ease.wikimedia.dumps.mapping import joblib_map
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
-from ease.wikimedia.dumps.parts import Counts, log_faults, report_file
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
-from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikinews.article_dates import ArticleDates
+from ease.wikimedia.dumps.parts import Counts, TableWriter, joblib_map, log_faults, report_file
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
-from ease.wikimedia.wikinews.editions import finish_folder, finish_language
-from ease.wikimedia.wikinews.files import READ, NewsSource, read_parts
-from ease.wikimedia.wikinews.first_sentences import FirstSentences
-from ease.wikimedia.wikinews.options import NewsOptions
-from ease.wikimedia.wikitext.namespaces import CATEGORY
-from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
+from ease.wikimedia.wikinews.editions import (
+    READ,
+    NewsOptions,
+    NewsSource,
+    finish_folder,
+    finish_language,
+    read_parts,
+)
+from ease.wikimedia.wikinews.first_sentences import ArticleDates, FirstSentences
+from ease.wikimedia.wikitext.titles import CATEGORY, SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from ease.io.data_files import read_data_file
-from ease.wikimedia.wikitext.capitals import is_capital
-from ease.wikimedia.wikitext.html_entities import decode_entities
+from ease.wikimedia.wikitext.passes import drop_breaks
+from ease.wikimedia.wikitext.titles import decode_entities, is_capital
 
 LINK_START, LINK_END, GAP = "\x01", "\x02", "\x05"
 BREAK = "\x04"
@@ -43,14 +43,11 @@ _CLOSING_TAGS = {
 _LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
 _OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
 _BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
-_QUOTES = re.compile("''+")
 _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
 )
 """Letters of any script with combining marks and joiners; single underscores between letters."""
 _ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
-_BREAKS = re.compile(f"{BREAK}{BREAK}++")
-_LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
 
 _OPENING = {"}": "{", "]": "["}
 _Cut = tuple[int, int, str]
@@ -230,54 +227,7 @@ def strip_tags(text: str) -> str:
         return text
     if _FIRST_SECTION_MARK.search(text):
         text = _SECTION_MARKS.sub(lambda mark: BREAK if mark[1] else "", text)
-    return _drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
-
-
-def _drop_breaks(text: str) -> str:
-    """Drop breaks that are not beside a link."""
-    return _LOOSE_BREAK.sub("", _BREAKS.sub(BREAK, text)) if BREAK in text else text
-
-
-def strip_quotes(text: str) -> str:
-    """Drop the quotes of bold and italics; keep the apostrophes that MediaWiki shows."""
-    if "''" not in text:
-        return text
-    if "'''" not in text:
-        return _drop_breaks(text.replace("''", BREAK))
-    lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if "''" in line:
-            lines[index] = _strip_line_quotes(line) if "'''" in line else line.replace("''", BREAK)
-    return _drop_breaks("\n".join(lines))
-
-
-def _strip_line_quotes(line: str) -> str:
-    """Drop the quotes of a line, balanced as in MediaWiki.
-
-    If both bold and italic marks are odd in number, one bold is an apostrophe and an italic: `l'''amico''`.
-    """
-    runs = list(_QUOTES.finditer(line))
-    widths = [min(len(run[0]), 5) if len(run[0]) != 4 else 3 for run in runs]
-    bolds, italics = (sum(width in (mark, 5) for width in widths) for mark in (3, 2))
-    if bolds % 2 and italics % 2 and 3 in widths:
-        widths[_odd_bold(line, runs, widths)] = 2
-    pieces, position = [], 0
-    for run, width in zip(runs, widths, strict=True):
-        pieces += [line[position : run.start()], "'" * (len(run[0]) - width), BREAK]
-        position = run.end()
-    pieces.append(line[position:])
-    return "".join(pieces)
-
-
-def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -> int:
-    """Return the bold that begins with an apostrophe: the first after a single letter, else a word, else a space."""
-    candidates: dict[str, int] = {}
-    for index, (run, width) in enumerate(zip(runs, widths, strict=True)):
-        if width == 3:
-            before = line[max(0, run.start() - 2) : run.start()].rjust(2)
-            place = "space" if before[1] == " " else "letter" if before[0] == " " else "word"
-            candidates.setdefault(place, index)
-    return next(candidates[place] for place in ("letter", "word", "space") if place in candidates)
+    return drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
 
 
 def drop_magic_words(text: str) -> str:

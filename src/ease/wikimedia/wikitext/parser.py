@@ -1,4 +1,4 @@
-"""Parse wikitext into prose with links.
+"""Parse wikitext into prose with links, and split it into sentences.
 
 The parser makes a fixed number of passes in the order of MediaWiki's parser, each in linear time on any input. The
 passes mark both ends of each link in the text, so that a pass may remove text without shifting the links' offsets.
@@ -7,20 +7,15 @@ passes mark both ends of each link in the text, so that a pass may remove text w
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import accumulate, compress
+from operator import add, eq, sub
 from typing import NamedTuple
 
+from ease.io.data_files import read_data_file
 from ease.wikimedia.languages import check_languages
-from ease.wikimedia.wikitext.article import Article, Link, Prose, place_links
-from ease.wikimedia.wikitext.compiled import (
-    cut_templates,
-    join_blocks,
-    normalize_gaps,
-    skip_plain_links,
-    strip_quotes,
-)
-from ease.wikimedia.wikitext.html_entities import decode_entities, decode_spaces
-from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
     BREAK,
     GAP,
@@ -30,23 +25,248 @@ from ease.wikimedia.wikitext.markup import (
     LINK_START,
     LITERAL,
     cut_tables,
+    cut_templates,
     drop_magic_words,
     hide_extensions,
     strip_tags,
 )
+from ease.wikimedia.wikitext.passes import (
+    join_blocks,
+    normalize_gaps,
+    read_plain_links,
+    sentences_of_links,
+    strip_quotes,
+)
+from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.templates import show_templates
 from ease.wikimedia.wikitext.titles import (
-    MAX_PLAIN_LENGTH,
-    PLAIN_TITLE,
     SiteInfo,
     TargetKind,
+    decode_entities,
     decode_percent,
+    decode_spaces,
     is_address,
-    normalize_first,
     read_target,
     without_qualifier,
 )
-from ease.wikimedia.wikitext.variants import choose_variants
+
+
+def link_trail(language: str) -> str:
+    """Return a regular expression for the letters after `]]`; the expression may match nothing."""
+    after = _read("after")
+    letters = after.get(language, after["default"])
+    trail = _read("with_marks").get(language, "{letters}*+" if letters else "")
+    return trail.replace("{letters}", f"[{letters}]")
+
+
+def link_prefix(language: str) -> str | None:
+    """Return a regular expression for the letters before `[[` in reverse order, or None if none belong."""
+    letter = _read("before").get(language)
+    return f"(?:{letter})*+" if letter else None
+
+
+@cache
+def _read(section: str) -> dict[str, str]:
+    table = read_data_file("ease.wikimedia.wikitext", "link_trails.yml")[section]
+    return {language: letters for languages, letters in table.items() for language in languages.split()}
+
+
+_VARIANTS: dict[str, list[str]] = read_data_file("ease.wikimedia.wikitext", "variants.yml")
+"""Codes of the variants by wiki; on other wikis `-{` is text."""
+
+_MARK = re.compile(r"-\{|\}-")
+_MOST_NESTED = 10
+"""MediaWiki's limit; deeper marks are dropped, which keeps the time linear."""
+_SILENT_FLAGS = frozenset("TH-")
+"""Flags of rules for the page's title, of hidden rules, and of removed rules."""
+
+
+def choose_variants(text: str, language: str) -> str:
+    """Replace each mark of variants by one form; an unclosed mark stays as text."""
+    if language not in _VARIANTS or "-{" not in text:
+        return text
+    pieces: list[str] = []
+    opened: list[int] = []
+    deeper = position = 0
+    for mark in _MARK.finditer(text):
+        pieces.append(text[position : mark.start()])
+        position = mark.end()
+        if mark[0] == "-{":
+            if len(opened) == _MOST_NESTED:
+                deeper += 1
+            else:
+                opened.append(len(pieces))
+                pieces.append("-{")
+        elif deeper:
+            deeper -= 1
+        elif opened:
+            start = opened.pop()
+            content = "".join(pieces[start + 1 :])
+            del pieces[start:]
+            pieces.append(_choose(content, language))
+        else:
+            pieces.append("}-")
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+@cache
+def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of flags with their bar, and of a form's beginning."""
+    codes = "|".join(sorted(_VARIANTS[language], key=len, reverse=True))
+    flags = re.compile(rf"\s*+((?:(?:[ATRDHNS-]|{codes})?\s*+;\s*+)*+(?:[ATRDHNS-]|{codes})?)\s*+\|")
+    form = re.compile(rf"(?:\A|;)\s*+(?:{codes})\s*+:", re.IGNORECASE)
+    return flags, form
+
+
+def _choose(content: str, language: str) -> str:
+    """Return the text that a mark shows."""
+    flags_pattern, form_pattern = _patterns(language)
+    flags = flags_pattern.match(content)
+    if flags:
+        if _SILENT_FLAGS.intersection(flag.strip() for flag in flags[1].split(";")):
+            return GAP
+        content = content[flags.end() :]
+    first = form_pattern.match(content)
+    if first is None:
+        return content
+    following = form_pattern.search(content, first.end())
+    return content[first.end() : following.start() if following else len(content)].strip().removesuffix(";")
+
+
+class Link(NamedTuple):
+    """A link's text `text[start:end]`, and the normalised title that it leads to."""
+
+    start: int
+    end: int
+    target: str
+
+
+class Sentence(NamedTuple):
+    """A sentence, its span in the article, and its links with offsets from the sentence's beginning."""
+
+    text: str
+    start: int
+    end: int
+    links: list[Link]
+
+
+@dataclass(frozen=True)
+class Article:
+    """Prose of a page, with one line for each paragraph, list item and heading.
+
+    Attributes:
+        text: The prose.
+        links: Links to articles of the same wiki, in order and without overlaps; offsets count code points.
+        language: Wikipedia's code of the language.
+    """
+
+    text: str
+    links: list[Link]
+    language: str = "en"
+
+    def sentences(self, splitter: SplitterEngine = "icu") -> list[Sentence]:
+        """Split the prose into sentences.
+
+        Args:
+            splitter: The library that applies ICU's rules; `polyglot` is under the GPLv3 and finds the same sentences.
+        """
+        return split_article(self, _splitter(self.language, splitter))[0]
+
+
+@lru_cache(maxsize=32)
+def _splitter(language: str, engine: SplitterEngine) -> SentenceSplitter:
+    return SentenceSplitter(language, engine)
+
+
+class Prose(NamedTuple):
+    """Prose of a page, with a column for each field of its links."""
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+    targets: list[str]
+
+
+def place_links(text: str, targets: list[str]) -> Prose:
+    """Return the prose of a text in which marks enclose the links, and the links' offsets without the marks."""
+    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
+    bounds = list(accumulate(map(len, pieces)))
+    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
+    if len(surfaces) != len(targets):
+        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
+    if (words := list(map(str.strip, surfaces))) != surfaces:
+        starts = [
+            start + len(surface) - len(surface.lstrip())
+            for start, surface in zip(starts, surfaces, strict=True)
+        ]
+        ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
+        # An empty surface is not a link.
+        starts, ends = list(compress(starts, words)), list(compress(ends, words))
+        targets = list(compress(targets, words))
+    return Prose("".join(pieces), starts, ends, targets)
+
+
+class SentenceColumns(NamedTuple):
+    """Sentences of an article and their links, a column for each field; links name the index of their sentence."""
+
+    starts: list[int]
+    texts: list[str]
+    link_sentences: list[int]
+    link_starts: list[int]
+    link_ends: list[int]
+    link_targets: list[str]
+
+
+def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Sentence], Counter[str]]:
+    """Split an article into sentences with their links.
+
+    A link's text is never split ("[[John F. Kennedy]]"): the sentences around such a boundary are joined.
+
+    Returns:
+        The sentences; and counts of boundaries ignored inside links (`boundaries_in_links`) and of links over several
+        lines, which are dropped (`links_across_lines`).
+    """
+    starts, ends, targets = map(list, zip(*article.links, strict=True)) if article.links else ([], [], [])
+    columns, counts = split_prose(Prose(article.text, starts, ends, targets), splitter)
+    sentences = [
+        Sentence(text, start, start + len(text), [])
+        for start, text in zip(columns.starts, columns.texts, strict=True)
+    ]
+    links = map(Link, columns.link_starts, columns.link_ends, columns.link_targets)
+    for sentence, link in zip(columns.link_sentences, links, strict=True):
+        sentences[sentence].links.append(link)
+    return sentences, counts
+
+
+def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColumns, Counter[str]]:
+    """Split prose into sentences with their links, as `split_article` does."""
+    text, link_starts, link_ends, targets = prose
+    starts, texts = splitter.split(text)
+    ends = list(map(add, starts, map(len, texts)))
+    firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
+    joined: set[int] = set()
+    if firsts != lasts:
+        for first, last, start, end in zip(firsts, lasts, link_starts, link_ends, strict=True):
+            if last > first and "\n" not in text[start:end]:
+                joined.update(range(first, last))
+        if joined:
+            starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
+            ends = [end for index, end in enumerate(ends) if index not in joined]
+            texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+            firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
+    counts = Counter(boundaries_in_links=len(joined))
+    if firsts != lasts:
+        inside = list(map(eq, firsts, lasts))
+        counts["links_across_lines"] = inside.count(False)
+        firsts, targets = list(compress(firsts, inside)), list(compress(targets, inside))
+        link_starts, link_ends = list(compress(link_starts, inside)), list(compress(link_ends, inside))
+    begin = list(map(starts.__getitem__, firsts))
+    # White space around a sentence is not part of it.
+    link_starts = list(map(sub, map(max, link_starts, begin), begin))
+    link_ends = list(map(sub, map(min, link_ends, map(ends.__getitem__, firsts)), begin))
+    return SentenceColumns(starts, texts, firsts, link_starts, link_ends, targets), counts
+
 
 _RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING)
 _EXTERNAL = re.compile(
@@ -129,13 +349,12 @@ def _site(language: str) -> SiteInfo:
 def _link_tokens(language: str) -> re.Pattern[str]:
     """Match the tokens of links from left to right.
 
-    The groups are: 1 target, 2 label and 3 trail of a plain link; 4 target, 5 label and 6 trail of another link; 7
-    target and 8 bar of a link's start. A `]]` and the mark of a heading have no groups.
+    The groups are: 1 target, 2 label and 3 trail of a link; 4 target and 5 bar of a link's start. A `]]` and the mark
+    of a heading have no groups.
     """
     head, trail = r"\[\[(?!\[)([^\[\]|\n<>{}]++)", link_trail(language)
-    plain = rf"\[\[({PLAIN_TITLE})(?:\|([^\[\]\n{BREAK}{GAP}]++))?\]\]({trail})"
     return re.compile(
-        rf"{plain}|{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|{HEADING}|"
+        rf"{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|{HEADING}|"
         rf"(?:{head}|\[\[(?!\[))((?:\n?\|)?)"
     )
 
@@ -162,24 +381,19 @@ class _LinkReader:
         search = _link_tokens(self.site.language).search
         position = 0
         while True:
-            skipped = position
             if not self._prefix.pattern:
-                position, skipped = skip_plain_links(
+                position = read_plain_links(
                     text, position, self._heading_end, pieces, self.targets, self.site, self._trail
                 )
-            if not (token := search(text, skipped)):
+            if not (token := search(text, position)):
                 break
             start = token.start()
             pieces.append(text[position:start])
             position = token.end()
-            title, label, trail = token.group(1, 2, 3)
-            if title is not None:
-                if start < self._heading_end or not self._add_plain(title, label, trail):
-                    self._add_link(title, label, trail, start < self._heading_end)
-            elif token[4] is not None:
-                self._add_link(token[4], token[5], token[6], start < self._heading_end)
+            if token[1] is not None:
+                self._add_link(token[1], token[2], token[3], start < self._heading_end)
             elif text[start] == "[":
-                self._open.append(_OpenLink(token[7] or "", token[8], len(pieces), len(self.targets)))
+                self._open.append(_OpenLink(token[4] or "", token[5], len(pieces), len(self.targets)))
                 pieces.append("")
             elif text[start] == "]":
                 position = self._close(position)
@@ -193,19 +407,6 @@ class _LinkReader:
         pieces.append(text[position:])
         self._give_up()
         return "".join(pieces).replace(BREAK, ""), self.targets
-
-    def _add_plain(self, title: str, label: str | None, trail: str) -> bool:
-        """Write a link with a plain title outside headings as `_add_link` does, if its label needs no care."""
-        if len(title) > MAX_PLAIN_LENGTH:
-            return False
-        if label is None:
-            label = title
-        elif len(label.strip()) < len(label):
-            return False
-        prefix = self._take_prefix() if self._prefix.pattern else ""
-        self.pieces.append(f"{LINK_START}{prefix}{label}{trail}{LINK_END}")
-        self.targets.append(normalize_first(title, self.site))
-        return True
 
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
         """Write a link whose label has no brackets; without a label, a link shows its target."""

@@ -14,7 +14,7 @@ import icu
 
 from ease.errors import EaseError
 from ease.wikimedia.languages import Language
-from ease.wikimedia.wikitext.compiled import cut_sentences
+from ease.wikimedia.wikitext.passes import cut_sentences
 
 SplitterEngine = Literal["polyglot", "icu"]
 Boundaries = Callable[[str], Sequence[int]]

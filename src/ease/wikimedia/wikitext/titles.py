@@ -1,23 +1,101 @@
-"""Resolve titles in links as MediaWiki does."""
+"""Resolve titles in links and redirects as MediaWiki does, with namespaces, entities and capitals."""
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache, lru_cache
+from html.entities import html5
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ease.wikimedia.wikitext.capitals import capital_of
-from ease.wikimedia.wikitext.html_entities import decode_title_entities
-from ease.wikimedia.wikitext.namespaces import (
-    CATEGORY,
-    FILE,
-    LANGUAGE_PREFIXES,
-    WIKI_PREFIXES,
-    known_namespaces,
-)
+from ease.io.data_files import read_data_file
+from ease.wikimedia.languages import OLDER_CODES, WIKIPEDIA_LANGUAGES, Language
+
+_GEORGIAN = range(0x10D0, 0x1100)
+
+
+@lru_cache(maxsize=4096)
+def capital_of(letter: str, language: str) -> str:
+    """Return a letter's capital if that is a single letter; ß and letters without capitals stay."""
+    if letter == "i" and Language(language).has_dotted_capital_i:
+        return "İ"
+    capitals = () if ord(letter) in _GEORGIAN else (letter.upper(), letter.title())
+    return next((capital for capital in capitals if len(capital) == 1), letter)
+
+
+def is_capital(letter: str) -> bool:
+    """Return whether a letter is a capital, or has none in any language."""
+    return letter == letter.upper() or ord(letter) in _GEORGIAN
+
+
+_ENTITY = re.compile(r"&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|[A-Za-z][A-Za-z0-9]*);")
+_MOST_DIGITS = 8
+"""No character has a number of more digits."""
+_SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
+
+
+def decode_spaces(text: str) -> str:
+    """Decode entities of spaces, which separate a link from the letters around it."""
+    return _SPACE_ENTITY.sub(" ", text) if "&" in text else text
+
+
+def decode_entities(text: str) -> str:
+    """Decode the entities of prose; drop soft hyphens and control characters."""
+
+    def as_prose(entity: re.Match[str]) -> str:
+        character = _character(entity)
+        if character.isspace():
+            return " "
+        return "" if character == "\xad" or character < " " else character
+
+    return _ENTITY.sub(as_prose, text) if "&" in text else text
+
+
+def decode_title_entities(text: str) -> str:
+    """Decode the entities of a title, with its spaces and control characters."""
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def _character(entity: re.Match[str]) -> str:
+    """Return an entity's character; unknown names stay, while `html.unescape` would decode their beginning."""
+    for digits, prefix in ((entity[1], "&#"), (entity[2], "&#x")):
+        if digits:
+            return html.unescape(f"{prefix}{digits.lstrip('0')[:_MOST_DIGITS] or 0};")
+    return html5.get(entity[0][1:], entity[0])
+
+
+MEDIA, FILE, CATEGORY = -2, 6, 14
+
+_PREFIXES = read_data_file("ease.wikimedia.wikitext", "prefixes.yml")
+
+LANGUAGE_PREFIXES = WIKIPEDIA_LANGUAGES | OLDER_CODES.keys() | frozenset(_PREFIXES["languages"])
+"""Prefixes of links to the same article in another language."""
+
+WIKI_PREFIXES = frozenset(_PREFIXES["wikis"])
+"""Prefixes of links to other wikis and sites."""
+
+
+@cache
+def known_namespaces(language: str) -> dict[str, int]:
+    """Return the numbers of namespaces by lower-case name: English names and those of a language."""
+    table = _read_names()
+    return {
+        name.lower(): number
+        for code in ("en", OLDER_CODES.get(language, language), language)
+        for number, names in table.get(code, {}).items()
+        for name in names
+    }
+
+
+@cache
+def _read_names() -> dict[str, dict[int, list[str]]]:
+    table: dict[str, dict[int, list[str]]] = read_data_file("ease.wikimedia.wikitext", "namespaces.yml")
+    return table
+
 
 _MOST_BYTES = 255
 _MOST_PREFIXES = 8
@@ -190,3 +268,17 @@ def without_qualifier(head: str) -> str:
     if start >= 0 and name.endswith(")") and ")" not in name[start:-1]:
         return name[:start].rstrip()
     return name.partition(",")[0]
+
+
+_WORDS = sorted(read_data_file("ease.wikimedia.wikitext", "redirect_words.yml"), key=len, reverse=True)
+_REDIRECT = re.compile(
+    rf"\s*+[#＃](?:{'|'.join(map(re.escape, _WORDS))})\s*+:?\s*+"
+    r"\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]",
+    re.IGNORECASE,
+)
+
+
+def redirect_target(source: str, site: SiteInfo) -> str | None:
+    """Return the title that a redirect page leads to, or None for another page, such as a list (`#one [[Foo]]`)."""
+    redirect = _REDIRECT.match(source)
+    return normalize_title(redirect[1], site) or None if redirect else None

@@ -46,7 +46,6 @@ class Archive(StrictModel):
 
     url: str
     members: dict[str, Member] = Field(description="the files to unpack, by their names in the archive")
-    most_bytes: int = Field(2 << 30, gt=0, description="maximum total size of the unpacked files")
 
 
 class Source(StrictModel):

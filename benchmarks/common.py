@@ -1,0 +1,56 @@
+"""What the benchmarks share: their command line, Markdown tables, and the peak memory of a process."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+PROCESSES = Path("/proc")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def command_line_parser(documentation: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help starts with a module's docstring, with its line breaks."""
+    return argparse.ArgumentParser(
+        description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def print_head(*heads: str, texts: int = 1) -> None:
+    """Print the head of a table whose first `texts` columns are texts, and the others figures."""
+    print_row(*heads)
+    print_row(*("---" if place < texts else "---:" for place in range(len(heads))))
+
+
+def print_row(*cells: object) -> None:
+    """Print a row of a table at once."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def peak_megabytes(process: int | str = "self") -> float:
+    """Return the peak resident memory of a process, by default this one, in MiB.
+
+    Linux reports the peak of the running program. `getrusage` is the fallback, for this process only; its value
+    also includes the parent process from before `exec`, if that was larger.
+    """
+    status = PROCESSES / str(process) / "status"
+    if status.exists():
+        found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
+        if found:
+            return int(found[1]) / 1024
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS reports bytes, other systems KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def in_new_process(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call a function in a newly started process, which has its own peak memory, and return its result."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments, **named).result()

@@ -1,0 +1,277 @@
+"""Languages in the embeddings of parallel sentences: two-dimensional projections, and how well they are told apart.
+
+The accuracy of a linear classifier of an embedding's language; lower is more neutral (section 5.2 of mSimCSE).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from pydantic import Field, PositiveFloat, field_validator, model_validator
+
+from ease.errors import EaseError
+from ease.evaluation.analysis.pairs import PRINTED, Encoders, check_printed, sample
+from ease.evaluation.metrics import Floats, normalize_rows
+from ease.evaluation.tasks import error_prefix
+from ease.evaluation.tasks.set_files import Sides
+from ease.io.models import StrictModel, Words
+
+LEAST_PAIRS = 3
+
+
+class ProjectionOptions(StrictModel):
+    """Which sentences are shown, and the projection."""
+
+    parallel: str = Field(
+        description="a task with parallel sentences and its language pair (`tatoeba:deu-eng`)"
+    )
+    sentences: int = Field(40, ge=LEAST_PAIRS, le=1000, description="sentences of each language to draw")
+    method: Literal["pca", "tsne"] = Field("pca", description="principal components, or t-SNE")
+    perplexity: float = Field(
+        10.0, ge=1, description="perplexity of t-SNE: about the number of neighbours that stay near a point"
+    )
+    seed: int = Field(0, ge=0, description="seed of the sample and of t-SNE")
+
+    @model_validator(mode="after")
+    def _name_languages(self) -> ProjectionOptions:
+        left, dash, right = self.parallel.partition(":")[2].rpartition("-")
+        if not (left and dash and right) or left == right:
+            raise EaseError(
+                f"`parallel` {self.parallel!r} names no pair of two languages: write `task:language-language`."
+            )
+        if self.perplexity >= 2 * self.sentences:
+            raise EaseError(
+                f"`perplexity` {self.perplexity:g} is not below the {2 * self.sentences} points to show."
+            )
+        return self
+
+
+def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, float]:
+    """Project normalised embeddings to two dimensions.
+
+    t-SNE starts from the principal components and computes all distances, so that the result does not depend on the
+    number of cores.
+
+    Args:
+        embeddings: (n, dimension).
+        options: Method, perplexity and seed.
+
+    Returns:
+        The points, (n, 2), and their share of the variance (0 to 1); NaN for t-SNE.
+
+    Raises:
+        EaseError: If a row is zero or not finite, all rows are the same, or have one dimension.
+    """
+    if options.method == "pca":
+        return principal_components(embeddings)
+    from sklearn.manifold import TSNE
+
+    tsne = TSNE(
+        init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
+    )
+    return tsne.fit_transform(_unit_rows(embeddings)).astype(np.float64), math.nan
+
+
+def principal_components(embeddings: ArrayLike) -> tuple[Floats, float]:
+    """Project normalised embeddings to their first two principal components; returns and raises as `project` does."""
+    from sklearn.decomposition import PCA
+
+    pca = PCA(n_components=2, svd_solver="full")
+    points = pca.fit_transform(_unit_rows(embeddings))
+    return points, float(pca.explained_variance_ratio_.sum())
+
+
+def _unit_rows(embeddings: ArrayLike) -> Floats:
+    unit = normalize_rows(embeddings)
+    if min(unit.shape) < 2 or np.ptp(unit, axis=0).max() < np.finfo(np.float32).eps:
+        raise EaseError(
+            f"Embeddings of shape {unit.shape} lie in a point or on a line and have no projection to two dimensions: "
+            "has the model collapsed?"
+        )
+    return unit
+
+
+def draw_parallel(sentences: Sides, options: ProjectionOptions) -> Sides:
+    """Draw the sentences to show by the seed, in their order."""
+    count = len(sentences.left)
+    if count < options.sentences:
+        raise EaseError(
+            f"{options.parallel} has {count} parallel sentences, fewer than `sentences` {options.sentences}: lower it."
+        )
+    pairs = list(zip(sentences.left, sentences.right, strict=True))
+    drawn = sample(pairs, options.sentences, np.random.default_rng(options.seed))
+    left, right = (list(side) for side in zip(*drawn, strict=True))
+    return Sides(left, right)
+
+
+def project_parallel(encoders: Encoders, sentences: Sides, options: ProjectionOptions) -> pd.DataFrame:
+    """Project parallel sentences by each encoder, with a separate projection for each.
+
+    Returns:
+        The columns `model`, `pair` (from 0; the same for a sentence and its translation), `language`, `sentence`, `x`,
+        `y`, `variance` (of the model's points).
+
+    Raises:
+        EaseError: With the model, if its embeddings are unusable; or if there are too few sentences.
+    """
+    shown = draw_parallel(sentences, options)
+    first, _, second = options.parallel.partition(":")[2].rpartition("-")
+    texts, count = [*shown.left, *shown.right], len(shown.left)
+    tables = []
+    for model, encode in encoders.items():
+        with error_prefix(f"{model}, {options.parallel}"):
+            points, variance = project(encode(texts), options)
+        about = {"model": model, "pair": [*range(count)] * 2, "language": np.repeat([first, second], count)}
+        where = {"sentence": texts, "x": points[:, 0], "y": points[:, 1], "variance": variance}
+        tables.append(pd.DataFrame({**about, **where}))
+    return pd.concat(tables, ignore_index=True)
+
+
+class LanguageIdentityOptions(StrictModel):
+    """Languages, sentences and classifier."""
+
+    parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
+    pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")
+    groups: tuple[Words, ...] = Field(
+        min_length=1,
+        description="languages to classify, by the task's codes; one classifier per group of several",
+    )
+    sentences: int = Field(
+        300, ge=2, description="maximum number of sentences of each language; a sample of more"
+    )
+    test_share: float = Field(0.2, gt=0, lt=1, description="share of the sentences to test on")
+    strength: PositiveFloat = Field(1.0, description="C of the logistic regression")
+    seed: int = Field(0, ge=0, description="seed of the sample and its split")
+    printed: dict[str, tuple[float, ...]] = Field(
+        {}, description="a paper's accuracies of the groups, in points, by its model"
+    )
+
+    @field_validator("groups")
+    @classmethod
+    def _several(cls, groups: tuple[Words, ...]) -> tuple[Words, ...]:
+        for group in groups:
+            if len(set(group)) < len(group):
+                raise EaseError(f"`groups` contains {' '.join(group)}: name each language once.")
+        return groups
+
+    @model_validator(mode="after")
+    def _complete(self) -> LanguageIdentityOptions:
+        check_printed(self.printed, len(self.groups))
+        return self
+
+    @property
+    def pairs(self) -> dict[str, str]:
+        """The language pairs to read, such as `ja-en`, by the language that is not the pivot."""
+        codes = sorted({code for group in self.groups for code in group} - {self.pivot})
+        return {code: f"{code}-{self.pivot}" for code in codes}
+
+
+Labelled = list[tuple[str, str]]
+"""Pairs of a language and a sentence."""
+
+
+def divide(
+    parallel: Mapping[str, Sides], group: Sequence[str], options: LanguageIdentityOptions
+) -> tuple[Labelled, Labelled]:
+    """Split the sentences of a group into training and test data by the seed.
+
+    All translations of a sentence of the pivot stay in one split, so that a classifier cannot use their content.
+
+    Args:
+        parallel: The sentences of each language but the pivot, by its code, with those of the pivot.
+        group: Languages; may include the pivot.
+        options: Number of sentences, share of test sentences, and seed.
+
+    Raises:
+        EaseError: If a language is missing in a split.
+    """
+    pivots = sorted({pivot for sides in parallel.values() for pivot in sides.right})
+    order = np.random.default_rng(options.seed).permutation(len(pivots))
+    rank = {pivots[row]: place for place, row in enumerate(order)}
+    wanted = {
+        language: list(zip(sides.right, sides.left, strict=True)) for language, sides in parallel.items()
+    }
+    wanted[options.pivot] = [(pivot, pivot) for pivot in pivots]
+    first_training = math.ceil(options.test_share * len(pivots))
+    test_size = max(1, round(options.test_share * options.sentences))
+    training_size = max(1, options.sentences - test_size)
+    training: Labelled = []
+    test: Labelled = []
+    for language in group:
+        # The same order for all languages selects translations of the same sentences.
+        pairs = sorted(dict.fromkeys(wanted[language]), key=lambda pair: rank[pair[0]])
+        held = [(language, text) for pivot, text in pairs if rank[pivot] < first_training]
+        rest = [(language, text) for pivot, text in pairs if rank[pivot] >= first_training]
+        if not held or not rest:
+            raise EaseError(
+                f"{options.parallel}: {len(pairs)} sentences in {language} are too few to train a classifier and "
+                f"test it on a share of {options.test_share:g}; give more, or change `test_share`."
+            )
+        training += rest[:training_size]
+        test += held[:test_size]
+    return training, test
+
+
+def compare_language_identity(
+    encoders: Encoders, parallel: Mapping[str, Sides], options: LanguageIdentityOptions
+) -> pd.DataFrame:
+    """Train a classifier of languages on the embeddings of each encoder, and test it on other sentences.
+
+    Args:
+        encoders: Encoders to compare.
+        parallel: The sentences of each language but the pivot, by its code, with those of the pivot.
+        options: Languages, sentences and classifier.
+
+    Returns:
+        One row per model and group of at least two languages: `languages`; in points, `accuracy` and `chance` (the
+        share of the test's most frequent language); the numbers of `training` and `test` sentences. The printed
+        accuracies follow.
+
+    Raises:
+        EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    from ease.evaluation.classifiers import LabelledEmbeddings, fit_selected
+
+    rows: list[dict[str, object]] = []
+    for model, encode in encoders.items():
+        for group in (group for group in options.groups if len(group) > 1):
+            training, test = (
+                LabelledEmbeddings(encode([*texts]), languages, f"embeddings by {model}")
+                for languages, texts in (
+                    zip(*split, strict=True) for split in divide(parallel, group, options)
+                )
+            )
+            model, _ = fit_selected(
+                LogisticRegression(max_iter=1000), {"C": [options.strength]}, training, training
+            )
+            predicted = model.predict(test.embeddings.astype(np.float64))
+            _, counts = np.unique(test.labels, return_counts=True)
+            rows.append(
+                {
+                    "model": model,
+                    "languages": ", ".join(group),
+                    "accuracy": 100 * float(np.mean(predicted == test.labels)),
+                    "chance": 100 * float(counts.max() / counts.sum()),
+                    "training": len(training.labels),
+                    "test": len(test.labels),
+                }
+            )
+    for model, accuracies in options.printed.items():
+        for group, accuracy in zip(options.groups, accuracies, strict=True):
+            rows.append({"model": model + PRINTED, "languages": ", ".join(group), "accuracy": accuracy})
+    columns = {
+        "model": str,
+        "languages": str,
+        "accuracy": float,
+        "chance": float,
+        "training": "Int64",
+        "test": "Int64",
+    }
+    return pd.DataFrame(rows, columns=[*columns]).astype(columns)

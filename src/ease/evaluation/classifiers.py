@@ -1,0 +1,277 @@
+"""Classifiers on frozen embeddings: their data, the choice of a hyperparameter, a linear one and a small network."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from joblib import parallel_config
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
+from threadpoolctl import threadpool_limits
+from torch import nn
+from torch.nn import functional
+from tqdm.auto import tqdm
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import finite_rows
+
+logger = logging.getLogger(__name__)
+
+INITIAL_DEVIATION = 0.02
+"""Standard deviation of the linear classifier's first weights, as in the code published with EASE"""
+
+Labels = NDArray[np.str_]
+
+
+class LabelledEmbeddings:
+    """Embeddings (n, dimension) in single precision with their labels (n,)."""
+
+    def __init__(self, embeddings: np.ndarray, labels: Sequence[str], name: str = "embeddings") -> None:
+        """Check both; `name` names the embeddings in error messages.
+
+        Raises:
+            EaseError: If the lengths differ or are 0, or an embedding is not finite.
+        """
+        self.embeddings = np.asarray(finite_rows(embeddings, name), dtype=np.float32)
+        self.labels: Labels = np.asarray(labels, dtype=np.str_)
+        if len(self.embeddings) != len(self.labels) or not len(self.labels):
+            raise EaseError(
+                f"{len(self.embeddings)} {name} against {len(self.labels)} labels: give one of each."
+            )
+
+    def rows(self, rows: NDArray[np.intp]) -> LabelledEmbeddings:
+        """Return some of the rows."""
+        return LabelledEmbeddings(self.embeddings[rows], self.labels[rows].tolist())
+
+
+def require_known_classes(
+    training: Sequence[str] | Labels, tested: Sequence[str] | Labels = (), where: str = ""
+) -> Labels:
+    """Return the classes of training labels; refuse a single class, and other classes in the data named `where`."""
+    classes = np.unique(training)
+    if classes.size < 2:
+        raise EaseError(f"All {len(training)} training rows are of class {classes[0]}: give two at least.")
+    if (unknown := np.setdiff1d(tested, classes)).size:
+        raise EaseError(f"No training row is of class {', '.join(unknown)}, which {where} hold.")
+    return classes
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit torch and linear algebra to one CPU thread, so that results do not depend on the number of threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(limits=1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def stratified_folds(labels: Labels, count: int, seed: int) -> StratifiedKFold:
+    """Return folds with seeded, shuffled rows; refuse a class with fewer rows than there are folds."""
+    classes, counts = np.unique(labels, return_counts=True)
+    if (least := counts.min()) < count:
+        raise EaseError(
+            f"Class {classes[counts.argmin()]} has {least} rows to divide into {count} folds: lower `folds`, or give "
+            "more rows of it."
+        )
+    return StratifiedKFold(count, shuffle=True, random_state=seed)
+
+
+def fit_selected(
+    model: BaseEstimator,
+    grid: Mapping[str, Sequence[float]],
+    training: LabelledEmbeddings,
+    choosing: LabelledEmbeddings | StratifiedKFold,
+) -> tuple[Any, float | None]:
+    """Fit a scikit-learn classifier, in double precision, with the hyperparameter of the best accuracy.
+
+    Args:
+        model: The classifier.
+        grid: One hyperparameter and its candidates; a single candidate is used without a choice.
+        training: At least two classes.
+        choosing: Development data, to which the classifier is not fitted, or folds of the training data.
+
+    Returns:
+        The classifier, and the accuracy that chose its hyperparameter.
+    """
+    require_known_classes(training.labels)
+    rows, labels = training.embeddings.astype(np.float64), training.labels
+    ((name, candidates),) = grid.items()
+    chosen, accuracy = candidates[0], None
+    with one_thread(), parallel_config("threading"):
+        if len(candidates) > 1:
+            given, wanted, splitter = rows, labels, choosing
+            if isinstance(choosing, LabelledEmbeddings):
+                splitter = PredefinedSplit([-1] * len(rows) + [0] * len(choosing.labels))
+                given = np.concatenate([rows, choosing.embeddings])
+                wanted = np.concatenate([labels, choosing.labels])
+            search = GridSearchCV(
+                model, {name: list(candidates)}, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter
+            ).fit(given, wanted)
+            chosen, accuracy = search.best_params_[name], float(search.best_score_)
+        fitted = clone(model).set_params(**{name: chosen}).fit(rows, labels)
+    if np.max(getattr(fitted, "n_iter_", 0)) >= getattr(model, "max_iter", np.inf):
+        logger.warning("%s with %s %g has not converged", type(model).__name__, name, chosen)
+    return fitted, accuracy
+
+
+class NetworkClassifier(ClassifierMixin, BaseEstimator):
+    """A hidden layer, dropout, a sigmoid and an output layer, trained by Adam on mini-batches (SentEval's MLP).
+
+    The seed determines the weights, the order of rows and the dropout.
+    """
+
+    def __init__(
+        self,
+        hidden: int = 50,
+        dropout: float = 0.2,
+        epochs: int = 10,
+        batch_size: int = 64,
+        weight_decay: float = 0.0,
+        seed: int = 1111,
+    ) -> None:
+        """Keep the hyperparameters, as scikit-learn requires."""
+        self.hidden, self.dropout, self.epochs = hidden, dropout, epochs
+        self.batch_size, self.weight_decay, self.seed = batch_size, weight_decay, seed
+
+    def fit(self, embeddings: ArrayLike, labels: ArrayLike) -> Self:
+        """Train on embeddings (n, dimension) and labels (n,) of at least two classes."""
+        rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32))
+        self.classes_ = require_known_classes(np.asarray(labels))
+        wanted = torch.from_numpy(np.searchsorted(self.classes_, np.asarray(labels)))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            self.network_ = nn.Sequential(
+                nn.Linear(rows.shape[1], self.hidden),
+                nn.Dropout(self.dropout),
+                nn.Sigmoid(),
+                nn.Linear(self.hidden, len(self.classes_)),
+            )
+            optimizer = torch.optim.Adam(self.network_.parameters(), weight_decay=self.weight_decay)
+            for _ in range(self.epochs):
+                for batch in torch.randperm(len(rows)).split(self.batch_size):
+                    optimizer.zero_grad()
+                    functional.cross_entropy(self.network_(rows[batch]), wanted[batch]).backward()
+                    optimizer.step()
+        self.network_.eval()
+        return self
+
+    def predict(self, embeddings: ArrayLike) -> Labels:
+        """Return the class of each embedding: (n, dimension) -> (n,)."""
+        with torch.no_grad():
+            logits = self.network_(torch.from_numpy(np.asarray(embeddings, dtype=np.float32)))
+        chosen: Labels = self.classes_[logits.argmax(dim=1).numpy()]
+        return chosen
+
+
+@dataclass(frozen=True)
+class ClassifierSettings:
+    """Hyperparameters; `evaluation_steps` is the number of steps between two evaluations on the development data."""
+
+    batch_size: int = 32
+    learning_rate: float = 0.001
+    epochs: int = 5
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0
+    evaluation_steps: int = 10
+
+
+class LinearClassifier(NamedTuple):
+    """Predicts the largest entry of `weight @ embedding + bias`: weight (classes, dimension), bias (classes,)."""
+
+    classes: Labels
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    def hits(self, data: LabelledEmbeddings) -> NDArray[np.bool_]:
+        """Whether the class of each embedding is predicted: (n,)."""
+        logits = functional.linear(torch.from_numpy(data.embeddings), self.weight, self.bias)
+        hits: NDArray[np.bool_] = self.classes[logits.argmax(dim=1).numpy()] == data.labels
+        return hits
+
+
+class Selection(NamedTuple):
+    """The best settings on the development data, with each seed's classifier and its accuracy there."""
+
+    settings: ClassifierSettings
+    classifiers: tuple[LinearClassifier, ...]
+    accuracies: tuple[float, ...]
+
+
+def select_classifiers(
+    training: LabelledEmbeddings,
+    development: LabelledEmbeddings,
+    grid: Sequence[ClassifierSettings],
+    seeds: Sequence[int],
+) -> Selection:
+    """Train linear classifiers with all settings and seeds; select the first settings of the best mean accuracy."""
+    found = []
+    with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False) as bar:
+        for settings in grid:
+            trained = []
+            for seed in seeds:
+                trained.append(train_classifier(training, settings, seed, development))
+                bar.update()
+            accuracies = tuple(float(np.mean(one.hits(development))) for one in trained)
+            found.append(Selection(settings, tuple(trained), accuracies))
+    return max(found, key=lambda selection: fmean(selection.accuracies))
+
+
+@one_thread()
+def train_classifier(
+    training: LabelledEmbeddings, settings: ClassifierSettings, seed: int, development: LabelledEmbeddings
+) -> LinearClassifier:
+    """Train a linear classifier by mini-batches; return that of the best step on the development data.
+
+    As in the code published with EASE (section 5.4, appendix D): cross-entropy; AdamW with linear decay of the learning
+    rate to 0; normally distributed weights. scikit-learn's solvers would find the same optimum for every learning rate,
+    so they cannot reproduce this protocol. The seed determines the first weights and the order of rows.
+
+    Args:
+        training: At least two classes.
+        settings: Hyperparameters.
+        seed: Random seed.
+        development: Labelled with classes of the training data.
+    """
+    classes = require_known_classes(training.labels, development.labels, "the development data")
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.from_numpy(training.embeddings)  # (n, dimension)
+    wanted = torch.from_numpy(np.searchsorted(classes, training.labels))  # (n,)
+    weight = (
+        torch.randn(classes.size, rows.shape[1], generator=generator) * INITIAL_DEVIATION
+    ).requires_grad_()
+    bias = torch.zeros(classes.size, requires_grad=True)
+    optimizer = torch.optim.AdamW([weight, bias], settings.learning_rate, weight_decay=settings.weight_decay)
+    steps = settings.epochs * -(-len(rows) // settings.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+    best, best_accuracy = LinearClassifier(classes, weight, bias), -1.0
+    batches = (
+        batch
+        for _ in range(settings.epochs)
+        for batch in torch.randperm(len(rows), generator=generator).split(settings.batch_size)
+    )
+    for step, batch in enumerate(batches, start=1):
+        optimizer.zero_grad()
+        functional.cross_entropy(functional.linear(rows[batch], weight, bias), wanted[batch]).backward()
+        torch.nn.utils.clip_grad_norm_([weight, bias], settings.clip_norm)
+        optimizer.step()
+        schedule.step()
+        if step % settings.evaluation_steps == 0 or step == steps:
+            now = LinearClassifier(classes, weight.detach().clone(), bias.detach().clone())
+            accuracy = float(np.mean(now.hits(development)))
+            if accuracy > best_accuracy:
+                best, best_accuracy = now, accuracy
+    return best

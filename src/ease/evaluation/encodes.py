@@ -1,0 +1,102 @@
+"""Functions from sentences to embeddings: with prompts of tasks and roles, of several languages, truncated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import unit_or_zero_rows
+
+Encode = Callable[[Sequence[str]], np.ndarray]
+"""Sentences to embeddings: n strings -> (n, dimension)."""
+
+Role = Literal["query", "passage"]
+"""Role of a text in retrieval."""
+
+
+@runtime_checkable
+class PromptedEncode(Protocol):
+    """A function from sentences to embeddings that has variants for tasks and roles."""
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """Encode n sentences: (n, dimension)."""
+
+    def for_task(self, task: str, kind: str) -> Self:
+        """Return the function for the texts of a task of a kind."""
+
+    def in_role(self, role: Role) -> Self:
+        """Return the function for texts in a role."""
+
+
+def encode_for(encode: Encode, task: str, kind: str) -> Encode:
+    """Return the function for the texts of a task of a kind; the same function if the encoder has only one."""
+    return encode.for_task(task, kind) if isinstance(encode, PromptedEncode) else encode
+
+
+def encode_in_role(encode: Encode, role: Role) -> Encode:
+    """Return the function for queries or passages; the same function if the encoder has only one."""
+    return encode.in_role(role) if isinstance(encode, PromptedEncode) else encode
+
+
+class EncodeByLanguage:
+    """Functions from words or sentences to embeddings, one for each language, for tasks that map their spaces."""
+
+    def __init__(self, languages: Mapping[str, Encode]) -> None:
+        """Set the function of each language, by its code."""
+        self._languages = dict(languages)
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """Refuse sentences of unknown language."""
+        raise EaseError(
+            f"There is one encoder for each of {', '.join(self._languages)}, and the task encodes all languages with "
+            "one: name a task such as bli."
+        )
+
+    def for_task(self, task: str, kind: str) -> EncodeByLanguage:
+        """Return the functions for the texts of a task."""
+        return EncodeByLanguage({code: encode_for(own, task, kind) for code, own in self._languages.items()})
+
+    def in_role(self, role: Role) -> EncodeByLanguage:
+        """Return the functions for queries or passages."""
+        return EncodeByLanguage({code: encode_in_role(own, role) for code, own in self._languages.items()})
+
+    def of(self, language: str) -> Encode:
+        """Return the function of a language."""
+        if language not in self._languages:
+            raise EaseError(
+                f"No encoder for the language {language!r} among {', '.join(self._languages)}: add one, or choose "
+                "other language pairs."
+            )
+        return self._languages[language]
+
+
+def encode_of(encode: Encode, language: str) -> Encode:
+    """Return the function for sentences of a language: the language's own, or the one of all languages."""
+    return encode.of(language) if isinstance(encode, EncodeByLanguage) else encode
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """A function from n sentences to the first dimensions of their embeddings, with unit length.
+
+    References: Kusupati et al. 2022 (Matryoshka representation learning).
+    """
+
+    encode: Encode
+    dimension: int
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """Return an array of shape (n, dimension); a zero row stays zero."""
+        return unit_or_zero_rows(self.encode(sentences)[:, : self.dimension])
+
+    def for_task(self, task: str, kind: str) -> Truncated:
+        """Return the function for the texts of a task."""
+        return Truncated(encode_for(self.encode, task, kind), self.dimension)
+
+    def in_role(self, role: Role) -> Truncated:
+        """Return the function for queries or passages."""
+        return Truncated(encode_in_role(self.encode, role), self.dimension)

@@ -1,1 +1,0 @@
-"""Readers and evaluation protocols that tasks share; your own tasks may use them as well."""

@@ -1,0 +1,185 @@
+"""Sentence pairs with gold similarities, scored by Spearman's correlation of their cosines with them (section 4.1)."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+
+from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
+from ease.evaluation.items import correlation_items
+from ease.evaluation.metrics import DECIMALS, pairwise_cosine, spearman
+from ease.evaluation.tasks import Score, Texts, error_prefix
+from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
+from ease.io.text_tables import read_rows
+
+logger = logging.getLogger(__name__)
+
+METRIC, PART_MEAN = "spearman", "spearman_part_mean"
+PUBLISHED = 250
+"""Grades of each track of SemEval 2017; the files of sentences of some tracks have further pairs."""
+
+
+class GradedPair(NamedTuple):
+    """Two sentences and their gold similarity; NaN if ungraded."""
+
+    left: str
+    right: str
+    gold: float
+
+
+class GradedSet(SetFiles):
+    """A file of graded pairs."""
+
+    lowest: float = Field(float("-inf"), description="lowest possible grade")
+    highest: float = Field(float("inf"), description="highest possible grade")
+
+
+class Options(TableOptions, GradedSet):
+    """Options of graded pairs; a blank grade skips the pair."""
+
+    sets: dict[str, GradedSet] = Field(
+        {}, description="sets by name, with what differs from the task's own files"
+    )
+
+
+class GradedPairs(TableTask):
+    """Graded pairs; the sets of several parts also have the mean of the parts' correlations."""
+
+    KIND = "STS"
+    METRICS = (METRIC, PART_MEAN)
+    Options = Options
+
+    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
+        """Read the pairs of each part of a set; a set without parts is one part."""
+        form = options.form(subset)
+        if form.format == "semeval":
+            parts = [read_paired_files(*paths[at : at + 2]) for at in range(0, len(paths), 2)]
+        else:
+            pairs = []
+            for place, row in self.rows(options, subset, paths):
+                left, right = required(place, row, "left", "right")
+                pairs.append(
+                    GradedPair(left, right, parse_gold(row["score"], form.lowest, form.highest, place))
+                )
+            parts = [pairs]
+        if len({pair.gold for part in parts for pair in part if not math.isnan(pair.gold)}) < 2:
+            raise EaseError(
+                f"{paths[0]}: the pairs have no two different grades; is it the right column, and the right file?"
+            )
+        return parts
+
+    def pairs(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[GradedPair]:
+        """Return all pairs of a set."""
+        return [pair for part in self.read(options, subset, paths) for pair in part]
+
+    def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
+        """Return both texts of each graded pair."""
+        return {METRIC: [(pair.left, pair.right) for part in data for pair in graded_only(part)]}
+
+    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
+        """Correlation over all pairs in one list and, if there are several parts, its mean over the parts."""
+        graded = [graded_only(part) for part in data]
+        if ungraded := sum(map(len, data)) - sum(map(len, graded)):
+            logger.info("%s %s: %d pairs have no gold score", self.name, subset, ungraded)
+        pairs = [pair for part in graded for pair in part]
+        cosines, gold = pair_cosines(encode, pairs), np.array([pair.gold for pair in pairs])
+        yield self._score(subset, cosines, gold)
+        if len(graded) > 1:
+            bounds = pairwise(accumulate(map(len, graded), initial=0))
+            own = [
+                self._score(f"{subset} {part}", cosines[at:to], gold[at:to])
+                for part, (at, to) in zip(options.form(subset).parts, bounds, strict=True)
+            ]
+            yield Score(self.name, subset, PART_MEAN, fmean(part.value for part in own), parts=tuple(own))
+
+    def _score(self, subset: str, cosines: ArrayLike, gold: ArrayLike) -> Score:
+        value = 100 * spearman(cosines, gold)
+        logger.info("%s %s: Spearman %.1f over %d pairs", self.name, subset, value, np.size(gold))
+        return Score(self.name, subset, METRIC, value, items=correlation_items(cosines, gold))
+
+
+TASK = GradedPairs
+
+
+def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
+    """Parse a grade, which is NaN if blank; a grade outside its range usually comes from a wrong column."""
+    if not text.strip():
+        return math.nan
+    try:
+        gold = float(text)
+    except ValueError:
+        gold = math.nan
+    if not math.isfinite(gold):
+        raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?")
+    if not lowest <= gold <= highest:
+        raise EaseError(
+            f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
+        )
+    return gold
+
+
+def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
+    """Read SemEval's format: a file of pairs, whose further columns are sources, and one of grades from 0 to 5."""
+    left, right = list(read_rows(sentences, "\t")), list(read_rows(grades, "\t"))
+    while left and not left[-1][1]:
+        left.pop()
+    # Up to the number of pairs, a blank line is a pair without a grade.
+    while right and not right[-1][1] and len(right) not in (len(left), min(len(left), PUBLISHED)):
+        right.pop()
+    if not left:
+        raise EaseError(f"{sentences}: contains no sentence pair.")
+    if len(left) > len(right) == PUBLISHED:
+        _note_ungraded(sentences, len(left))
+        left = left[:PUBLISHED]
+    if len(left) != len(right):
+        raise EaseError(
+            f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "
+            "together; fetch both again."
+        )
+    pairs = []
+    for (number, row), (grade_number, grade) in zip(left, right, strict=True):
+        if len(row) < 2:
+            raise EaseError(
+                f"{sentences}, line {number}: {len(row)} tab-separated columns instead of at least 2."
+            )
+        gold = parse_gold("".join(grade[:1]), 0, 5, f"{grades}, line {grade_number}")
+        pairs.append(GradedPair(row[0], row[1], gold))
+    return pairs
+
+
+@cache
+def _note_ungraded(sentences: Path, count: int) -> None:
+    """Log once that a file has more pairs than grades."""
+    logger.info("%s: the first %d of %d pairs are graded, and scored", sentences, PUBLISHED, count)
+
+
+def graded_only(pairs: Sequence[GradedPair]) -> list[GradedPair]:
+    """Return the pairs that have a grade."""
+    return [pair for pair in pairs if not math.isnan(pair.gold)]
+
+
+def pair_cosines(
+    encode: Encode, pairs: Sequence[GradedPair], place: str = "", block: int | None = None
+) -> NDArray[np.float64]:
+    """Return the cosine of each pair, (pairs,), to be ranked: computed a block at a time, rounded to `DECIMALS`.
+
+    Errors begin with `place`.
+    """
+    cosines, size = [], block or len(pairs)
+    for part in (pairs[start : start + size] for start in range(0, len(pairs), size)):
+        left, right = np.split(encode([pair.left for pair in part] + [pair.right for pair in part]), 2)
+        with error_prefix(place) if place else nullcontext():
+            cosines.append(pairwise_cosine(left, right).round(DECIMALS))
+    return np.concatenate(cosines)

@@ -1,0 +1,110 @@
+"""Queries with relevant documents, scored by nDCG@10 of the documents' ranking by cosine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from ease.errors import EaseError
+from ease.evaluation.encodes import Encode, encode_in_role
+from ease.evaluation.items import mean_items
+from ease.evaluation.retrieval import ndcg
+from ease.evaluation.tasks import Files, Score, Texts
+from ease.evaluation.tasks.graded_pairs import parse_gold
+from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
+
+logger = logging.getLogger(__name__)
+
+METRIC = "ndcg_at_10"
+
+
+class Relevance(NamedTuple):
+    """Distinct queries and documents, and the gain of each relevant document's row, for each query."""
+
+    queries: list[str]
+    documents: list[str]
+    gains: list[dict[int, float]]
+
+
+class QuerySet(SetFiles):
+    """A file of queries, each in a row with one of its documents."""
+
+    documents: str | None = Field(
+        None, description="a file of further documents to search in, with the same column of documents"
+    )
+
+
+class Options(TableOptions, QuerySet):
+    """Options of queries; the column `gain` is the relevance from 0 (none), and without it all are relevant."""
+
+    sets: dict[str, QuerySet] = Field(
+        {}, description="sets by name, with what differs from the task's own files"
+    )
+
+
+class Queries(TableTask):
+    """Retrieval of documents."""
+
+    KIND = "Retrieval"
+    METRICS = (METRIC,)
+    Options = Options
+
+    def files(self, options: Any) -> Files:
+        """Return the file of queries of each set and, if given, that of further documents."""
+        return {
+            subset: (
+                *paths,
+                *([options.path / further] if (further := options.form(subset).documents) else []),
+            )
+            for subset, paths in super().files(options).items()
+        }
+
+    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Relevance:
+        """Number the distinct queries and documents; a query without a relevant document is skipped."""
+        form = options.form(subset)
+        further = paths[-1:] if form.documents else ()
+        queries: dict[str, dict[int, float]] = {}
+        documents: dict[str, int] = {}
+        for place, row in self.rows(options, subset, paths[: len(paths) - len(further)]):
+            query, document = required(place, row, "query", "document")
+            gain = parse_gold(*required(place, row, "gain"), 0, float("inf"), place) if "gain" in row else 1.0
+            own = queries.setdefault(query, {})
+            number = documents.setdefault(document, len(documents))
+            own[number] = max(gain, own.get(number, 0.0))
+        for place, row in (
+            read_fields(further, {"document": form.columns["document"]}, form) if further else ()
+        ):
+            documents.setdefault(*required(place, row, "document"), len(documents))
+        kept = {query: gains for query, gains in queries.items() if any(gains.values())}
+        if not kept:
+            raise EaseError(f"{paths[0]}: no query has a relevant document; is it the right column?")
+        if len(documents) < 2:
+            raise EaseError(
+                f"{paths[0]}: {len(documents)} document, so there is nothing to rank; add documents."
+            )
+        if skipped := len(queries) - len(kept):
+            logger.info("%s: %d queries without a relevant document are skipped", paths[0], skipped)
+        return Relevance(list(kept), list(documents), list(kept.values()))
+
+    def texts(self, options: Any, data: Relevance) -> Mapping[str, Texts]:
+        """Return each query."""
+        return {METRIC: [(query,) for query in data.queries]}
+
+    def score(self, encode: Encode, options: Any, subset: str, data: Relevance) -> Iterator[Score]:
+        """Mean nDCG@10 of the queries, in points; queries and documents have their own prompts."""
+        queries = encode_in_role(encode, "query")(data.queries)
+        documents = encode_in_role(encode, "passage")(data.documents)
+        values = ndcg(queries, documents, data.gains)
+        value = 100 * float(values.mean())
+        logger.info(
+            "%s %s: nDCG@10 %.1f, %d queries, %d documents",
+            *(self.name, subset, value, len(values), len(documents)),
+        )
+        yield Score(self.name, subset, METRIC, value, items=mean_items(values))
+
+
+TASK = Queries

@@ -1,0 +1,300 @@
+"""What happens around a run: checks, locks, provenance, results, missing scores, one-line errors."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+from tempfile import gettempdir
+from types import TracebackType
+from typing import IO, Any
+
+import click
+from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
+from kedro.io import AbstractVersionedDataset, DataCatalog, DatasetError
+from kedro.io.core import VersionNotFoundError, is_parameter
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+from kedro.validation.exceptions import ParameterValidationError
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import TypeAdapter
+from yaml import YAMLError
+
+from ease.errors import EaseError
+from ease.io.addresses import is_remote, upload_text
+from ease.io.atomic import write_text_atomically
+from ease.io.files import read_json
+from ease.io.locks import lock_data_for_run
+from ease.io.nested import dotted
+from ease.io.project import make_or
+from ease.io.result_versions import code_version
+from ease.io.versions import SIDECAR
+from ease.pipelines.work import release_work
+from ease.training.interruption import TrainingInterrupted
+
+logger = logging.getLogger(__name__)
+
+EVALUATE_TAG = "evaluate"
+"""Nodes with this tag return rows of scores; a row without a value names something that could not be scored."""
+
+NEXT_STEPS = {
+    "train": "`kedro mlflow ui` compares the runs, `kedro run --pipelines=report` the scores with the papers'",
+    "evaluate": "`kedro run --pipelines=report` compares the scores with the papers'",
+    "sweep": "`kedro mlflow ui` compares the trainings",
+}
+"""Commands that follow a run, by a tag of its nodes; those of the first matching tag are shown."""
+
+SHOWN = 3
+"""Differences that a message shows"""
+
+_JSON = TypeAdapter(Any)
+_FIXABLE = (
+    EaseError,
+    ParameterValidationError,
+    DatasetError,
+    OmegaConfBaseException,
+    YAMLError,
+    UnicodeError,
+)
+_FULL_DISK = (
+    *(os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
+    # SQLite's words; its I/O error is that of an exceeded quota, too.
+    *("database or disk is full", "disk I/O error"),
+)
+
+
+def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print one line for a user error or a requested stop; print other errors with their traceback."""
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    # The innermost error is the most exact one.
+    fixable = next((cause for cause in reversed(chain) if isinstance(cause, _FIXABLE)), None)
+    full = next((words for words in _FULL_DISK if any(words in str(cause) for cause in chain)), None)
+    if isinstance(fixable, TrainingInterrupted):
+        click.secho(str(fixable), fg="yellow", err=True)
+    elif issubclass(kind, KeyboardInterrupt):
+        click.secho("Stopped.", fg="yellow", err=True)
+    elif fixable is not None:
+        # Ours may list several faults, one per line.
+        text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
+        click.secho(f"Error: {text}", fg="red", err=True)
+    elif full is not None:
+        click.secho(
+            f"Error: {full}: make room on the disk of the project's data, or on that of temporary files "
+            f"({gettempdir()}). Finished work is kept: run the same command again to resume.",
+            fg="red",
+            err=True,
+        )
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+class Checks:
+    """Refuses, before its first node and before MLflow opens a run, a run that would fail late."""
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Remember the data folder and the required disk space."""
+        self._globals = context.config_loader["globals"]
+
+    @hook_impl(tryfirst=True)
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
+        """Check what the nodes of the run need.
+
+        Raises:
+            EaseError: With all faults, one per line.
+        """
+        # Imported late: most commands run nothing.
+        from ease.pipelines.checks import find_faults
+
+        if run_params.get("only_missing_outputs"):
+            needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
+            pipeline = Pipeline(needed)
+        free = round(self._globals["free_disk_gb"] * 1e9)
+        faults = find_faults(pipeline, catalog, Path(self._globals["data"]), free)
+        if len(faults) > 1:
+            listed = "".join(f"\n- {fault}" for fault in faults)
+            raise EaseError(f"{len(faults)} faults, found before anything was run:{listed}")
+        if faults:
+            raise EaseError(faults[0])
+
+
+class RunLocks:
+    """Locks the data folder against `make prune` until the process ends; releases work folders when a run ends."""
+
+    _lock: IO[bytes] | None = None
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Locate the data folder; a remote one has no lock."""
+        data = str(context.config_loader["globals"]["data"])
+        self._data = None if "://" in data else Path(context.project_path) / data
+
+    @hook_impl(tryfirst=True)
+    def before_pipeline_run(self) -> None:
+        """Release folders that an interrupted run of this process, such as a notebook's, still holds; lock the data."""
+        release_work()
+        if self._data is not None and self._lock is None:
+            self._lock = lock_data_for_run(self._data)
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """Release the folders of a complete run."""
+        release_work(succeeded=True)
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Release the folders of a failed run."""
+        release_work()
+
+
+class Provenance:
+    """Writes a sidecar into every version's folder; refuses `--only-missing-outputs` over stale outputs."""
+
+    def __init__(self) -> None:
+        self._made_from: dict[str, dict[str, Any]] = {}
+
+    @hook_impl
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
+        """Refuse a run that would keep a stale output.
+
+        Raises:
+            EaseError: With the dataset and what differs.
+        """
+        self._catalog = catalog
+        if run_params.get("only_missing_outputs"):
+            for node in pipeline.nodes:
+                _refuse_stale_outputs(node, catalog)
+
+    @hook_impl
+    def before_node_run(self, node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> None:
+        """Remember the node's parameters and the versions of its inputs."""
+        self._made_from[node.name] = _provenance(node, catalog, inputs)
+
+    @hook_impl
+    def before_dataset_saved(self, dataset_name: str, node: Node) -> None:
+        """Write the sidecar first, so that every version has one."""
+        dataset = self._catalog.get(dataset_name)
+        if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
+            made_from = {"dataset": dataset_name, **self._made_from[node.name]}
+            place, text = _folder(dataset, version) / SIDECAR, json.dumps(made_from, indent=2)
+            if is_remote(place):
+                upload_text(text, place)
+            else:
+                write_text_atomically(place, text)
+
+
+def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
+    datasets: dict[str, Any] = {name: catalog.get(name) for name in node.outputs}
+    versioned = {name: ds for name, ds in datasets.items() if isinstance(ds, AbstractVersionedDataset)}
+    if not versioned or not all(dataset.exists() for dataset in versioned.values()):
+        return
+    now = _provenance(node, catalog, {name: catalog.load(name) for name in node.inputs if is_parameter(name)})
+    for name, dataset in versioned.items():
+        then = read_json(_folder(dataset, dataset.resolve_load_version() or "") / SIDECAR) or {}
+        if differing := [key for key in now if now[key] != then.get(key)]:
+            old, new = (
+                dotted({key: then.get(key) for key in differing}),
+                dotted({key: now[key] for key in differing}),
+            )
+            changed = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+            shown = [f"`{key}`: {old.get(key)!r} then, {new.get(key)!r} now" for key in changed[:SHOWN]]
+            shown += [f"{len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
+            raise EaseError(
+                f"`{name}` was made from other {' and '.join(differing)} than this run would use ({'; '.join(shown)}): "
+                "run without --only-missing-outputs, or delete that version."
+            )
+
+
+def _provenance(node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in inputs.items() if is_parameter(name)}
+    return {
+        "code": code_version(),
+        "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in given.items()},
+        "inputs": input_versions(node, catalog),
+    }
+
+
+def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
+    """Return the version of each versioned input of a node; None if no version exists."""
+    versions: dict[str, str | None] = {}
+    for name in node.inputs:
+        dataset = None if is_parameter(name) else catalog.get(name)
+        if isinstance(dataset, AbstractVersionedDataset):
+            try:
+                versions[name] = dataset.resolve_load_version()
+            except VersionNotFoundError:
+                versions[name] = None
+    return versions
+
+
+def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
+    from ease.datasets.files import AtomicSave  # imports Plotly Express
+
+    if isinstance(dataset, AtomicSave):
+        return dataset.folder_of(version)
+    return Path(dataset._get_versioned_path(version)).parent
+
+
+class Results:
+    """Logs the paths of a run's results and the next commands; fails a run at its end if scores are missing."""
+
+    def __init__(self) -> None:
+        self._unscored: dict[str, list[str]] = defaultdict(list)
+
+    @hook_impl
+    def before_pipeline_run(self) -> None:
+        """Forget the missing scores of an earlier run of this process, such as a notebook's."""
+        self._unscored.clear()
+
+    @hook_impl
+    def after_node_run(self, node: Node, outputs: dict[str, Any]) -> None:
+        """Collect the missing scores of a node by reason."""
+        for name, rows in outputs.items() if EVALUATE_TAG in node.tags else ():
+            for row in (row for row in rows if row["value"] is None):
+                parts = (name.removesuffix(".scores"), row.get("method"), row["task"], row["subset"])
+                self._unscored[row["note"]].append(" ".join(filter(None, parts)))
+
+    @hook_impl
+    def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
+        """Log what was made.
+
+        Raises:
+            EaseError: With the missing scores and their reasons.
+        """
+        # The linked outputs; importing the datasets' classes here would slow down every command.
+        links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
+        made = [
+            f"\n  {name}: {path}"
+            for name, link in links.items()
+            if link is not None and link.exists()
+            for path in sorted(link.glob("*.html")) or [link]  # of a folder of web pages, the pages
+        ]
+        tags = {tag for node in pipeline.nodes for tag in node.tags}
+        command = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), None)
+        following = command and command.replace("kedro mlflow ui", make_or("mlflow", "kedro mlflow ui"))
+        logger.info(
+            "Done: %d nodes.%s%s",
+            len(pipeline.nodes),
+            "".join(made),
+            f"\nNext: {following}." if following else "",
+        )
+        if self._unscored:
+            lines = "\n".join(f"{', '.join(parts)}: {reason}" for reason, parts in self._unscored.items())
+            raise EaseError(f"Not all could be scored; all other scores are kept. Not scored:\n{lines}")
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Log the missing scores if the run fails for another reason."""
+        for reason, parts in self._unscored.items():
+            logger.warning("Not scored: %s: %s", ", ".join(parts), reason)

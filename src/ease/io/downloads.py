@@ -1,0 +1,502 @@
+"""Downloads over HTTP: resumed with ranges, checked, retried with exponential back-off, written atomically."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from threading import Event
+from typing import BinaryIO, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+import requests
+from pydantic import Field
+from tqdm import tqdm
+from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.util import Retry
+
+from ease import __version__
+from ease.errors import EaseError
+from ease.io.atomic import flush_to_disk, partial_path, write_text_atomically
+from ease.io.files import check_free_space, read_json, report_write_errors
+from ease.io.locks import try_lock
+from ease.io.models import StrictModel
+
+logger = logging.getLogger(__name__)
+
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Status codes after which a retry may succeed (RFC 9110, RFC 6585)."""
+
+_MAX_TEXT_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 17
+_ALGORITHMS = ("sha256", "sha1", "md5")
+"""The strongest first."""
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
+
+T = TypeVar("T")
+
+
+class ConnectionOptions(StrictModel):
+    """Connections and identification of downloads."""
+
+    connections: int = Field(
+        3, ge=1, le=3, description="parallel downloads; Wikimedia asks for at most three"
+    )
+    contact: str | None = Field(
+        None, description="an e-mail or web address, sent to servers: Wikimedia refuses anonymous programs"
+    )
+
+
+class DownloadOptions(ConnectionOptions):
+    """Connections, identification and retries of downloads."""
+
+    attempts: int = Field(
+        6, ge=1, description="consecutive attempts without progress before a download is given up"
+    )
+    timeout: float = Field(60, gt=0, description="seconds to wait for an answer, or for its next bytes")
+    first_pause: float = Field(1, ge=0, description="seconds before the first retry; doubles with each retry")
+    longest_pause: float = Field(
+        600, gt=0, description="longest pause in seconds; a server that asks for a longer one is an error"
+    )
+
+
+class NotFound(EaseError):
+    """The server does not have the file."""
+
+
+class Unreachable(EaseError):
+    """The server never answered."""
+
+
+class TransientError(Exception):
+    """An error after which a retry may succeed."""
+
+    def __init__(self, message: str, pause: float | None = None, answered: bool = True) -> None:
+        super().__init__(message)
+        self.pause = pause
+        self.answered = answered
+
+
+class Stopped(Exception):
+    """All downloads were cancelled, by the user or after another error."""
+
+
+def user_agent(options: ConnectionOptions) -> str:
+    """Return how the program identifies itself to servers."""
+    contact = f"; {options.contact}" if options.contact else ""
+    return f"EASE/{__version__} (sentence embeddings from Wikipedia{contact})"
+
+
+class Client:
+    """An HTTP client for several threads; use it as a context manager."""
+
+    def __init__(self, options: DownloadOptions) -> None:
+        self.options = options
+        self.stop = Event()
+        self._session = requests.Session()
+        # Lengths and checksums refer to the file, not to a compressed transfer.
+        self._session.headers.update({"User-Agent": user_agent(options), "Accept-Encoding": "identity"})
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+    def text(self, url: str) -> str:
+        """Return a short UTF-8 text.
+
+        Raises:
+            NotFound: If the server does not have it.
+            EaseError: If it cannot be fetched, or is longer than 64 MB.
+        """
+
+        def attempt() -> str:
+            with closing(self.get(url)) as response:
+                if response.status_code != 200:
+                    raise_for_answer(url, response)
+                try:
+                    content: bytes = response.raw.read(_MAX_TEXT_BYTES + 1, decode_content=True)
+                except (HTTPError, OSError) as error:
+                    raise TransientError(describe(error)) from error
+            if len(content) > _MAX_TEXT_BYTES:
+                raise EaseError(
+                    f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
+                )
+            return content.decode("utf-8", errors="replace")
+
+        return self.retry(url, attempt)
+
+    def size(self, url: str) -> int | None:
+        """Return a file's size in bytes; None if the server does not state it."""
+
+        def attempt() -> int | None:
+            with closing(self.get(url, method="HEAD")) as response:
+                if response.status_code != 200:
+                    raise_for_answer(url, response)
+                return content_length(response)
+
+        return self.retry(url, attempt)
+
+    def get(self, url: str, headers: dict[str, str] | None = None, method: str = "GET") -> requests.Response:
+        """Send one request; the caller reads the body.
+
+        Raises:
+            TransientError: If the server is busy or the connection fails.
+            EaseError: If the address is invalid.
+        """
+        try:
+            response = self._session.request(
+                method, url, headers=headers, stream=True, timeout=self.options.timeout, allow_redirects=True
+            )
+        except (requests.ConnectionError, requests.Timeout) as error:
+            raise TransientError(describe(error), answered=False) from error
+        except (requests.RequestException, ValueError) as error:  # ValueError: of an address in a redirect
+            raise EaseError(f"{url} cannot be fetched: {describe(error)}. Check the address.") from error
+        if response.status_code in _TRANSIENT:
+            pause = None
+            # A number of seconds, or a date; either may be out of range.
+            with suppress(KeyError, InvalidHeader, ValueError, OverflowError):
+                pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
+            response.close()
+            raise TransientError(f"{response.status_code} {response.reason}", pause)
+        return response
+
+    def retry(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+        """Call `attempt` until it succeeds or its retries are exhausted.
+
+        `attempt` raises TransientError if a retry may succeed. `progress` returns a number; if it has grown, the count
+        of attempts starts again.
+
+        Raises:
+            Unreachable: If no attempt was answered.
+            EaseError: If the last attempt failed too, or the server asks for too long a pause.
+            Stopped: If `stop` was set meanwhile.
+        """
+        failures, farthest, answered = 0, progress(), False
+        while True:
+            try:
+                return attempt()
+            except TransientError as error:
+                answered = answered or error.answered
+                failures = 0 if progress() > farthest else failures + 1
+                farthest = max(farthest, progress())
+                pause = self._pause(url, failures, error, answered)
+                logger.info("%s: %s; retry in %.1f s", url, error, pause)
+            if self.stop.wait(pause):
+                raise Stopped
+
+    def _pause(self, url: str, failures: int, error: TransientError, answered: bool) -> float:
+        """Return Retry-After if given, else exponential back-off with ±25 % jitter."""
+        options = self.options
+        if failures >= options.attempts:
+            message = (
+                f"{url} cannot be fetched: {error}, at the last of {options.attempts} attempts in a row."
+            )
+            if answered:
+                raise EaseError(f"{message} The bytes received so far are kept; try again later.")
+            raise Unreachable(f"{message} Is this machine on the network, and {urlsplit(url).netloc} right?")
+        if error.pause is not None and error.pause > options.longest_pause:
+            raise EaseError(
+                f"{url} cannot be fetched now: the server asks to come back in {error.pause:.0f} s. The bytes received "
+                "so far are kept; try again then."
+            )
+        jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
+        backoff = min(options.longest_pause, options.first_pause * 2 ** max(0, failures - 1) * jitter)
+        return max(backoff, error.pause or 0)
+
+
+def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
+    """Raise the error that a permanent refusal means.
+
+    Raises:
+        NotFound: If the server does not have the file.
+        EaseError: Otherwise.
+    """
+    answer = f"{response.status_code} {response.reason}".strip()
+    if response.status_code in (404, 410):
+        raise NotFound(
+            f"{url} does not exist: the server answers {answer}. Check the address, the date and the mirror."
+        )
+    advice = ""
+    if response.status_code in (401, 403):
+        advice = (
+            " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
+        )
+    raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice}")
+
+
+def content_length(response: requests.Response) -> int | None:
+    """Return the length that a response states."""
+    return whole_number(response.headers.get("Content-Length"))
+
+
+def whole_number(value: object) -> int | None:
+    """Return a size that a server states as a number or in digits; None for anything else."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the innermost reason of a library's error."""
+    reason = error.args[0] if error.args else error
+    reason = getattr(reason, "reason", None) or reason
+    return f"{type(error).__name__} ({reason})"
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file to download: its address, its target, and its checksums and size if known."""
+
+    url: str
+    path: Path
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Hexadecimal checksums by algorithm: sha256, sha1, md5."""
+    size: int | None = None
+    """Bytes."""
+
+    @property
+    def partial(self) -> Path:
+        """The partial file."""
+        return partial_path(self.path)
+
+    @property
+    def validator_file(self) -> Path:
+        """File that holds the validator (ETag or date) of the partial file."""
+        return self.path.with_name(f".{self.path.name}.part.json")
+
+    def is_present(self) -> bool:
+        """Return whether the file exists with the right size, or the right checksum if its size is unknown.
+
+        Only a checked file ever gets its name, so the size suffices for files of many gigabytes.
+        """
+        if not self.path.is_file():
+            return False
+        return self.path.stat().st_size == self.size if self.size is not None else not self.fault(self.path)
+
+    def fault(self, path: Path) -> str:
+        """Return how a file differs in size or strongest checksum; empty if it does not."""
+        size = path.stat().st_size
+        if self.size is not None and size != self.size:
+            return f"has {size} bytes, but should have {self.size}"
+        algorithm = next((name for name in _ALGORITHMS if name in self.checksums), None)
+        if algorithm is None:
+            return ""
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, algorithm).hexdigest()
+        expected = self.checksums[algorithm].lower()
+        return "" if found == expected else f"has the {algorithm} {found}, but should have {expected}"
+
+
+def download(file: RemoteFile, client: Client) -> bool:
+    """Download a file if missing; resume its partial file.
+
+    A file with a wrong size or checksum is downloaded once more from the beginning.
+
+    Returns:
+        Whether the file was downloaded.
+
+    Raises:
+        NotFound: If the server does not have it.
+        Unreachable: If the server does not answer.
+        EaseError: If it cannot be downloaded or is wrong twice, another process is downloading it, or the disk is full.
+        Stopped: If the client was stopped.
+    """
+    if file.is_present():
+        return False
+    with report_write_errors(file.path):
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked_partial(file) as handle:
+            if file.is_present():  # another process has just finished it
+                return False
+            _receive(file, client, handle)
+            flush_to_disk(file.partial)
+            os.replace(file.partial, file.path)
+            file.validator_file.unlink(missing_ok=True)
+    return True
+
+
+@contextmanager
+def _locked_partial(file: RemoteFile) -> Iterator[BinaryIO]:
+    """Open and lock the partial file; remove it afterwards if it is empty."""
+    with os.fdopen(os.open(file.partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as handle:
+        if not try_lock(handle):
+            raise EaseError(f"Another process is fetching {file.path}: wait for it, or stop it.")
+        try:
+            yield handle
+        finally:
+            if file.partial.exists() and not file.partial.stat().st_size:
+                file.partial.unlink()
+                file.validator_file.unlink(missing_ok=True)
+
+
+def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
+    transfer = _Transfer(file, client, handle)
+    for last in (False, True):
+        client.retry(file.url, transfer.attempt, transfer.received)
+        handle.flush()
+        if not (fault := file.fault(file.partial)):
+            return
+        handle.truncate(0)
+        if last:
+            raise EaseError(
+                f"{file.url} is wrong, twice: what the server sends {fault}. It was not kept; try again later, or "
+                "choose another mirror."
+            )
+        logger.warning("%s is fetched again from the beginning: what was received %s", file.url, fault)
+
+
+class _Transfer:
+    """Receives a file in one or more requests."""
+
+    def __init__(self, file: RemoteFile, client: Client, handle: BinaryIO) -> None:
+        self._file, self._client, self._handle = file, client, handle
+
+    def received(self) -> int:
+        """Return the size of the partial file."""
+        return self._handle.seek(0, os.SEEK_END)
+
+    def attempt(self) -> None:
+        """Request the missing bytes and append them.
+
+        Raises:
+            TransientError: If the connection breaks, or the server is busy.
+            EaseError: If the server refuses, or the disk is too small.
+        """
+        with closing(self._client.get(self._file.url, self._range_headers())) as response:
+            total = self._begin(response)
+            if total is not None:
+                check_free_space(self._file.path.parent, total - self.received())
+            if response.status_code != 416:
+                self._append(response, total)
+        if total is not None and self.received() < min(total, self._file.size or total):
+            raise TransientError(f"the connection broke after {self.received()} of {total} bytes")
+
+    def _range_headers(self) -> dict[str, str]:
+        """Request the rest of the file if a validator or a checksum can show that the server's file is unchanged."""
+        size, note = self.received(), read_json(self._file.validator_file) or {}
+        # The validator of a partial file from another address says nothing.
+        validator = note["validator"] if note.get("url") == self._file.url else None
+        if size and validator:
+            return {"Range": f"bytes={size}-", "If-Range": validator}
+        if size and self._file.checksums:
+            return {"Range": f"bytes={size}-"}
+        self._handle.truncate(0)
+        return {}
+
+    def _begin(self, response: requests.Response) -> int | None:
+        """Prepare for the response's body, and return the size of the complete file if the server states it."""
+        found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        start, total = (found[1], found[2]) if found else (None, None)
+        if response.status_code == 200:
+            page = response.headers.get("Content-Type", "").startswith("text/html")
+            if page and not self._file.checksums and self._file.path.suffix not in (".html", ".htm"):
+                raise EaseError(
+                    f"{self._file.url} cannot be fetched: the server answers with a web page instead. Open "
+                    "the address in a browser: it may ask for a login or a licence."
+                )
+            self._handle.truncate(0)
+            tag = response.headers.get("ETag", "")
+            # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
+            validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
+            note = {"url": self._file.url, "validator": validator}
+            write_text_atomically(self._file.validator_file, json.dumps(note))
+            return content_length(response)
+        if response.status_code not in (206, 416):
+            raise_for_answer(self._file.url, response)
+        received = str(self.received())
+        resumes = start == received if response.status_code == 206 else start is None and total == received
+        if not resumes:
+            self._handle.truncate(0)
+            raise TransientError("the server cannot resume there")
+        return whole_number(total)
+
+    def _append(self, response: requests.Response, total: int | None) -> None:
+        """Append the body up to one byte more than the file should have, which shows that the body is wrong."""
+        size = self._file.size if self._file.size is not None else total
+        style = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
+        with tqdm(total=total, initial=self.received(), desc=self._file.path.name, **style) as bar:
+            while size is None or self.received() <= size:
+                if not (chunk := self._next_chunk(response)):
+                    break
+                self._handle.write(chunk if size is None else chunk[: size + 1 - self.received()])
+                self._handle.flush()
+                bar.update(len(chunk))
+
+    def _next_chunk(self, response: requests.Response) -> bytes:
+        if self._client.stop.is_set():
+            raise Stopped
+        try:
+            chunk: bytes = response.raw.read(_CHUNK_BYTES, decode_content=False)
+        except (HTTPError, OSError) as error:
+            raise TransientError(describe(error)) from error
+        return chunk
+
+
+@dataclass
+class Outcome:
+    """Downloaded, present and failed files, by their paths."""
+
+    fetched: list[Path] = field(default_factory=list)
+    present: list[Path] = field(default_factory=list)
+    failed: dict[Path, EaseError] = field(default_factory=dict)
+
+    def require_all(self) -> None:
+        """Raise an error if a file failed.
+
+        Raises:
+            EaseError: With the errors of the first three files.
+        """
+        if self.failed:
+            faults = list(dict.fromkeys(str(fault) for fault in self.failed.values()))
+            more = f" ({len(faults) - 3} more errors like these.)" if len(faults) > 3 else ""
+            raise EaseError(" ".join(faults[:3]) + more)
+
+
+def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> Outcome:
+    """Download several files in parallel, as many as the client's options allow; a failure does not stop the others.
+
+    Raises:
+        EaseError: If the disk has less space than the missing files of known size need.
+    """
+    missing = [file for file in files if not file.path.exists()]
+    if missing:
+        received = (file.partial.stat().st_size if file.partial.exists() else 0 for file in missing)
+        needed = (max(0, (file.size or 0) - size) for file, size in zip(missing, received, strict=True))
+        check_free_space(missing[0].path.parent, sum(needed))
+    outcome, dead_hosts = Outcome(), set[str]()
+
+    def fetch(file: RemoteFile) -> bool:
+        host = urlsplit(file.url).netloc
+        if host in dead_hosts:
+            raise Unreachable(f"{file.url} was not requested, as {host} does not answer.")
+        try:
+            return download(file, client)
+        except Unreachable:
+            dead_hosts.add(host)
+            raise
+
+    with ThreadPoolExecutor(client.options.connections) as pool:
+        futures = {pool.submit(fetch, file): file.path for file in files}
+        try:
+            progress = tqdm(
+                as_completed(futures), total=len(futures), desc=f"Fetching {purpose}", disable=None
+            )
+            for future in progress:
+                try:
+                    (outcome.fetched if future.result() else outcome.present).append(futures[future])
+                except EaseError as error:
+                    outcome.failed[futures[future]] = error
+        except BaseException:
+            client.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return outcome

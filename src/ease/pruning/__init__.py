@@ -1,1 +1,0 @@
-"""Removal of old versions, unused parsed parts and other leftovers from the data folder."""

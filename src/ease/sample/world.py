@@ -1,0 +1,323 @@
+"""The sample's world: facts and names from CLDR, the wikis' sites, and phrases of the languages."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from babel import Locale
+from babel.core import get_global
+
+from ease.io.data_files import read_data_file
+from ease.wikimedia.languages import Language
+from ease.wikimedia.wikitext.titles import capitalize_first
+
+STANDARDS: dict[str, str] = read_data_file("ease.sample", "frames.yml")["kinds"]
+"""Standards that name the entities of each kind by codes."""
+KINDS = tuple(STANDARDS)
+"""Kinds of entities; each kind is a class in the sample's Wikidata dump."""
+
+MINIMUM_SPEAKERS = 10.0
+"""A language without official status counts as spoken in a territory from this percentage of the population."""
+
+QID_BASE = 9_000_000_000
+"""Synthetic Wikidata numbers start here, far above the real ones."""
+
+
+class Entity(NamedTuple):
+    """Subject of an article, identified by its kind and its ISO or UN code."""
+
+    kind: str
+    code: str
+
+    @property
+    def qid(self) -> int:
+        """Wikidata number, derived only from the entity (codes have at most four letters or digits)."""
+        return QID_BASE + (KINDS.index(self.kind) + 1) * 10_000_000 + int(self.code, 36)
+
+
+class Fact(NamedTuple):
+    """A relation between two entities."""
+
+    relation: str
+    subject: Entity
+    object: Entity
+
+    @property
+    def key(self) -> str:
+        """Name of the fact in the held-out tables, such as `pays:JP:JPY`."""
+        return f"{self.relation}:{self.subject.code}:{self.object.code}"
+
+
+@dataclass(frozen=True)
+class World:
+    """All entities and facts of the sample, in a fixed order."""
+
+    entities: tuple[Entity, ...]
+    facts: tuple[Fact, ...]
+
+
+def read_world(territories: int) -> World:
+    """Read CLDR's facts about some territories.
+
+    Territories are chosen in turn from the UN's regions, so that even a small world has all continents.
+    """
+    by_region = [
+        (Entity("continent", continent), Entity("region", region), codes.split())
+        for continent, regions in read_data_file("ease.sample", "regions.yml").items()
+        for region, codes in regions.items()
+    ]
+    longest = max(len(codes) for _, _, codes in by_region)
+    places = [
+        (continent, region, Entity("territory", codes[turn]))
+        for turn in range(longest)
+        for continent, region, codes in by_region
+        if turn < len(codes)
+    ][:territories]
+    facts: list[Fact] = []
+    for continent, region, territory in places:
+        facts.append(Fact("part", region, continent))
+        facts.append(Fact("located", territory, region))
+        for code, _, end, is_tender in get_global("territory_currencies").get(territory.code, []):
+            if is_tender and end is None:  # legal tender today
+                currency = Entity("currency", code)
+                facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
+        for language in _languages(territory.code):
+            facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
+            if likely := get_global("likely_subtags").get(language.code):
+                facts.append(Fact("writes", language, Entity("script", likely.split("_")[1])))
+    unique = sorted(set(facts))
+    entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
+    return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
+
+
+def _languages(territory: str) -> list[Entity]:
+    """Return the official languages and those with enough speakers, without varieties such as `zh_Hant`."""
+    spoken = get_global("territory_languages").get(territory, {})
+    return [
+        Entity("language", code)
+        for code, use in spoken.items()
+        if "_" not in code
+        and (use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS)
+    ]
+
+
+_BIDI = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+_UNFIT = re.compile(r"[.。?!#<>\[\]{}|/:_«»\"]")
+
+
+@dataclass(frozen=True)
+class WikiNames:
+    """Names and titles in one language, without the entities that have no usable name there."""
+
+    language: str
+    names: Mapping[Entity, str]
+    titles: Mapping[Entity, str]
+    ambiguous: Mapping[str, tuple[Entity, ...]]
+    """Titles of disambiguation pages, with the entities that share each name."""
+
+
+def read_names(language: str, entities: Iterable[Entity], nouns: Mapping[str, str]) -> WikiNames:
+    """Return CLDR's names of the entities, and a unique title for each; nouns of kinds distinguish equal names."""
+    locale = Locale(language)
+    tables = {
+        "territory": locale.territories,
+        "region": locale.territories,
+        "continent": locale.territories,
+        "currency": locale.currencies,
+        "language": locale.languages,
+        "script": locale.scripts,
+    }
+    names = {}
+    for entity in entities:
+        name = clean_name(tables[entity.kind].get(entity.code, ""))
+        # A full stop inside a name would end the sentence; the other characters are wiki syntax.
+        if name and not _UNFIT.search(name):
+            names[entity] = name
+    return WikiNames(language, names, *_make_titles(language, names, nouns))
+
+
+def clean_name(name: str) -> str:
+    """Normalise to NFC; remove bidirectional control characters and double spaces, as MediaWiki does."""
+    return " ".join(unicodedata.normalize("NFC", name).translate(_BIDI).split())
+
+
+def _make_titles(
+    language: str, names: Mapping[Entity, str], nouns: Mapping[str, str]
+) -> tuple[dict[Entity, str], dict[str, tuple[Entity, ...]]]:
+    sharing: dict[str, list[Entity]] = defaultdict(list)
+    for entity, name in names.items():
+        sharing[capitalize_first(name, language)].append(entity)
+    titles: dict[Entity, str] = {}
+    for title, entities in sharing.items():
+        kinds = [entity.kind for entity in entities]
+        for entity in entities:
+            if len(entities) == 1:
+                titles[entity] = title
+            elif kinds.count(entity.kind) == 1:
+                titles[entity] = f"{title} ({nouns[entity.kind]})"
+            else:
+                titles[entity] = f"{title} ({nouns[entity.kind]} {entity.code})"
+    return titles, {title: tuple(entities) for title, entities in sharing.items() if len(entities) > 1}
+
+
+_NUMBERS = (-2, -1, *range(1, 16))
+
+
+@dataclass(frozen=True)
+class Site:
+    """A wiki's namespaces by number (0, articles, has an empty name), and its redirect keyword."""
+
+    language: str
+    names: Mapping[int, str]
+    redirect_keyword: str
+    project: str = "wikipedia"
+
+    @property
+    def dbname(self) -> str:
+        """Name of the wiki's database, the beginning of its dumps' names."""
+        return Language(self.language).database + ("wiki" if self.project == "wikipedia" else self.project)
+
+    @property
+    def address(self) -> str:
+        """Beginning of the addresses of its pages."""
+        return f"https://{self.language}.{self.project}.org/wiki/"
+
+
+@cache
+def read_site(language: str) -> Site:
+    """Read a Wikipedia's names, as they are in its `<siteinfo>`."""
+    content = read_data_file("ease.sample", "namespaces.yml")[language]
+    names = dict(zip(_NUMBERS, content["names"], strict=True))
+    return Site(language, {0: "", **names}, content["redirect"])
+
+
+SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
+"""The languages of the sample wiki."""
+
+_TABLES = read_data_file("ease.sample", "frames.yml")
+FRAMES: dict[str, list[str]] = _TABLES["slots"]
+"""The slots of each frame's templates, in the order of a statement's entities."""
+SHARED_FRAMES: dict[str, str] = _TABLES["shared"]
+"""By relation, the frames that state it for two territories at once."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+class Statement(NamedTuple):
+    """Language-independent content of a sentence: a frame, and the entities for its slots."""
+
+    frame: str
+    entities: tuple[Entity, ...]
+
+
+def statement_of(fact: Fact) -> Statement:
+    """Return the statement of a single fact."""
+    return Statement(fact.relation, (fact.subject, fact.object))
+
+
+def statement_of_two(fact: Fact, other: Fact) -> Statement:
+    """Return the statement of two facts: one relation of two territories, or a territory's currency and language."""
+    if fact.relation == other.relation:
+        return Statement(SHARED_FRAMES[fact.relation], (fact.subject, other.subject, fact.object))
+    pays, speaks = (fact, other) if fact.relation == "pays" else (other, fact)
+    return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
+
+
+class Mention(NamedTuple):
+    """An entity's name in a sentence, with offsets in code points."""
+
+    start: int
+    end: int
+    entity: Entity
+
+
+class Sentence(NamedTuple):
+    """A sentence of prose, and the names in it in order."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True)
+class Phrasebook:
+    """Words, templates and names of one language."""
+
+    language: str
+    wiki: WikiNames
+    words: Mapping[str, Mapping[str, str]]
+    headings: Mapping[str, str]
+    notes: Mapping[str, str]
+    articles: Mapping[Entity, str]
+    templates: Mapping[str, tuple[tuple[str, ...], ...]]
+    """Templates by frame, each split into literal text (even positions) and slots (odd positions)."""
+
+    def say(self, statement: Statement, template: int) -> Sentence:
+        """Word a statement with one of its frame's templates; the number wraps around."""
+        choices = self.templates[statement.frame]
+        entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
+        kind = self.words[statement.entities[0].kind]
+        return self.fill(choices[template % len(choices)], entities, kind)
+
+    def note(self, name: str, entity: Entity) -> Sentence:
+        """Word a note (a caption, a list item) about an entity."""
+        return self.fill(split_template(self.notes[name]), {"X": entity}, self.words[entity.kind])
+
+    def fill(
+        self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]
+    ) -> Sentence:
+        """Fill the slots of a split template with names, which become mentions, and words."""
+        text = ""
+        mentions = []
+        for place, piece in enumerate(template):
+            if place % 2 == 0:
+                text += piece
+            elif piece in entities:
+                entity = entities[piece]
+                text += self.articles.get(entity, "")
+                mentions.append(Mention(len(text), len(text) + len(self.wiki.names[entity]), entity))
+                text += self.wiki.names[entity]
+            else:
+                text += words[piece]
+        return Sentence(capitalize_first(text, self.language), tuple(mentions))
+
+
+@cache
+def read_templates(language: str) -> dict[str, Any]:
+    """Read the words and templates of a language."""
+    content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
+    return content
+
+
+def nouns(language: str) -> dict[str, str]:
+    """Return the language's word for each kind of entity."""
+    return {kind: forms["short"] for kind, forms in read_templates(language)["words"].items()}
+
+
+def make_phrasebook(wiki: WikiNames) -> Phrasebook:
+    """Combine a language's templates and names."""
+    content = read_templates(wiki.language)
+    articles = {
+        Entity(kind, code): f"{article} "
+        for kind, by_article in content.get("articles", {}).items()
+        for article, codes in by_article.items()
+        for code in codes.split()
+    }
+    templates = {
+        frame: tuple(split_template(line) for line in lines.splitlines())
+        for frame, lines in content["frames"].items()
+    }
+    return Phrasebook(
+        wiki.language, wiki, content["words"], content["headings"], content["notes"], articles, templates
+    )
+
+
+def split_template(template: str) -> tuple[str, ...]:
+    """Split into literal text (even positions) and slots (odd positions)."""
+    return tuple(_SLOT.split(template))

@@ -1,1 +1,0 @@
-"""Wikipedia: dump shards parsed into the tables `sentences`, `redirects` and `pages`."""

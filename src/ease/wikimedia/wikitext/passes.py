@@ -1,0 +1,420 @@
+# cython: language_level=3, infer_types=True, boundscheck=False, wraparound=False
+"""The passes over wikitext that read single characters: templates, links, quotes, gaps, blocks, spans of sentences.
+
+This module is compiled as it is when the package is installed, if a C++ compiler works there (`hatch_build.py`): with
+inferred types, a comparison of characters becomes one of numbers. So characters are literals here: U+0001 and U+0002
+enclose links, U+0004 is a `BREAK`, U+0005 a `GAP`, U+0006 an `ITEM` and U+0007 a `HEADING` (see `markup`). No index is
+negative, and an index of a loop over characters never gets an item of a list, which would make it a Python object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ease.wikimedia.wikitext.titles import MAX_PLAIN_LENGTH, SiteInfo, normalize_first
+
+__all__ = [
+    "cut_sentences",
+    "cut_templates",
+    "drop_breaks",
+    "join_blocks",
+    "normalize_gaps",
+    "read_plain_links",
+    "sentences_of_links",
+    "strip_quotes",
+]
+
+
+def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more than the branch that it holds
+    text: str,
+    position: int,
+    heading_end: int,
+    pieces: list[str],
+    targets: list[str],
+    site: SiteInfo,
+    trail: re.Pattern[str],
+) -> int:
+    """Write the plain links up to the next token of another kind, and return the position after the last one.
+
+    A plain link is outside headings, has a title that needs no care (`titles.PLAIN_TITLE`), and a label, if any,
+    without brackets, marks, and spaces at its ends.
+
+    Args:
+        text: Text of a page, read up to `position`.
+        position: Where the unread text begins.
+        heading_end: Links before this position are in a heading.
+        pieces: Gets the text up to the last plain link, with marked links.
+        targets: Gets the normalised titles of the links.
+        site: The wiki.
+        trail: Matches the letters after a link that belong to the link's text.
+    """
+    size = len(text)
+    done = text.find("", position)  # the position as a number that is no Python object
+    while True:
+        i = done
+        while i + 1 < size and (text[i] not in "[]\x07" or (text[i] != "\x07" and text[i] != text[i + 1])):
+            i += 1
+        if i + 1 >= size or text[i] != "[" or i < heading_end:
+            return done
+        start = end = i + 2
+        while end < size:
+            c = text[end]
+            if c < "\x7f":
+                if c < " " or c in "#%&/:<>[]_{|}~" or (c == " " and text[end - 1] == " "):
+                    break
+            elif c < "\xa1" or "\u2000" <= c <= "\u200f" or "\u2028" <= c <= "\u202f":
+                break
+            elif c in "\u1680\u180e\u205f\u3000\ufffd":
+                break
+            end += 1
+        label, stop = start, end
+        if end < size and text[end] == "|":
+            label = stop = end + 1
+            while stop < size and text[stop] not in "[]\n\x04\x05":
+                stop += 1
+        after = stop + 2
+        if start == end or label == stop or end - start > MAX_PLAIN_LENGTH or not text.startswith("]]", stop):
+            return done
+        if text[start] in " ." or text[end - 1] == " " or text[label].isspace() or text[stop - 1].isspace():
+            return done
+        title = text[start:end]
+        is_normal = title.isascii() and ("A" <= text[start] <= "Z" or "0" <= text[start] <= "9")
+        targets.append(title if is_normal else normalize_first(title, site))
+        pieces.append(text[done:i])
+        pieces.append("\x01")
+        pieces.append(text[label:stop])
+        done = after
+        # No other ASCII character begins a trail.
+        if after < size and (text[after].isalpha() or text[after] in "'-:" or text[after] > "\x7f"):
+            tail = trail.match(text, after)[0]  # type: ignore[index]
+            pieces.append(tail)
+            done += len(tail)
+        pieces.append("\x02")
+
+
+def cut_templates(text: str) -> str:  # noqa: C901
+    """Remove templates, parser functions and parameters; unbalanced braces stay as text.
+
+    As in MediaWiki, braces inside `[[…]]` do not close a template that is open outside.
+
+    Returns:
+        The text after a line break. An `ITEM` replaces the marks of lists and rules at the beginning of a line, a
+        `HEADING` the first one of a heading.
+    """
+    text = f"\n{text}\0"
+    starts: list[int] = []  # of runs of brackets,
+    counts: list[int] = []  # and the numbers of their unmatched brackets
+    cuts: list[tuple[int, int, str]] = []
+    i, end = -1, 0
+    for c in text:  # several times as fast as a loop over indices
+        i += 1
+        if c not in "\n{}[]" or i < end:
+            continue
+        end = i + 1
+        if c == "\n":
+            first = text[end]
+            stop = end
+            if first == "=":
+                cuts.append((end, end + 1, "\x07"))
+            elif first in "*#:;-":
+                while text[stop] == "-" if first == "-" else text[stop] in "*#:;":
+                    stop += 1
+                if first != "-" or stop - end >= 4:
+                    cuts.append((end, stop, "\x06"))
+            continue
+        while text[end] == c:
+            end += 1
+        start = i
+        if c == "{" and end - start == 2 and text[end] == "!" and text.startswith("}}", end + 1):
+            cuts.append((start, end + 3, "|"))
+            start = end = end + 3
+        if end - start >= 2 and (c == "{" or (c == "[" and starts)):
+            starts.append(start)
+            counts.append(end - start)
+        while (
+            end - start >= 2 and starts and text[starts[len(starts) - 1]] == ("{" if c == "}" else "[") != c
+        ):
+            first_start, count = starts.pop(), counts.pop()
+            matched = 3 if c == "}" and count > 2 and end - start > 2 else 2
+            start += matched
+            count -= matched
+            if c == "}":
+                while cuts and cuts[len(cuts) - 1][0] >= first_start + count:
+                    cuts.pop()
+                cuts.append((first_start + count, start, "\x05"))
+            if count >= 2:
+                starts.append(first_start)
+                counts.append(count)
+    pieces: list[str] = []
+    done = 0
+    for cut in cuts:
+        pieces.append(text[done : cut[0]])
+        pieces.append(cut[2])
+        done = cut[1]
+    pieces.append(text[done : len(text) - 1])
+    return "".join(pieces)
+
+
+def strip_quotes(text: str) -> str:
+    """Drop the quotes of bold and italics; keep the apostrophes that MediaWiki shows."""
+    if "''" not in text:
+        return text
+    size = len(text)
+    pieces: list[str] = []
+    done = 0
+    i = text.find("''")
+    while i >= 0:
+        line = text.rfind("\n", done, i) + 1 or done
+        stop = text.find("\n", i)
+        if stop < 0:
+            stop = size
+        starts: list[int] = []
+        ends: list[int] = []
+        while 0 <= i < stop:
+            end = i + 2
+            while end < stop and text[end] == "'":
+                end += 1
+            starts.append(i)
+            ends.append(end)
+            i = text.find("''", end, stop)
+        odd = _odd_bold(text, line, starts, ends)
+        for index in range(len(starts)):
+            run = ends[index] - starts[index]
+            width = 2 if index == odd else 3 if run == 4 else min(run, 5)
+            pieces.append(text[done : ends[index] - width])  # the first apostrophes of a run are shown
+            pieces.append("\x04")
+            done = ends[index]
+        i = text.find("''", stop)
+    pieces.append(text[done:])
+    return drop_breaks("".join(pieces))
+
+
+def _odd_bold(text: str, line: int, starts: list[int], ends: list[int]) -> int:
+    """Return the bold that is an apostrophe and an italic, `l'''amico''`; -1 if there is none.
+
+    There is one if the marks of both bold and italics are odd in number: the first after a single letter, else after a
+    word, else after a space.
+    """
+    bolds, italics = 0, 0
+    letter, word, space = -1, -1, -1
+    for index in range(len(starts)):
+        start = starts[index]
+        width = ends[index] - start
+        bolds += width > 2
+        italics += width == 2 or width > 4
+        if width == 3 or width == 4:
+            if start == line or text[start - 1] == " ":
+                space = index if space < 0 else space
+            elif start == line + 1 or text[start - 2] == " ":
+                letter = index if letter < 0 else letter
+            elif word < 0:
+                word = index
+    if bolds % 2 == 0 or italics % 2 == 0:
+        return -1
+    return letter if letter >= 0 else word if word >= 0 else space
+
+
+def drop_breaks(text: str) -> str:
+    """Drop breaks that are not beside a link, and all but one of a row."""
+    i = text.find("\x04")
+    if i < 0:
+        return text
+    size = len(text)
+    pieces: list[str] = []
+    done = 0
+    while i >= 0:
+        end = i + 1
+        while end < size and text[end] == "\x04":
+            end += 1
+        follows = i >= 2 and text[i - 1] == "]" and text[i - 2] == "]"
+        precedes = end + 1 < size and text[end] == "[" and text[end + 1] == "["
+        pieces.append(text[done : i + 1] if follows or precedes else text[done:i])
+        done = end
+        i = text.find("\x04", end)
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def normalize_gaps(text: str) -> str:
+    """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup.
+
+    Removed markup at the beginning of a line takes the colon or semicolon after it along.
+    """
+    gap = text.find("\x05")
+    if gap < 0:
+        return text
+    pieces: list[str] = []
+    done = 0
+    while gap >= 0:
+        start = text.rfind("\n", done, gap) + 1 or done
+        end = text.find("\n", gap)
+        if end < 0:
+            end = len(text)
+        pieces.append(text[done:start])
+        pieces.append(_normalize_line(text[start:end]))
+        done = end
+        gap = text.find("\x05", end)
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _normalize_line(line: str) -> str:  # noqa: C901
+    """Normalise the gaps of a line."""
+    if "(" in line or "[" in line or "（" in line:
+        for _ in range(2):
+            line = _drop_after_opening(line)
+            line = line.replace("(\x05)", "\x05").replace("[\x05]", "\x05").replace("（\x05）", "\x05")
+    if ")" in line or "]" in line or "）" in line:
+        line = _drop_before_closing(line)
+    size = len(line)
+    pieces: list[str] = []
+    done = 0
+    gap = line.find("\x05")
+    while gap >= 0:
+        start, end = gap, gap
+        while start > done and line[start - 1] == " ":
+            start -= 1
+        spaced = start < gap
+        while end < size and line[end] in "\x05 ":
+            spaced = spaced or line[end] == " "
+            end += 1
+        ends_with_space = line[end - 1] == " "
+        pieces.append(line[done:start])
+        before = line[start - 1] if start > done else "\n"
+        if before in "\n\x06":
+            while end < size and line[end] in ":; ":
+                end += 1
+        after = line[end] if end < size else "\n"
+        if spaced and before not in "\n([（“«\x01" and after not in "\n,.)]）\x02":
+            if ends_with_space or after not in ";:!?»”":
+                pieces.append(" ")
+        done = end
+        gap = line.find("\x05", end)
+    pieces.append(line[done:])
+    return "".join(pieces)
+
+
+def _drop_after_opening(line: str) -> str:
+    """Drop spaces and commas around the gaps after an opening bracket."""
+    size = len(line)
+    pieces: list[str] = []
+    done, i = 0, 0
+    while i < size:
+        c = line[i]
+        i += 1
+        if c in "([（":
+            end = i
+            has_gap = False
+            while end < size and line[end] in "\x05 \t,;:،؛、，；：/–—-":
+                has_gap = has_gap or line[end] == "\x05"
+                end += 1
+            if has_gap:
+                pieces.append(line[done:i])
+                pieces.append("\x05")
+                done = end
+            i = end
+    pieces.append(line[done:])
+    return "".join(pieces)
+
+
+def _drop_before_closing(line: str) -> str:
+    """Drop gaps, spaces and commas before a closing bracket."""
+    size = len(line)
+    pieces: list[str] = []
+    done = 0
+    gap = line.find("\x05")
+    while gap >= 0:
+        end = gap
+        while end < size and line[end] in "\x05 \t,;:،؛、，；：/–—-":
+            end += 1
+        if end < size and line[end] in ")]）":
+            while gap > done and line[gap - 1] in "\x05 \t,;:،؛、，；：/–—-":
+                gap -= 1
+            pieces.append(line[done:gap])
+            done = end
+        gap = line.find("\x05", end)
+    pieces.append(line[done:])
+    return "".join(pieces)
+
+
+def join_blocks(text: str) -> str:
+    """Write each paragraph, list item and heading as one line; drop the marks of headings."""
+    blocks: list[str] = []
+    paragraph: list[str] = []
+    for line in text.split("\n"):
+        first = line[0] if line else "\n"
+        if first not in "\n \t-\x06\x07":
+            paragraph.append(_join_words(line))
+            continue
+        if paragraph:
+            blocks.append(" ".join(filter(None, paragraph)))
+            paragraph = []
+        if first == "\x07":
+            blocks.append(_heading(_join_words("=" + line[1:])))
+        elif line:
+            blocks.append(_join_words(line))
+    blocks.append(" ".join(filter(None, paragraph)))
+    return "\n".join(filter(None, blocks))
+
+
+def _join_words(line: str) -> str:
+    """Return a line with single spaces for white space and marks, and none at its ends."""
+    follows_space = True
+    for c in line:
+        if c > " " and (c < "\x80" or "\xa0" < c < "\u1680" or c > "\u3000"):
+            follows_space = False
+        elif c != " " or follows_space:
+            return " ".join(line.replace("\x06", " ").replace("\x07", " ").split())
+        else:
+            follows_space = True
+    return line.rstrip(" ")
+
+
+def _heading(line: str) -> str:
+    """Return a heading without its marks, or the line unchanged if the marks are not on both sides."""
+    left, right = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
+    level = min(left, right, 6, (len(line) - 1) // 2)
+    return line[level : len(line) - level].strip()
+
+
+def cut_sentences(text: str, boundaries: Sequence[int]) -> tuple[list[int], list[str]]:
+    """Return the offsets and the texts between boundaries, without surrounding white space and without empty ones."""
+    starts: list[int] = []
+    sentences: list[str] = []
+    start = 0
+    for boundary in boundaries:
+        end = stop = int(boundary)
+        while start < stop and text[start].isspace():
+            start += 1
+        while start < stop and text[stop - 1].isspace():
+            stop -= 1
+        if start < stop:
+            starts.append(start)
+            sentences.append(text[start:stop])
+        start = end
+    return starts, sentences
+
+
+def sentences_of_links(
+    starts: list[int], ends: list[int], link_starts: list[int], link_ends: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return the indices of each link's first and last sentence; the last is smaller for a link between sentences."""
+    firsts: list[int] = []
+    lasts: list[int] = []
+    first, previous, count = 0, 0, len(starts)
+    for index in range(len(link_starts)):
+        start, end = link_starts[index], link_ends[index]
+        if start < previous:
+            first = 0
+        previous = start
+        while first < count and ends[first] <= start:
+            first += 1
+        last = first
+        while last < count and starts[last] < end:
+            last += 1
+        while last and starts[last - 1] >= end:
+            last -= 1
+        firsts.append(first)
+        lasts.append(last - 1)
+    return firsts, lasts

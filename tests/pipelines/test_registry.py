@@ -1,0 +1,90 @@
+"""The registered pipelines: their order, and the selections of `--namespaces`."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from kedro.io.core import is_parameter
+
+from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
+from ease.pipelines.mlflow_runs import TRAINING_TAG
+
+PIPELINES = register_pipelines()
+CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
+
+
+def described_order() -> str:
+    """Return a row for each node of `train_multilingual` in the order in which Kedro runs them, each once."""
+    main, rows = PIPELINES["train_multilingual"], dict[str, tuple[str, list[str], str, str]]()
+    for node in main.nodes:
+        *_, owner, name = node.name.split(".")
+        stage = next(tag for tag in sorted(node.tags) if tag != TRAINING_TAG)
+        read = [given for given in node.inputs if not is_parameter(given)]
+        reads, makes = (
+            ", ".join(dict.fromkeys(one.rpartition(".")[2] for one in names))
+            for names in (read, node.outputs)
+        )
+        of = rows.setdefault(name, (stage, [], reads, makes))[1]
+        of += [] if owner == "multilingual" else [owner]
+    lines = [
+        f"| {stage} | `{name}`{' of ' * bool(of)}{', '.join(of)} | {reads} | {makes} |"
+        for name, (stage, of, reads, makes) in rows.items()
+    ]
+    return "\n".join(["| stage | node | reads | makes |", "|---|---|---|---|", *lines])
+
+
+def test_the_concepts_show_the_order_of_the_main_job() -> None:
+    order = described_order()
+    assert order in CONCEPTS.read_text(encoding="utf-8"), f"Copy this table to docs/concepts.md:\n\n{order}"
+
+
+@pytest.mark.parametrize(
+    "name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE)), *SWEEPS]
+)
+def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
+    kept = () if name not in SWEEPS or SWEEPS[name].entities else ("sentences", "training_pairs", "dumps")
+    read = {given for given in PIPELINES[name].inputs() if not is_parameter(given)}
+    # Only runs with `without_audit` need the pages, which `audit` makes; for others they may be missing.
+    read = {given for given in read if not given.endswith(".audit_pages")}
+    assert read == {f"{SWEEPS[name].setting}.kept_{dataset}" for dataset in kept}
+
+
+@pytest.mark.parametrize(
+    ("pipelines", "chosen", "expected"),
+    [
+        (("train", "evaluate"), "multilingual.ease", {"train_encoder", "score_encoder"}),
+        (
+            ("train", "evaluate"),
+            "multilingual.simcse",
+            {"gather_method_texts", "train_encoder", "score_encoder"},
+        ),
+        (("train", "evaluate"), "multilingual.whitening", {"fit_whitening", "score_encoder"}),
+        (("train_multilingual",), "multilingual.untrained", {"make_start_encoder", "score_encoder"}),
+        (("train_multilingual",), "multilingual.ease", {"train_encoder", "score_encoder"}),
+        (("__default__",), "multilingual.ease", {"train_encoder", "score_encoder"}),
+        (("distill",), "multilingual.static_student", {"distill_encoder", "score_encoder"}),
+        (("evaluate",), "monolingual.shallow_student", {"score_encoder"}),
+        (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
+        (("acquire_evaluation",), "monolingual", {"locate_evaluation_sets"}),
+    ],
+)
+def test_a_namespace_selects_a_method_or_a_setting(
+    pipelines: tuple[str, ...], chosen: str, expected: set[str]
+) -> None:
+    nodes = [
+        node for name in pipelines for node in PIPELINES[name].only_nodes_with_namespaces([chosen]).nodes
+    ]
+    assert {node.name.rpartition(".")[2] for node in nodes} == expected
+
+
+def test_a_settings_namespace_selects_all_of_it() -> None:
+    complete = PIPELINES["train_monolingual"]
+    assert set(complete.only_nodes_with_namespaces(["monolingual"]).nodes) == set(complete.nodes)
+
+
+def test_registering_the_pipelines_raises_no_warning_of_interrupted_namespaces() -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Namespace .* is interrupted")
+        register_pipelines()

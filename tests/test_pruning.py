@@ -1,0 +1,210 @@
+"""`make prune` lists what no kept version uses, and removes it when it is told to."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ease.io.cache_users import note_user
+from ease.io.locks import folder_lock, lock_data_for_run
+from ease.io.result_versions import EMBEDDINGS
+from ease.pruning import main
+
+TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
+HASH = "0123456789abcdef" * 2
+
+
+class Data:
+    """A made data folder of a project."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.folder = project / "data"
+        (project / "conf" / "base").mkdir(parents=True)
+        (project / "conf" / "base" / "globals.yml").write_text("data: data\n")
+
+    def file(self, path: str, content: str = "content") -> Path:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+        return file
+
+    def version(self, dataset: str, path: str, time: str, content: str = "content", **inputs: str) -> Path:
+        """A version with its sidecar."""
+        self.file(f"{path}/{time}/provenance.json", json.dumps({"dataset": dataset, "inputs": inputs}))
+        return self.file(f"{path}/{time}/{Path(path).name}", content).parent
+
+    def part(self, name: str, content: str) -> Path:
+        return self.file(f"02_intermediate/parts/{name}/sentences.parquet", content).parent
+
+    def sentences(self, time: str, *parts: Path) -> Path:
+        """A version of sentences that links to parts, as a run makes it."""
+        folder = self.version("sentences", "02_intermediate/sentences/rows", time).parent / time
+        (folder / "rows").unlink()
+        (folder / "rows").mkdir()
+        for number, part in enumerate(parts):
+            os.link(part / "sentences.parquet", folder / "rows" / f"{number}.parquet")
+        return folder
+
+    def prune(self, *arguments: str) -> str:
+        with chdir(self.project):
+            return CliRunner().invoke(main, arguments).output
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Data:
+    return Data(tmp_path)
+
+
+def test_older_versions_and_leftovers_are_listed_and_removed(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+    killed = data.file(
+        f"03_primary/pairs.parquet/{TIMES[2][:-4]}001Z/.pairs.parquet.scratch-here-1/pairs.parquet"
+    ).parents[1]
+    work = data.file("06_models/work/multilingual.ease/training_pairs.parquet", "x" * 4000).parent
+    unfinished = data.file("06_models/work/multilingual.simcse/checkpoints/step-00000001/state.json")
+    cache = data.file(f"07_model_output/embeddings/{EMBEDDINGS}-{HASH}.sqlite")
+    own = data.file("01_raw/dumps/enwiki-20240101-pages-articles.xml")
+    before = sorted(data.folder.rglob("*"))
+    listed = data.prune()
+    assert [path for path in sorted(data.folder.rglob("*")) if path.name != ".in_use"] == before
+    assert "4.0KB  data/06_models/work/multilingual.ease:" in listed
+    assert "may be removed: python -m ease.pruning --delete" in listed
+    data.prune("--delete")
+    assert [path.name for path in (data.folder / "03_primary/pairs.parquet").iterdir()] == [TIMES[2]]
+    assert [path.exists() for path in (killed, work, cache, unfinished, own)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert "0 items of" in data.prune()
+
+
+def test_inputs_of_the_newest_version_are_kept(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+        data.version("sentences", "02_intermediate/sentences", time)
+    data.version("pairs", "03_primary/pairs.parquet", TIMES[0], sentences=TIMES[0])
+    data.version("m.ease.encoder", "06_models/m/ease/encoder", TIMES[1], pairs=TIMES[0])
+    data.prune("--delete")
+    for path in ("03_primary/pairs.parquet", "02_intermediate/sentences"):
+        assert sorted(folder.name for folder in (data.folder / path).iterdir()) == [TIMES[0], TIMES[2]]
+
+
+def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinished(data: Data) -> None:
+    used, superseded, unfinished = (
+        data.part(f"en/{name}", "rows" * number) for number, name in enumerate("abc")
+    )
+    data.sentences(TIMES[0], superseded)
+    newest = data.sentences(TIMES[1], used)
+    assert "en/c: no version uses it; it may belong to an unfinished run" in data.prune("--delete")
+    assert [part.exists() for part in (used, superseded, unfinished)] == [True, False, True]
+    assert (newest / "rows" / "0.parquet").is_file()
+    data.prune("--delete", "--unfinished")
+    assert [part.exists() for part in (used, unfinished)] == [True, False]
+
+
+def test_samples_are_kept_while_a_kept_version_names_them(data: Data) -> None:
+    samples = [
+        data.file(f"01_raw/sample/{name}/manifest.json").parent for name in ("sample-1-ab", "sample-old")
+    ]
+    data.version("dumps", "01_raw/m/dumps.json", TIMES[0], f'["/former/data/{samples[1].name}/wikipedia"]')
+    data.version("dumps", "01_raw/m/dumps.json", TIMES[1], f'["/data/{samples[0].name}/wikipedia"]')
+    data.prune("--delete")
+    assert [sample.exists() for sample in samples] == [True, False]
+
+
+def test_embeddings_are_removed_with_their_last_encoder(data: Data, tmp_path: Path) -> None:
+    older, newest = (data.version("m.ease.encoder", "06_models/m/ease/encoder", time) for time in TIMES[:2])
+    gone, own = data.folder / "06_models" / "gone", data.file("own/encoder/config.json").parent
+    folder = data.folder / "07_model_output" / "embeddings"
+    users: dict[str, list[str | Path]] = {
+        "a" * 32: [older / "encoder"],
+        "b" * 32: [older / "encoder", newest / "encoder"],
+        "c" * 32: [gone],
+        "d" * 32: [own],
+        "e" * 32: ["organisation/name"],
+        "f" * 32: [],
+    }
+    gone.mkdir()
+    for key, encoders in users.items():
+        data.file(f"07_model_output/embeddings/{EMBEDDINGS}-{key}.sqlite")
+        data.file(f"07_model_output/embeddings/{key}.scores/stsb.json")
+        for encoder in encoders:
+            note_user(folder, key, encoder)
+    gone.rmdir()
+    assert f"{'f' * 32}.scores: no version uses it" in data.prune("--delete")
+    assert {path.name[0] for path in folder.glob("*.scores")} == {*"bdef"}
+    assert len(list(folder.iterdir())) == 3 * 3 + 2
+    data.prune("--delete", "--unfinished")
+    assert {path.name[0] for path in folder.glob("*.scores")} == {*"bde"}
+
+
+def test_search_indexes_are_removed_with_their_encoder(data: Data) -> None:
+    older, newest = (data.version("m.ease.encoder", "06_models/m/ease/encoder", time) for time in TIMES[:2])
+    gone, own = data.folder / "gone", data.file("own/encoder/config.json").parent
+    gone.mkdir()
+    search = data.folder / "07_model_output" / "search" / "m"
+    users: dict[str, str | Path] = {
+        "ease/older": older / "encoder",
+        "ease/newest": newest / "encoder",
+        "simcse/gone": gone,
+        "simcse/locked": gone,
+        "own/own": own,
+        "hub/name": "organisation/name",
+    }
+    for name, encoder in users.items():
+        data.file(f"07_model_output/search/m/{name}/index.json")
+        note_user(search / name, HASH, encoder)
+    unknown = data.file("07_model_output/search/m/ease/unknown/index.json").parent
+    gone.rmdir()
+    with folder_lock(search / "simcse/locked"):
+        listed = data.prune("--delete")
+    assert "search/m/ease/older: embeddings of an encoder that is no longer kept" in listed
+    assert "search/m/ease/unknown: no version uses it" in listed
+    kept = {"ease/newest", "simcse/locked", "own/own", "hub/name"}
+    assert {name for name in users if (search / name).exists()} == kept
+    data.prune("--delete", "--unfinished")
+    assert {name for name in users if (search / name).exists()} == kept - {"simcse/locked"}
+    assert not unknown.exists()
+
+
+def test_what_an_interrupted_step_resumes_from_is_kept(data: Data) -> None:
+    kept = [
+        "multilingual.ease/checkpoints/step-00000004/state.json",
+        "multilingual.ease_plus/teacher/embeddings.sqlite",
+        "multilingual.distill/a1-checkpoint.safetensors",
+        "multilingual.student/targets-a1.npy",
+        "multilingual.bitext/de-en-a1b2/counts.json",
+    ]
+    files = [data.file(f"06_models/work/{name}") for name in kept]
+    removed = [
+        data.file("06_models/work/.multilingual.ease.removed/model/config.json"),
+        data.file("06_models/work/multilingual.texts/texts.parquet"),
+    ]
+    data.prune("--delete")
+    assert [file for file in (*files, *removed) if file.exists()] == files
+
+
+def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+    lock = data.file("06_models/work/multilingual.ease/lock")
+    with lock_data_for_run(data.folder):
+        assert "Error: A run is active in" in data.prune("--delete")
+        assert len(list((data.folder / "03_primary/pairs.parquet").iterdir())) == 3
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        data.prune("--delete")
+        assert lock.exists()
+    data.prune("--delete")
+    assert not lock.exists()
