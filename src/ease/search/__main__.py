@@ -25,7 +25,9 @@ def main() -> None:
 
 
 OPTIONS = (
-    click.option("--setting", default="multilingual", show_default=True, help="Whose sentences are searched."),
+    click.option(
+        "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
+    ),
     click.option(
         "--model",
         default="ease_plus",

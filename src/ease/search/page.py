@@ -286,8 +286,7 @@ class OpenModels:
         self._lock = threading.Lock()
 
     def choose(self, name: str) -> OpenModel:
-        """Return a model, which is loaded in the background if it was not chosen before; failed ones are tried again.
-        """
+        """Return a model, which is loaded in the background if it is not yet; failed ones are tried again."""
         if name not in self.names:
             raise EaseError(f"Unknown model {name!r}: {suggest(name, self.names)}")
         with self._lock:
