@@ -153,7 +153,7 @@ def mean_embeddings(
 
 
 def language_directions(means: Mapping[str, Floats]) -> Floats:
-    """Return the orthonormal directions in which the languages' means differ, most first: (languages - 1, dimension)."""
+    """Return the orthonormal directions in which the means differ, most first: (languages - 1, dimension)."""
     if len(means) < 2:
         raise EaseError(
             f"Language subspace: {len(means)} language has no other to differ from; give at least two languages."
