@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,13 +73,6 @@ def test_the_report_and_mlflow_have_the_students(distilled: Project) -> None:
         metrics = runs[f"multilingual.{student}"].metrics
         assert {"loss", "sample_graded/en", "sample_graded/en/8_dimensions"} <= set(metrics)
         assert runs[f"multilingual.{student}"].params["learning.epochs"] == "1"
-
-
-@pytest.mark.slow
-def test_the_comparison_has_the_students_beside_the_methods(distilled: Project) -> None:
-    page: Path = distilled.latest("08_reporting/multilingual/comparison.html")
-    text = page.read_text("utf-8")
-    assert all(name in text for name in ("static_student", "shallow_student", "untrained"))
 
 
 def test_the_card_names_the_settings_own_teacher_or_the_given_one() -> None:

@@ -87,15 +87,6 @@ def test_the_entity_table_has_its_projection_and_labels(published: tuple[Project
     assert not (folder / "training").exists()
 
 
-def test_the_summary_lists_files_and_cosines(published: tuple[Project, Path]) -> None:
-    project, folder = published
-    summary = project.json("08_reporting/published/summary.json")
-    assert summary["folder"] == str(folder)
-    assert {form["form"] for form in summary["forms"]} == {"onnx", "onnx_int8", "openvino", "openvino_int8"}
-    assert all((folder / form["file"]).is_file() for form in summary["forms"])
-    assert json.loads((folder / "publish.json").read_text(encoding="utf-8"))["version"] == summary["version"]
-
-
 def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> None:
     project, _ = published
     version = MlflowClient(project.store).get_model_version_by_alias("multilingual.ease_plus", "published")
@@ -131,19 +122,6 @@ def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_a_failure_leaves_the_older_folder(project: Project, tmp_path: Path) -> None:
-    target = tmp_path / "made"
-    written(project, target)
-    before = (target / "publish.json").read_bytes()
-    (broken := tmp_path / "multilingual" / "ease_plus" / "encoder" / "version" / "encoder").mkdir(
-        parents=True
-    )
-    with pytest.raises(EaseError):
-        write_folder(options(target), broken, None, [], None, None, None)
-    assert (target / "publish.json").read_bytes() == before
-    assert [path.name for path in tmp_path.glob("*made*")] == ["made"]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -162,19 +140,6 @@ def test_a_wrong_parameter_is_named(
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "made").exists()
-
-
-def test_an_unknown_method_is_named_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="'eaze' is no training method .*: did you mean ease"):
-        write_folder(options(tmp_path / "made", method="eaze"), None, None, [], None, None, None)
-
-
-def test_a_missing_model_is_one_line(bare: Project, tmp_path: Path) -> None:
-    project = bare.copy(tmp_path / "project")
-    done = project.run("publish", publish__to=tmp_path / "made", publish__method="dueam", check=False)
-    assert done.returncode != 0
-    assert "There is no trained encoder multilingual.dueam to publish: train it by" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
 from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
-from ease.reporting.own import gather_models, kept_resamples
+from ease.reporting.own import gather_models
 from ease.reporting.published import Source
 from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
 
@@ -53,12 +53,6 @@ def test_rows_are_grouped_by_their_start_encoder() -> None:
     ]
 
 
-def test_published_figures_are_shown_as_printed() -> None:
-    assert texts(row_of(built("2"), "EASE-XLM-Rbase")) == (
-        "80.6 65.3 80.4 34.2 59.1 37.6 46.5 51.2 56.6 59.5 57.1".split()
-    )
-
-
 def test_ours_have_means_spreads_and_differences() -> None:
     table = built("2")
     assert texts(row_of(table, "EASE, multilingual")) == [f"{value:.1f}" for value in (*EASE_ROW, 57.3)]
@@ -76,12 +70,6 @@ def test_the_best_of_each_encoder_is_marked_ours_included() -> None:
     assert best(table, "AR-AR") == ["EASE-mBERTbase", "EASE-XLM-Rbase"]
     single = built("14", [baseline("sts", "2012", 99.0)])
     assert best(single, "STS12") == ["EASE-BERTbase", "EASE-RoBERTabase"], "nobody competes with one alone"
-
-
-def test_the_papers_own_bold_figures_are_found() -> None:
-    table = built("15", [baseline("stc", "agnews", 1.0, "accuracy")])
-    assert best(table, "Bio") == ["CT-BERTbase", "DeCLUTR-RoBERTabase"]
-    assert best(table, "Avg.") == ["EASE-BERTbase", "DeCLUTR-RoBERTabase"]
 
 
 def test_an_average_with_missing_scores_is_a_dash_with_a_footnote() -> None:
@@ -115,10 +103,6 @@ def test_secondary_scores_are_excluded() -> None:
     assert build_table(paper(), "3", own([row("mewsc16", "ar", 50.0, "v_measure")])) is None
     english = [row("mldoc", "en", 90.0, "development_accuracy"), row("mldoc", "de", 70.0, "accuracy")]
     assert texts(row_of(built("6", english), "EASE, multilingual"))[:3] == ["90.0", "70.0", "–"]
-
-
-def test_a_table_without_our_scores_is_omitted() -> None:
-    assert build_table(paper(), "11", own()) is None
 
 
 def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
@@ -183,16 +167,3 @@ def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Pat
     assert shown["no items"].limits == ""
     # The intervals alone would not tell them apart.
     assert shown["below"].interval.high > shown["best"].interval.low  # type: ignore[union-attr]
-
-
-def test_without_the_files_of_items_only_the_best_is_bold(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    rows = [scored(tmp_path, name, random.random(400) < 0.7) for name in ("one", "other")]
-    for file in tmp_path.glob("*.parquet"):
-        file.unlink()
-    kept_resamples.cache_clear()
-    table = build_plain_table(
-        "", "", {"de": Source("xnli", "de-en", "retrieval_accuracy")}, gather_models(rows, tmp_path)
-    )
-    assert len(best(table, "de")) == 1
-    assert all(row.cells[0].interval for row in table.rows), "the rows keep the intervals"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from statistics import fmean
 
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
 from ease.reporting.comparison import build_table
-from ease.reporting.plots import plot_scores, plot_table_bars, plot_table_scatter
+from ease.reporting.plots import plot_table_bars, plot_table_scatter
 from ease.reporting.plots.published import place_labels
 from ease.reporting.plots.style import series_styles
 from ease.reporting.report import bar_rows, build_scatters
-from tests.reporting.made import EASE_ROW, baseline, options, own, paper, published, row
+from tests.reporting.made import EASE_ROW, options, own, paper, published
 
 
 def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.DataFrame:
@@ -61,24 +60,6 @@ def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
 
 
-def test_our_models_are_coloured() -> None:
-    figure = plot_table_bars([("Pairs", rows_of("2"))])
-    own_names = {model.label for model in own()}
-    for bar in figure.data:
-        red, green, blue = (bar.marker.color[place : place + 2] for place in (1, 3, 5))
-        assert (red == green == blue) == (bar.name not in own_names)
-
-
-def test_second_figures_are_not_drawn_over_the_first() -> None:
-    rows = [
-        row("mewsc16", code, 30.0, metric) for code in ("ar", "ca") for metric in ("accuracy", "v_measure")
-    ]
-    rows.append(row("mewsc16", "ar", 90.0, "v_measure"))
-    by_language, mains = plot_scores(pd.DataFrame(rows)).data
-    assert list(by_language.y) == [30, 30]
-    assert list(mains.y) == [30]
-
-
 def test_series_have_a_style_each_and_methods_their_own_first() -> None:
     styles = series_styles(["ease", "ease", "simcse", "x", "y", "z"])
     assert len(set(styles)) == 6
@@ -104,12 +85,6 @@ def test_points_are_means_over_what_our_models_are_scored_on() -> None:
     }
 
 
-def test_scatter_is_omitted_if_none_of_our_models_has_both_tasks() -> None:
-    assert build_scatters(options(), published(), own([baseline("sts", "2012", 70.0)])) == []
-    apart = [baseline("sts", "2012", 70.0), row("stc", "agnews", 80.0, "accuracy")]
-    assert build_scatters(options(), published(), own(apart)) == []
-
-
 def test_the_scatter_has_one_named_point_per_model() -> None:
     panels = build_scatters(options(), published(), own())
     figure = plot_table_scatter(panels)
@@ -127,8 +102,3 @@ def test_labels_of_neighbouring_points_do_not_overlap() -> None:
     assert len(set(places)) == 4
     far = pd.DataFrame({"label": ["a", "b"], "x": [1.0, 9.0], "y": [1.0, 9.0]})
     assert place_labels(far, [0, 10], [0, 10], 1000, 300) == ["top center", "top center"]
-
-
-@pytest.mark.parametrize("figure", [plot_table_bars([]), plot_table_scatter([])])
-def test_an_empty_figure_says_so(figure: go.Figure) -> None:
-    assert "empty" in figure.layout.annotations[0].text

@@ -66,17 +66,6 @@ def test_the_deviation_of_an_average_is_over_the_averages_of_seeds() -> None:
     assert single.deviation == pytest.approx(np.std([10, 30], ddof=1))
 
 
-def test_a_seed_with_a_missing_score_is_excluded_from_the_average() -> None:
-    rows = [
-        row("stsb", "dev", 10.0, seed=1),
-        row("stsb", "test", 20.0, seed=1),
-        row("stsb", "dev", 90.0, seed=2),
-    ]
-    (model,) = own(rows)
-    measured = model.measure([Source("stsb", subset, "spearman") for subset in ("dev", "test")])
-    assert (measured.mean, measured.deviation) == (15, None)
-
-
 def test_an_average_without_some_subsets_is_not_comparable() -> None:
     source = Source("tatoeba", "average_others", "retrieval_accuracy")
     (whole,) = own([row(*source[:2], 26.0, source.metric)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 
@@ -83,21 +82,3 @@ def test_the_page_fits_a_screen_and_a_phone(page: Browser) -> None:
         figures = "[...document.querySelectorAll('.js-plotly-plot')]"
         assert page.evaluate(f"{figures}.every(shown => shown.offsetWidth > 600)"), "they scroll within"
     page.call("Emulation.clearDeviceMetricsOverride")
-
-
-def test_the_page_is_dark_where_the_reader_asks_for_it(page: Browser) -> None:
-    colours = "['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name])"
-    found = {}
-    for scheme in ("light", "dark"):
-        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        found[scheme] = [sum(map(int, re.findall(r"\d+", colour))) for colour in page.evaluate(colours)]
-    page.call("Emulation.setEmulatedMedia", features=[])
-    assert found["light"][0] < 150 < 600 < found["light"][1]
-    assert found["dark"][1] < 150 < 600 < found["dark"][0]
-
-
-def test_the_page_prints_without_its_contents(page: Browser) -> None:
-    page.call("Emulation.setEmulatedMedia", media="print")
-    assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
-    page.call("Emulation.setEmulatedMedia", media="")
-    assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "block"

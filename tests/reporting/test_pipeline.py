@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores, gather_sweeps
+from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_sweeps
 from ease.pipelines.setting import Setting
 from ease.reporting.own import gather_models
 from tests.contexts import undisturbed
 from tests.project import PAPERS, Done, Project, make_project
-from tests.reporting.made import EASE_ROW, MODEL, baseline, row, sts17
+from tests.reporting.made import MODEL, baseline, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
 ENCODER = (
@@ -78,23 +77,6 @@ def test_scores_become_a_report(scored: Project, text: str) -> None:
     assert [line for line in lines if line not in text] == []
 
 
-def test_the_tables_are_printed(done: Done, text: str) -> None:
-    (table,) = re.findall(r"EASE \(2022\), Table 2:.*\n\n.*\n\n((?:\|.*\n)+)", text)
-    assert table in done.stderr + done.stdout
-    assert "Tables of EASE (2022) without a score of ours: 1 " in done.stderr + done.stdout
-
-
-def test_the_figures_are_kept(scored: Project, done: Done) -> None:
-    bars, scatter = (scored.json(f"08_reporting/report_{name}.json") for name in ("bars", "scatter"))
-    newest = [trace for trace in bars["data"] if trace["name"] == "EASE, multilingual"]
-    assert newest[0]["y"][:10] == list(EASE_ROW), "of Table 2"
-    assert [len(trace["y"]) for trace in newest[2:]] == [6, 8, 2, 5], (
-        "of the other papers' tables of STS 2017"
-    )
-    shown = scatter["layout"]["annotations"][0]["text"]
-    assert "empty" in shown, "no model is scored on both tables of a pair"
-
-
 def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(
     scored: Project, tracked: Run, text: str
 ) -> None:
@@ -114,12 +96,6 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
         ("ease", "bert-base-multilingual-cased", "mean", "seeds"),
         ("ease", "bert-base-multilingual-cased", "cls", "control"),
     }
-
-
-def test_variants_of_one_name_in_two_sweeps_are_two_models(text: str) -> None:
-    own = [line for line in text.splitlines() if line.startswith("| EASE, multilingual")]
-    assert any("here, 2 seeds" in line and "80.5 ± 0.7" in line for line in own)
-    assert any("here, 1 seed " in line and "60.0" in line for line in own)
 
 
 def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
@@ -154,17 +130,6 @@ def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
         ("mirror", "roberta-base", "ablation, RoBERTa", "dev"),
     ]
     assert len({model.label for model in gather_models(rows)}) == 2
-
-
-def test_gathered_scores_keep_all_columns_of_an_evaluation() -> None:
-    encoder: dict[str, Any] = {"name": "random:", "pooling": "cls", "seed": 1}
-    setting = Setting.model_validate(
-        {"name": "small", "languages": "en", "encoder": encoder, "dev_tasks": "stsb", "test_tasks": "stsb"}
-    )
-    given = row("stsb", "dev", 70.0, seed=42, note="n", deviation=0.5)
-    bare = {name: value for name, value in given.items() if name not in ("base", "pooling", "setting")}
-    (gathered,) = gather_scores(setting, [], ease=[bare], simcse=[])
-    assert gathered == {**bare, "base": "random:", "pooling": "cls", "setting": "small"}
 
 
 def test_methods_are_compared_where_some_have_no_score_yet(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ import plotly.graph_objects as go
 import pytest
 
 from ease.reporting.plots import (
-    method_label,
-    method_styles,
     plot_alignment_uniformity,
     plot_curves,
     plot_ingest_summary,
@@ -46,20 +44,6 @@ SCORES = pd.DataFrame(
     + [("ease", "sample_graded", "en", "spearman", 80.0)],
     columns=["method", "task", "subset", "metric", "value"],
 )
-
-
-def test_a_methods_style_does_not_depend_on_other_methods() -> None:
-    alone, together = method_styles(["ease"]), method_styles(["zeta", "simcse", "ease", "alpha", "zeta"])
-    assert list(together) == ["zeta", "simcse", "ease", "alpha"]
-    assert together["ease"] == alone["ease"]
-    assert len({style.colour for style in together.values()}) == 4
-    assert len({(style.symbol, style.dash) for style in together.values()}) == 4
-    assert together == method_styles(["alpha", "zeta", "ease", "simcse"])
-    assert [method_label(name) for name in ("ease", "simcse", "ease_permuted")] == [
-        "EASE",
-        "SimCSE",
-        "ease permuted",
-    ]
 
 
 def test_ingest_summary_stacks_pages_and_splits_links() -> None:
@@ -100,18 +84,6 @@ def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     assert len(ranges) == 1, "panels are compared by eye, so they share a range"
 
 
-def test_tasks_with_a_single_subset_have_no_panel() -> None:
-    figure = plot_scores(SCORES[SCORES["task"] == "sample_graded"])
-    assert len(figure.data) == 1
-    assert list(figure.data[0].y) == [80]
-
-
-def test_subsets_that_are_no_pairs_keep_their_names() -> None:
-    scores = SCORES.assign(subset=SCORES["subset"].replace({"it-en": "dev", "ja-en": "test"}))
-    (by_split, _) = traces(plot_scores(scores), "EASE")
-    assert list(by_split.x) == ["dev", "test"]
-
-
 def history(names: list[str]) -> pd.DataFrame:
     """Return rising and falling curves of two methods."""
     rows = [
@@ -134,32 +106,11 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
 
-def test_the_label_of_the_best_checkpoint_stays_beside_an_axis() -> None:
-    rows = [("ease", 0, "development", 9.0), ("ease", 50, "development", 4.0)]
-    rows += [("simcse", 0, "development", 4.0), ("simcse", 50, "development", 9.0)]
-    figure = plot_curves(pd.DataFrame(rows, columns=["method", "step", "name", "value"]))
-    sides = {trace.x[0]: trace.textposition for trace in figure.data if trace.marker.symbol == "star"}
-    assert sides == {0: "bottom right", 50: "bottom left"}
-
-
-def test_only_the_lowest_panels_label_the_steps() -> None:
-    figure = plot_curves(history(["loss", "development", "pairs_per_second", "self_loss"]))
-    assert [axis.showticklabels for axis in figure.select_xaxes()] == [False, False, None, None]
-
-
 def test_the_only_part_of_a_development_score_is_not_drawn_twice() -> None:
     one = plot_curves(history(["development", "development/stsb/dev"]))
     assert [note.text for note in one.layout.annotations] == ["development"]
     two = plot_curves(history(["development", "development/stsb/dev", "development/sickr/trial"]))
     assert len(two.layout.annotations) == 3
-
-
-def test_missing_and_nan_curves_are_skipped() -> None:
-    curves = history(["loss", "entity_loss", "development"])
-    curves = curves[~((curves["method"] == "simcse") & (curves["name"] == "entity_loss"))]
-    curves.loc[(curves["method"] == "simcse") & (curves["name"] == "development"), "value"] = np.nan
-    assert len(traces(plot_curves(curves), "SimCSE")) == 1
-    assert len(traces(plot_curves(curves), "EASE")) == 3
 
 
 def test_variants_show_each_seed_and_the_mean() -> None:

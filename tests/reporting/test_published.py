@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ease.reporting.published import Paper, Published, Source, base_name
+from ease.reporting.published import Published, Source
 from tests.reporting.made import own, paper, published, row
 
 
@@ -22,12 +22,6 @@ def test_averages_refer_to_the_scores_that_they_are_over() -> None:
         Source("mldoc", code, "accuracy") for code in ("de", "es", "fr", "it", "ja", "ru", "zh")
     )
     assert paper().sources("6", "en (dev)") == (Source("mldoc", "en", "development_accuracy"),)
-
-
-def test_a_figure_of_a_paper_is_not_called_a_table() -> None:
-    mirror_bert = published().root["mirror_bert"]
-    assert mirror_bert.heading("7") == "Mirror-BERT (2021), Table 7: Ablation study"
-    assert mirror_bert.heading("Figure 4").startswith("Mirror-BERT (2021), Figure 4: Question")
 
 
 def test_a_variant_of_a_sweep_has_its_own_counterpart() -> None:
@@ -50,11 +44,6 @@ def test_a_variant_of_a_sweep_has_its_own_counterpart() -> None:
     }
 
 
-def test_encoders_are_the_same_under_any_owner_or_folder() -> None:
-    names = ["bert-base-uncased", "google-bert/bert-base-uncased", "/models/bert-base-uncased/"]
-    assert {base_name(name) for name in names} == {"bert-base-uncased"}
-
-
 def small_paper(**changes: Any) -> dict[str, Any]:
     """Return a paper with one table, with the given changes."""
     table = {
@@ -69,12 +58,6 @@ def small_paper(**changes: Any) -> dict[str, Any]:
         **changes,
     }
     return {"citation": "C", "short": "S", "models": {"M": {"base": "B"}}, "tables": {1: table}}
-
-
-def test_a_small_paper_is_read() -> None:
-    read = Paper.model_validate(small_paper())
-    assert read.sources("1", "Avg.") == (Source("stc", "agnews", "accuracy"),)
-    assert read.tables["1"].figure("M", "Avg.") == 1.0
 
 
 ONE = {"header": "a", "task": "stc", "subset": "agnews"}

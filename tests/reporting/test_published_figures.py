@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from statistics import fmean
 
 import pytest
 from kedro.framework.project import pipelines
@@ -191,15 +190,6 @@ def test_figures_that_one_table_takes_from_another_are_the_same(
     assert {score: taken[score] for score in both} == pytest.approx(
         {score: source[score] for score in both}, abs=0.0501
     )
-
-
-def test_dueams_mean_of_bucc_equals_its_papers() -> None:
-    for column, model in (
-        ("DuEAM (unsupervised)", "DuEAMunsupv"),
-        ("DuEAM (cross-lingual NLI)", "DuEAMwklysupv"),
-    ):
-        printed = published().root["msimcse"].tables["1"].figure(column, "BUCC")
-        assert printed == pytest.approx(fmean(figures("dueam", "3", model).values()), abs=0.0501)
 
 
 def known_scores() -> set[Source]:

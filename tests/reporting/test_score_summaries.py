@@ -68,23 +68,6 @@ def test_group_averages_are_excluded_from_the_main_score() -> None:
     assert "average_14" not in set(score_table(pd.concat([make_scores(), group]))["subset"])
 
 
-def test_secondary_scores_have_their_own_rows_and_averages() -> None:
-    second = make_scores().query("task == 'parallel'").assign(metric="margin", value=1.0)
-    table = score_table(pd.concat([make_scores(), second]))
-    averages = table[table["subset"] == "average"].set_index("metric")["ease"]
-    assert averages.to_dict() == {"accuracy": 75, "margin": 1}
-
-
-def test_no_scores_give_an_empty_table() -> None:
-    assert score_table(make_scores().head(0)).empty
-
-
-def test_a_missing_score_is_an_empty_cell() -> None:
-    table = score_table(make_scores().query("not (method == 'simcse' and task == 'graded')"))
-    assert np.isnan(table["simcse"].iloc[-1])
-    assert table["ease"].iloc[-1] == 60
-
-
 def test_a_table_is_markdown_with_aligned_columns() -> None:
     table = pd.DataFrame(
         {
@@ -101,23 +84,6 @@ def test_a_table_is_markdown_with_aligned_columns() -> None:
         "| it       | 1,234,567 |  0.12 |   2.25 |  True |",
         "| a\\|b c   |         0 |     – |      – | False |",
     ]
-
-
-def test_columns_of_formatted_numbers_are_aligned_on_request() -> None:
-    table = pd.DataFrame({"model": ["a"], "score": ["1.0 ± 0.5"], "note": ["b"]})
-    assert format_table(table, right=["score"]).splitlines() == [
-        "| model |     score | note |",
-        "| ----- | --------: | ---- |",
-        "| a     | 1.0 ± 0.5 | b    |",
-    ]
-
-
-def test_an_empty_table_keeps_its_head() -> None:
-    assert (
-        format_table(pd.DataFrame({"a": [], "long name": []}))
-        .splitlines()[0]
-        .startswith("|   a | long name |")
-    )
 
 
 def make_sweep() -> pd.DataFrame:

@@ -67,15 +67,6 @@ def test_each_different_sentence_is_found_once_with_all_its_pages_and_links(sear
     assert [one.cosine for one in found] == sorted((one.cosine for one in found), reverse=True)
 
 
-def test_sentences_after_many_pages_with_one_sentence_are_found(project: Path) -> None:
-    text = "Germany is a country."
-    copies = [Row("en", 100 + number, f"Page {number}", 0, text) for number in range(50)]
-    write_sentences(project, [*ROWS, *copies], LATER)
-    found = ease.open_search(project=project).search(text, k=3)
-    assert len({one.text for one in found}) == 3
-    assert (found[0].text, len(found[0].pages)) == (text, 50)
-
-
 def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None:
     query = "Die Währung."
     model = SentenceTransformer(str(encoder))

@@ -84,11 +84,7 @@ def make_batches(
 def encode_batches(
     encoder: SentenceTransformer, encode: Encode, batches: list[list[str]]
 ) -> Iterator[np.ndarray]:
-    """Yield the embeddings of each batch, in order; they do not depend on the number of threads.
-
-    Raises:
-        Exception: The first error of a batch; batches that have not begun are dropped.
-    """
+    """Yield the embeddings of each batch, in order; they do not depend on the number of threads."""
     single = encoder.dtype == torch.float32
     products = OneDnnProducts if single and has_onednn() and not is_compiled(encoder) else nullcontext
 
@@ -196,9 +192,6 @@ def advise_on_full_memory(advice: str) -> Iterator[None]:
 
     Args:
         advice: What to do, as sentences.
-
-    Raises:
-        FullMemoryError: If torch found no more memory.
     """
     try:
         yield

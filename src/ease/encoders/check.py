@@ -46,9 +46,6 @@ def check_encoder(name: str, *, transformer: bool = False) -> None:
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`.
         transformer: Whether it must begin with a transformer, as the encoders that methods train.
-
-    Raises:
-        EaseError: With the cause and the remedy.
     """
     if name == RANDOM:
         return
@@ -82,9 +79,6 @@ def check_reachable(name: str, revision: str | None = None) -> None:
     Args:
         name: A hub name or a folder.
         revision: A commit, branch or tag; None: `main`.
-
-    Raises:
-        ValueError: If a folder is given with a revision.
     """
     if Path(name).exists():
         if revision is not None:
@@ -121,9 +115,6 @@ def check_tokenizer(tokenizer: Any, config: Any) -> None:
     Args:
         tokenizer: The tokenizer.
         config: The configuration of its transformer.
-
-    Raises:
-        ValueError: If all of its tokens are special ones, so that every word would be unknown, or one has no embedding.
     """
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise ValueError("it has no tokenizer, so every word would be unknown: add the tokenizer's files")
@@ -141,9 +132,6 @@ def check_saved(name: str, revision: str | None = None) -> None:
     Args:
         name: A folder or a hub name.
         revision: A commit on the hub; None: `main`.
-
-    Raises:
-        ValueError: If weights are missing or left over.
     """
     folder = Path(name) if Path(name).exists() else cached_folder(name, revision)
     transformer = None if folder is None else _transformer_folder(folder)

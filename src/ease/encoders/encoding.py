@@ -381,11 +381,7 @@ class EmbeddingCache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction.
-
-        Raises:
-            EaseError: If the file is not a database, or cannot be written.
-        """
+        """Begin a transaction."""
         try:
             with closing(sqlite3.connect(self._file, timeout=WAIT)) as database, database:
                 yield database

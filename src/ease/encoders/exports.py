@@ -64,11 +64,7 @@ def file_of(form: Form) -> Path:
 
 
 def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
-    """Check that the libraries of the forms are installed, and that they can express an encoder.
-
-    Raises:
-        EaseError: If a library is missing, or the encoder has no transformer or a default prompt that is not pooled.
-    """
+    """Check that the libraries of the forms are installed, and that they can express an encoder."""
     needed = ("onnx", "onnxscript", *({form.partition("_")[0] for form in forms} & {"openvino"}))
     needed += ("nncf",) if "openvino_int8" in forms else ()
     needed += ("onnxruntime",) if {"onnx", "onnx_int8"} & set(forms) else ()
@@ -104,9 +100,6 @@ def export_encoder(
 
     Returns:
         Each form with its lowest and mean cosine to torch over the texts.
-
-    Raises:
-        EaseError: If a library is missing, the encoder cannot be exported, or a cosine is below `LEAST_COSINE`.
     """
     check_forms(encoder, forms)
     if not forms:
@@ -189,11 +182,7 @@ def _convert(form: Form, source: Path, target: Path) -> None:
 def _compared(
     form: Form, folder: Path, encoder: SentenceTransformer, texts: Sequence[str], expected: np.ndarray
 ) -> Exported:
-    """Load a written form by its own library, and compare its embeddings with those of torch.
-
-    Raises:
-        EaseError: If a cosine is too low.
-    """
+    """Load a written form by its own library, and compare its embeddings with those of torch."""
     found = load_exported(form, folder, encoder).encode(texts)
     norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
     cosines = (found * expected).sum(axis=1) / np.maximum(norms, 1e-12)

@@ -129,11 +129,7 @@ class WhiteningOptions(StrictModel):
 
 
 def check_rank(rank: int, *, languages: int | None = None, dimension: int | None = None) -> None:
-    """Refuse a rank that is too high for the number of languages or the number of dimensions.
-
-    Raises:
-        EaseError: With the largest rank that is possible.
-    """
+    """Refuse a rank that is too high for the number of languages or the number of dimensions."""
     if languages is not None and rank > languages - 1:
         raise EaseError(
             f"Language subspace: rank {rank} is above {languages - 1}, the number of directions in which the means of "

@@ -91,11 +91,7 @@ def training_head(encoder: SentenceTransformer, pooling: str | None, seed: int) 
 
 
 def check_pooling(name: str) -> str:
-    """Return the name of a pooling.
-
-    Raises:
-        EaseError: If there is none of this name.
-    """
+    """Return the name of a pooling."""
     check_name(name, sorted(POOLINGS), "pooling")
     return name
 

@@ -58,11 +58,7 @@ def _names(use: Use) -> Iterator[str]:
 
 
 def check_prompts(prompts: Mapping[str, str], kinds: Sequence[str], tasks: Sequence[str]) -> None:
-    """Refuse prompts with names that no task, kind or role has.
-
-    Raises:
-        EaseError: With the known names.
-    """
+    """Refuse prompts with names that no task, kind or role has."""
     roles = [role for names in ROLES.values() for role in names]
     known = [ALL, *roles, *kinds, *tasks]
     for name in prompts:
@@ -94,11 +90,7 @@ def merged_prompts(
 
 
 def check_default(name: str, prompts: Mapping[str, str | None]) -> None:
-    """Refuse the name of a default prompt that the encoder does not have.
-
-    Raises:
-        EaseError: With the names that it has.
-    """
+    """Refuse the name of a default prompt that the encoder does not have."""
     if prompts.get(name) is None:
         known = [known for known, text in prompts.items() if text is not None]
         raise EaseError(

@@ -47,11 +47,7 @@ class Whitening:
 
 
 def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
-    """Merge the moments of batches of vectors, each (n, dimension), in double precision (Chan et al., 1979).
-
-    Raises:
-        EaseError: If there is no vector, or one is not finite.
-    """
+    """Merge the moments of batches of vectors, each (n, dimension), in double precision (Chan et al., 1979)."""
     count, mean, scatter = 0, np.zeros(0), np.zeros((0, 0))
     for batch in batches:
         rows = finite_rows(batch).astype(np.float64)
@@ -77,9 +73,6 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
     Args:
         moments: Moments of the vectors.
         dimension: Number of components of the largest variance to keep; None keeps all that vary.
-
-    Raises:
-        EaseError: If the vectors vary in fewer directions than this, or in none.
     """
     variances, directions = eigh(moments.covariance)
     among = len(variances)
@@ -145,9 +138,6 @@ def mean_embeddings(
         encoder: The encoder.
         sentences: Sentences of each language, each stream read once.
         batch_size: Sentences encoded at once; the default depends on the device.
-
-    Raises:
-        EaseError: If a language has no sentence, or an embedding is not finite.
     """
     means = {}
     for language, stream in sentences.items():
@@ -163,11 +153,7 @@ def mean_embeddings(
 
 
 def language_directions(means: Mapping[str, Floats]) -> Floats:
-    """Return the directions in which the languages' means differ, most first: (languages - 1, dimension), orthonormal.
-
-    Raises:
-        EaseError: If there is one language only.
-    """
+    """Return the orthonormal directions in which the means differ, most first: (languages - 1, dimension)."""
     if len(means) < 2:
         raise EaseError(
             f"Language subspace: {len(means)} language has no other to differ from; give at least two languages."
@@ -190,9 +176,6 @@ def remove_language_subspace(
         sentences: Sentences of each language, each stream read once.
         rank: Number of directions to remove.
         batch_size: Sentences encoded at once; the default depends on the device.
-
-    Raises:
-        EaseError: If the rank is too high, or a language has no sentence.
     """
     check_rank(rank, languages=len(sentences), dimension=embedding_dimension(encoder))
     directions = language_directions(mean_embeddings(encoder, sentences, batch_size))

@@ -91,9 +91,6 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
 
     Returns:
         The words and their vectors, (words, dimension); row 0 (`MEAN_WORD`) is the mean of the others.
-
-    Raises:
-        EaseError: With the file and line, if the file cannot be read or the line is not a word with its numbers.
     """
     rows = {MEAN_WORD: MEAN_ROW}
     values, skipped, count, dimension = array("f"), 0, None, 0

@@ -108,11 +108,7 @@ class Table(StrictModel):
         return self
 
     def column(self, header: str) -> Column:
-        """Return the column of a header.
-
-        Raises:
-            EaseError: If there is none.
-        """
+        """Return the column of a header."""
         for column in self.columns:
             if column.header == header:
                 return column
@@ -157,11 +153,7 @@ class Paper(StrictModel):
         return f"{self.short}, {name}: {self.tables[number].title}"
 
     def sources(self, number: str, header: str) -> tuple[Source, ...]:
-        """Return the scores that a column averages, in order.
-
-        Raises:
-            EaseError: If a column refers to a table or column that does not exist, or to itself.
-        """
+        """Return the scores that a column averages, in order."""
         return tuple(self._sources(number, header, ()))
 
     def _sources(self, number: str, header: str, above: tuple[tuple[str, str], ...]) -> Iterator[Source]:

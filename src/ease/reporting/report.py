@@ -35,11 +35,7 @@ class Report:
 
 
 def build_report(published: Published, options: ReportOptions, own: Sequence[OwnModel]) -> Report:
-    """Add our models to every published table for which we have a score.
-
-    Raises:
-        EaseError: If the parameters name tables that do not exist.
-    """
+    """Add our models to every published table for which we have a score."""
     report = Report(scatters=build_scatters(options, published, own))
     for paper in published.root.values():
         built = {number: build_table(paper, number, own) for number in paper.tables}
@@ -99,11 +95,7 @@ class Points(NamedTuple):
 
 
 def build_scatters(options: ReportOptions, published: Published, own: Sequence[OwnModel]) -> list[Points]:
-    """Return the points of each pair of tables for which one of our models has scores on both.
-
-    Raises:
-        EaseError: If a paper or table that the parameters name does not exist.
-    """
+    """Return the points of each pair of tables for which one of our models has scores on both."""
     return [points for scatter in options.scatters if (points := _points_of(scatter, published, own))]
 
 

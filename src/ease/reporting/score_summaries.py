@@ -70,9 +70,6 @@ def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
     Args:
         scores: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
         shown: The task or subset; by default the first task.
-
-    Raises:
-        EaseError: If there is no such score.
     """
     task, _, subset = (shown or str(scores["task"].iloc[0])).partition(":")
     own = main_figures(scores)
@@ -89,9 +86,6 @@ def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]
     Args:
         scores: Columns of `shown_scores`, and `languages` (separated by spaces).
         subsets: Names of each language's subset in the tasks.
-
-    Raises:
-        EaseError: If no language has a score.
     """
     own = main_figures(scores)
     parts = []

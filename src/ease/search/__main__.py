@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from ease.wikimedia.languages import check_languages
 
 if TYPE_CHECKING:
     from ease.search.engine import Search
-    from ease.search.entities import Link
 
 
 @click.group()
@@ -24,40 +24,38 @@ def main() -> None:
     """Search the sentences of a project by their meaning, in all of its languages."""
 
 
+OPTIONS = (
+    click.option(
+        "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
+    ),
+    click.option(
+        "--model",
+        default="ease_plus",
+        show_default=True,
+        help="A trained method, `untrained`, or the folder or hub name of any encoder.",
+    ),
+    click.option("--project", type=Path, default=Path("."), show_default=True, help="Folder of the project."),
+    click.option("--index", type=Path, help="Folder of the index; default: one in the project's data."),
+    click.option(
+        "--memory",
+        type=click.IntRange(min=64),
+        default=MEMORY,
+        show_default=True,
+        help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
+    ),
+    click.option(
+        "--exact-limit",
+        type=click.IntRange(min=0),
+        default=EXACT_LIMIT,
+        show_default=True,
+        help="Sentences beyond which faiss is used.",
+    ),
+)
+
+
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that choose sentences, model and index."""
-    options = (
-        click.option(
-            "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
-        ),
-        click.option(
-            "--model",
-            default="ease_plus",
-            show_default=True,
-            help="A trained method, `untrained`, or the folder or hub name of any encoder.",
-        ),
-        click.option(
-            "--project", type=Path, default=Path("."), show_default=True, help="Folder of the project."
-        ),
-        click.option("--index", type=Path, help="Folder of the index; default: one in the project's data."),
-        click.option(
-            "--memory",
-            type=click.IntRange(min=64),
-            default=MEMORY,
-            show_default=True,
-            help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
-        ),
-        click.option(
-            "--exact-limit",
-            type=click.IntRange(min=0),
-            default=EXACT_LIMIT,
-            show_default=True,
-            help="Sentences beyond which faiss is used.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return reduce(lambda wrapped, option: option(wrapped), reversed(OPTIONS), command)
 
 
 _k = click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
@@ -104,8 +102,8 @@ def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: An
         for one in _opened(given).search(text, k, languages or None, reader):
             click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
             click.echo(f"        page: {', '.join(one.pages)}")
-            _echo_list("entities", _labels(one.entities))
-            _echo_list("shared entities", _labels(one.why.entities))
+            _echo_list("entities", [link.label for link in one.entities])
+            _echo_list("shared entities", [link.label for link in one.why.entities])
             _echo_list("shared words", one.why.words)
 
 
@@ -136,7 +134,7 @@ def why(first: str, second: str, reader: str, **given: Any) -> None:
     with _reported():
         cosine, reasons = _opened(given).why(first, second, reader=reader)
         click.echo(f"cosine {cosine:.3f}")
-        _echo_list("shared entities", _labels(reasons.entities))
+        _echo_list("shared entities", [link.label for link in reasons.entities])
         _echo_list("shared words", reasons.words)
 
 
@@ -171,10 +169,6 @@ def _opened(given: dict[str, Any]) -> Search:
             bar.update(done - bar.n)
 
         return open_search(**given, report=report)
-
-
-def _labels(links: list[Link]) -> list[str]:
-    return [link.label for link in links]
 
 
 def _echo_list(name: str, values: list[str]) -> None:

@@ -179,17 +179,6 @@ class Search:
         return [NearEntity(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
 
 
-def _one_at_a_time(encode: Encode) -> Encode:
-    """Return the function, for threads: tokenizers refuse to work in two at once."""
-    lock = Lock()
-
-    def locked(texts: Sequence[str]) -> NDArray[np.float32]:
-        with lock:
-            return encode(texts)
-
-    return locked
-
-
 def _links(row: dict[str, Any]) -> dict[int, str]:
     """Return the entities that a sentence links to, and the titles in its language."""
     return dict(zip(row["entities"] or (), row["titles"] or (), strict=True))
@@ -248,7 +237,13 @@ class Opening:
         links = sources.table("02_intermediate", "links.parquet")
         self.model = sources.model(name)
         encoder = place(load_for_evaluation(self.model.location, LoadingOptions()))
-        self._encode = _one_at_a_time(encode_with(encoder))
+        encode, lock = encode_with(encoder), Lock()
+
+        def one_at_a_time(texts: Sequence[str]) -> NDArray[np.float32]:
+            with lock:  # tokenizers refuse to work in two threads at once
+                return encode(texts)
+
+        self._encode = one_at_a_time
         self._fingerprint = fingerprint(encoder)
         self._tables = files, links, digest_tables([*files, *links])
         self._given = index is not None

@@ -63,9 +63,6 @@ def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int
 
     Returns:
         The entities; None for a model without a table whose index is not complete or has no links.
-
-    Raises:
-        EaseError: If the parameters are broken, or of another vocabulary.
     """
     rows = _vocabulary_rows(parts)
     if rows is None:

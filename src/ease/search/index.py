@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,11 +46,7 @@ class Index:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder.
-
-        Raises:
-            EaseError: If the folder has no index.
-        """
+        """Open the folder."""
         self.folder = folder
         self.description = read_description(folder)
         self.sentences = Rows(folder / SENTENCES)
@@ -76,40 +74,31 @@ class Index:
             query: (dimension,), any length but zero.
             k: Number of sentences.
             languages: Languages to search; None: all.
-
-        Raises:
-            EaseError: If k is below 1, or a language has no sentence.
         """
         if k < 1:
             raise EaseError(f"{k} sentences: ask for at least 1.")
         ranges = self._ranges(languages)
         unit = (query / np.linalg.norm(query)).astype(np.float32)
-        if self._approximate is not None:
-            found = search_approximate(self._approximate, unit, k * CANDIDATES, ranges)
+        if (self.folder / APPROXIMATE).exists():
+            found = search_approximate(self._faiss, unit, k * CANDIDATES, ranges)
             cosines = self.vectors(found) @ unit if len(found) else np.empty(0, np.float32)
             return best([found], [cosines], k)
-        parts = [
-            self._nearest_in(block, part, unit, k)
-            for block in list(self._embedded_blocks())
-            for part in ranges
-        ]
-        return best([near.rows for near in parts], [near.cosines for near in parts], k)
-
-    def _nearest_in(
-        self, block: tuple[int, int], part: tuple[int, int], unit: NDArray[np.float32], k: int
-    ) -> Near:
-        """Return the nearest rows of a block that are in a range of rows."""
-        first, last = max(part[0], block[0]), min(part[1], block[1])
-        if first >= last:
-            return Near(np.empty(0, np.int64), np.empty(0, np.float32))
-        vectors = self._embedded_blocks()[block][first - block[0] : last - block[0]]
-        found = nearest_neighbours(unit[None], vectors, k, unit_rows=True)
-        return Near(found.rows[0] + first, found.cosines[0])
+        rows, scores = [], []
+        for (start, end), vectors in list(self._embedded_blocks().items()):
+            for first, last in ((max(first, start), min(last, end)) for first, last in ranges):
+                if first < last:
+                    near = nearest_neighbours(
+                        unit[None], vectors[first - start : last - start], k, unit_rows=True
+                    )
+                    rows.append(near.rows[0] + first)
+                    scores.append(near.cosines[0])
+        return best(rows, scores, k)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the unit vectors of rows that are embedded, (rows, dimension)."""
-        blocks, size = self._embedded_blocks(), self.description.block
-        return np.stack([blocks[self._block_of(int(row))][int(row) % size] for row in rows])
+        size = self.description.block
+        blocks = {start: vectors for (start, _), vectors in self._embedded_blocks().items()}
+        return np.stack([blocks[row - row % size][row % size] for row in rows.tolist()])
 
     def _ranges(self, languages: Sequence[str] | None) -> list[tuple[int, int]]:
         known = self.description.languages
@@ -120,10 +109,6 @@ class Index:
             return [(0, self.description.rows)]
         return [known[language] for language in dict.fromkeys(languages)]
 
-    def _block_of(self, row: int) -> tuple[int, int]:
-        start = row - row % self.description.block
-        return start, min(start + self.description.block, self.description.rows)
-
     def _embedded_blocks(self) -> dict[tuple[int, int], NDArray[np.float32]]:
         """Return the vectors of the finished blocks, mapped from the disk."""
         for block in self.description.blocks() if len(self._blocks) < self._count else ():
@@ -133,13 +118,7 @@ class Index:
 
     @cached_property
     def _faiss(self) -> Any:
-        faiss = load_faiss()
-        return faiss.read_index(str(self.folder / APPROXIMATE), faiss.IO_FLAG_MMAP)
-
-    @property
-    def _approximate(self) -> Any:
-        """faiss's index, mapped from the disk; None if the index is searched exactly."""
-        return self._faiss if (self.folder / APPROXIMATE).exists() else None
+        return load_faiss().read_index(str(self.folder / APPROXIMATE), load_faiss().IO_FLAG_MMAP)
 
 
 def best(rows: list[NDArray[np.int64]], cosines: list[NDArray[np.float32]], k: int) -> Near:
@@ -200,19 +179,33 @@ def build_index(
             embeddings come on top.
         exact_limit: Sentences beyond which faiss is used.
         report: Called with the sentences embedded so far and their number.
-
-    Raises:
-        EaseError: If the folder has the index of another encoder or of other sentences, if another process builds it,
-            if there is no sentence, or the memory does not suffice.
     """
     sentences, links, digest = tables
     with folder_lock(folder):
         if (folder / DESCRIPTION).is_file():
             description = read_description(folder)
-            check_belongs(folder, description, encoder, digest)
+            wanted = {
+                "another model": description.encoder == encoder,
+                "other sentences": description.sentences == digest,
+            }
+            if other := [name for name, same in wanted.items() if not same]:
+                raise EaseError(
+                    f"The index {folder} was built with {' and '.join(other)}: remove that folder, or name another by "
+                    "--index."
+                )
         else:
             write_sentences(folder / SENTENCES, sentences, links, memory)
-            description = _describe(folder / SENTENCES, encoder, digest)
+            rows = len(Rows(folder / SENTENCES))
+            if not rows:
+                raise EaseError("The table of sentences is empty: there is nothing to search.")
+            description = Description(
+                version=VERSION,
+                encoder=encoder,
+                sentences=digest,
+                rows=rows,
+                languages=language_ranges(folder / SENTENCES),
+                block=min(LARGEST_BLOCK, max(SMALLEST_BLOCK, rows // BLOCKS)),
+            )
             write_text_atomically(folder / DESCRIPTION, description.model_dump_json(indent=1))
         _embed(folder, description, encode, report)
         if description.rows > exact_limit and not (folder / APPROXIMATE).exists():
@@ -220,11 +213,7 @@ def build_index(
 
 
 def read_description(folder: Path) -> Description:
-    """Read what an index was built from.
-
-    Raises:
-        EaseError: If the folder has no index, or one of another version.
-    """
+    """Read what an index was built from."""
     path = folder / DESCRIPTION
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -237,43 +226,9 @@ def read_description(folder: Path) -> Description:
         raise EaseError(f"{folder} has no index: build it by `python -m ease.search build`.") from error
 
 
-def check_belongs(folder: Path, description: Description, encoder: str, digest: str) -> None:
-    """Refuse an index of another encoder or of other sentences.
-
-    Raises:
-        EaseError: If either differs.
-    """
-    other = [
-        name
-        for name, own, wanted in (
-            ("another model", description.encoder, encoder),
-            ("other sentences", description.sentences, digest),
-        )
-        if own != wanted
-    ]
-    if other:
-        raise EaseError(
-            f"The index {folder} was built with {' and '.join(other)}: remove that folder, or name another by --index."
-        )
-
-
 def block_file(folder: Path, start: int, end: int) -> Path:
     """Return the file of a block's unit vectors, (rows, dimension) float32."""
     return folder / f"vectors-{start:010d}-{end:010d}.npy"
-
-
-def _describe(file: Path, encoder: str, digest: str) -> Description:
-    rows = len(Rows(file))
-    if not rows:
-        raise EaseError("The table of sentences is empty: there is nothing to search.")
-    return Description(
-        version=VERSION,
-        encoder=encoder,
-        sentences=digest,
-        rows=rows,
-        languages=language_ranges(file),
-        block=min(LARGEST_BLOCK, max(SMALLEST_BLOCK, rows // BLOCKS)),
-    )
 
 
 def _embed(
@@ -310,9 +265,6 @@ def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None
         folder: The index.
         blocks: Files of all blocks, in the order of the rows.
         memory: Megabytes that the compressed vectors may take.
-
-    Raises:
-        EaseError: If faiss is missing, or even the smallest vectors exceed the memory.
     """
     faiss = load_faiss()
     vectors = [np.load(block, mmap_mode="r") for block in blocks]
@@ -361,11 +313,7 @@ def search_approximate(
 
 
 def load_faiss() -> Any:
-    """Import faiss.
-
-    Raises:
-        EaseError: If it is not installed.
-    """
+    """Import faiss."""
     try:
         import faiss
     except ImportError as error:
@@ -412,17 +360,13 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path], memo
 
 
 def language_ranges(file: Path) -> dict[str, tuple[int, int]]:
-    """Return the first row of each language and the row after its last."""
-    ranges: dict[str, tuple[int, int]] = {}
-    start = 0
+    """Return the first row of each language and the row after its last; the rows are ordered by language."""
+    counts: Counter[str] = Counter()
     for batch in pq.ParquetFile(file).iter_batches(columns=["language"]):
-        codes, places = np.unique(batch.column(0).to_numpy(zero_copy_only=False), return_index=True)
-        order = np.argsort(places)
-        ends = [*places[order][1:], len(batch)]
-        for code, first, end in zip(codes[order], places[order], ends, strict=True):
-            ranges[str(code)] = (ranges.get(str(code), (start + int(first), 0))[0], start + int(end))
-        start += len(batch)
-    return ranges
+        for counted in batch.column(0).value_counts().to_pylist():
+            counts[counted["values"]] += counted["counts"]
+    ends = list(accumulate(counts.values()))
+    return {code: (end - counts[code], end) for code, end in zip(counts, ends, strict=True)}
 
 
 class Rows:

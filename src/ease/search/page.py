@@ -133,11 +133,7 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
 
 
 def _asked(request: Request, models: OpenModels) -> Asked:
-    """Read the form.
-
-    Raises:
-        EaseError: If a value is wrong.
-    """
+    """Read the form."""
     given = request.query_params
     k = given.get("k", "10")
     if not re.fullmatch("[0-9]{1,4}", k) or not 1 <= int(k) <= LARGEST_K:
@@ -280,9 +276,6 @@ class OpenModels:
             further: Folders or hub names of further encoders.
             memory: Memory limit in megabytes, as in `open_search`.
             exact_limit: As in `open_search`.
-
-        Raises:
-            EaseError: If there are no sentences, no model, or a further one does not exist.
         """
         sources.sentences()
         self.names = [*sources.models(), *(sources.model(name).name for name in further)]
@@ -293,11 +286,7 @@ class OpenModels:
         self._lock = threading.Lock()
 
     def choose(self, name: str) -> OpenModel:
-        """Return a model, which is loaded in the background if it was not chosen before; failed ones are tried again.
-
-        Raises:
-            EaseError: If the name is unknown.
-        """
+        """Return a model, which is loaded in the background if it is not yet; failed ones are tried again."""
         if name not in self.names:
             raise EaseError(f"Unknown model {name!r}: {suggest(name, self.names)}")
         with self._lock:
@@ -320,9 +309,6 @@ def serve(project: Path, setting: str, further: Sequence[str], host: str, port: 
         further: Folders or hub names of further encoders.
         host: Address to listen at.
         port: 0: any free one.
-
-    Raises:
-        EaseError: If there is no trained model, or the address is in use.
     """
     models = OpenModels(Sources.of_project(project, setting), further)
     server = make_server(models, host)
@@ -340,11 +326,7 @@ def make_server(models: OpenModels, host: str) -> uvicorn.Server:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address: requests wait from now on until they are served.
-
-    Raises:
-        EaseError: If the address is in use or not of this machine.
-    """
+    """Return a socket that listens at an address: requests wait from now on until they are served."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

@@ -77,9 +77,6 @@ def known_encoder(name: str) -> KnownEncoder | None:
 
     Args:
         name: A hub name or a folder; its last part is the file's name.
-
-    Raises:
-        EaseError: If the file has a wrong field.
     """
     if last_part(name) not in known_names():
         return None
@@ -105,11 +102,7 @@ def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str,
 
 
 def read_known(file: Path) -> KnownEncoder:
-    """Read the file of an encoder.
-
-    Raises:
-        EaseError: If the file has a wrong field.
-    """
+    """Read the file of an encoder."""
     try:
         return KnownEncoder.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
     except ValidationError as error:

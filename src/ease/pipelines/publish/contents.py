@@ -83,11 +83,7 @@ def write_model(
 
 
 def write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
-    """Copy MewsC-16, whose folder is in the form of the hub; return what was written.
-
-    Raises:
-        EaseError: If it has not been made, or the licence of some sentences is not known.
-    """
+    """Copy MewsC-16, whose folder is in the form of the hub; return what was written."""
     if made is None:
         raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
     unknown = {}
@@ -107,11 +103,7 @@ def write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
 
 
 def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
-    """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded.
-
-    Raises:
-        EaseError: If the vocabulary is gone.
-    """
+    """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded."""
     made_from = provenance_of(encoder.parent).get("inputs", {})
     recorded = made_from.get(f"{setting}.entity_vocabulary")
     path = newest

@@ -58,9 +58,6 @@ def write_folder(
 
     Returns:
         `folder`, `what`, `version`, `files` (bytes by path) and `forms` with their cosines to torch.
-
-    Raises:
-        EaseError: If there is nothing to publish, the folder is not free, or a form does not fit the encoder.
     """
     from ease.io.atomic import atomic_folder
     from ease.pipelines.publish.contents import write_data_set, write_model
@@ -86,9 +83,6 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
 
     Returns:
         `commit`, the address of the hub's commit, and `registered`, the address of the version; None without them.
-
-    Raises:
-        EaseError: If the hub refuses the push.
     """
     from ease.io.hub import push_folder, require_token
 
@@ -110,11 +104,7 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
 
 
 def free_folder(target: Path | None) -> Path:
-    """Return the folder to write, put back if a kill has interrupted its replacement.
-
-    Raises:
-        EaseError: If there is none, or one with files that this pipeline has not written.
-    """
+    """Return the folder to write, put back if a kill has interrupted its replacement."""
     if target is None:
         raise EaseError("`publish.to` is not set: give a folder by --params publish.to=FOLDER.")
     finish_replacement(target)
@@ -136,11 +126,7 @@ def check_token(options: PublishOptions) -> None:
 
 
 def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
-    """Return the encoder.
-
-    Raises:
-        EaseError: If there is none, or it is not the one of the options.
-    """
+    """Return the encoder."""
     chosen = (options.setting, options.method)
     if encoder is None and options.method not in method_names():
         raise EaseError(

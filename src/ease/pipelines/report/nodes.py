@@ -23,25 +23,14 @@ from ease.reporting.own import gather_models
 from ease.reporting.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.published import Published
 from ease.reporting.rendering import render_comparison, render_html, render_markdown, table_markdown
-from ease.reporting.report import Report, ReportOptions, bar_rows, build_report
+from ease.reporting.report import ReportOptions, bar_rows, build_report
 from ease.reporting.score_summaries import COLUMNS, score_table
 
 logger = logging.getLogger(__name__)
 
 COLUMNS_OF_SWEEPS = (
-    "base",
-    "pooling",
-    "seed",
-    "task",
-    "subset",
-    "metric",
-    "value",
-    "deviation",
-    "low",
-    "high",
-    "note",
-    "data",
-    "code",
+    *("base", "pooling", "seed", "task", "subset", "metric"),
+    *("value", "deviation", "low", "high", "note", "data", "code"),
 )
 HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
@@ -150,7 +139,12 @@ def write_report(
     rows = all_rows(baselines, settings)
     report = build_report(published, options, gather_models(full_rows(rows), encoding.cache))
     report.tables += dimension_tables(rows)
-    log_tables(report)
+    for table in report.tables:
+        logger.info("%s, %s", table.title, table_markdown(table))
+    for line in report.skipped:
+        logger.info(line)
+    if not report.tables:
+        logger.warning("The report is empty: `kedro run --pipelines=evaluate` makes scores")
     written = scratch_for_run(work, "report") / "report"
     with atomic_folder(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
@@ -184,13 +178,3 @@ def all_rows(
     """Return the rows of scores of all settings and of the baselines."""
     rows = [row for own in settings.values() for row in own]
     return rows + [{"base": row.get("model"), **row} for row in baselines]
-
-
-def log_tables(report: Report) -> None:
-    """Log the tables that contain one of our models."""
-    for table in report.tables:
-        logger.info("%s, %s", table.title, table_markdown(table))
-    for line in report.skipped:
-        logger.info(line)
-    if not report.tables:
-        logger.warning("The report is empty: `kedro run --pipelines=evaluate` makes scores")
