@@ -80,8 +80,8 @@ def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
             if not all(path.exists() for path in paths):
                 continue
             if name == "tatoeba":
-                columns = dict(zip(("sentence1", "sentence2"), task.read(chosen, subset, paths), strict=True))
-                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", columns)
+                sides = dict(zip(("sentence1", "sentence2"), task.read(chosen, subset, paths), strict=True))
+                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", sides)
             else:
                 files = zip(paths[::2], paths[1::2], strict=True)
                 pairs = [pair for both in files for pair in read_paired_files(*both)]

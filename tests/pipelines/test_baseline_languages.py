@@ -14,7 +14,8 @@ from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.pipelines.evaluate.nodes import load_baseline
 from ease.pipelines.evaluate.options import Baseline
-from tests.encoders.test_whitening import SENTENCES, make_encoder
+from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
+from tests.encoders.test_whitening import make_encoder
 
 TEXTS = [text for own in SENTENCES.values() for text in own]
 

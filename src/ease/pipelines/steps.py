@@ -76,7 +76,8 @@ class Run:
     def locating(self, step: Step) -> EvaluationSetOptions | None:
         """Return the options of the node that locates a step's evaluation sets; None if an earlier run has."""
         found = self._locating.get(step.name_of("evaluation_data"))
-        return None if found is None else found.one(EvaluationSetOptions)
+        options: EvaluationSetOptions | None = None if found is None else found.one(EvaluationSetOptions)
+        return options
 
     def located(self, step: Step) -> Any:
         """Return the sets of a step that an earlier run located; None if there are none."""

@@ -19,8 +19,8 @@ from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import unit_or_zero_rows
-from ease.evaluation.tasks import Encode
 from ease.io.atomic import atomic_path, partial_path
 from ease.io.files import report_write_errors
 from ease.methods.base import SENTENCE, Entities, GuideVectors

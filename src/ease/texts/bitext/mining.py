@@ -14,10 +14,10 @@ from pydantic import Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.mining import Matches, one_to_one
 from ease.evaluation.retrieval import unit_rows
 from ease.evaluation.search import Candidates, candidate_neighbours
-from ease.evaluation.tasks import Encode
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
