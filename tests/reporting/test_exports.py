@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.evaluation.tasks.graded_pairs import GradedPair, score_graded_sets
+from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs
 from ease.reporting.exports import MTEB, task_results, write_exports
 from ease.reporting.own import gather_models
 from tests.reporting.made import baseline, row
@@ -48,7 +48,7 @@ def exported(encoder: SentenceTransformer, tmp_path_factory: pytest.TempPathFact
     """The scores of one encoder on made pairs of every subset that MTEB has, written for others."""
     rows = []
     for task, subset in SUBSETS:
-        (score,) = score_graded_sets(encode_with(encoder), {subset: pairs(subset)}, task)
+        (score,) = GradedPairs(task, {}).score(encode_with(encoder), None, subset, [pairs(subset)])
         rows.append(baseline(task, subset, score.value, low=score.value - 1, high=score.value + 1))
     rows.append(baseline("tatoeba", "deu-eng", 12.5, "retrieval_accuracy"))
     rows.append(baseline("tatoeba", "average", 12.5, "retrieval_accuracy"))

@@ -103,7 +103,7 @@ def fine_tune(
     encoder: SentenceTransformer,
     training: LabelledPairs,
     development: LabelledPairs,
-    tests: Mapping[str, LabelledPairs],
+    tests: Mapping[str, Any],
     options: Any,
     seed: int,
 ) -> dict[str, NDArray[np.bool_]]:
