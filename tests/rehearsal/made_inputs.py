@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks import mldoc, multisimlex, pawsx, senteval
 from ease.sample import SampleOptions, write_sample
 from ease.sample.news.writer import write_sample_news
 from ease.sample.options import SampleNewsOptions
@@ -26,11 +26,6 @@ from tests.evaluation.tasks import (
 )
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.made_pairs import make_records, write_array
-
-mldoc = get_task("mldoc")
-multisimlex = get_task("multisimlex")
-pawsx = get_task("pawsx")
-senteval = get_task("senteval")
 
 LINES = 40
 """Lines kept of a file of a real evaluation set."""

@@ -131,7 +131,7 @@ class TestIndex:
         from rensa import RMinHash
 
         count = self.options.bands * self.options.rows
-        return RMinHash.from_token_sets([text.shingles for text in texts], count, SEED)  # type: ignore[no-any-return]
+        return RMinHash.from_token_sets([text.shingles for text in texts], count, SEED)
 
     def candidates(self, sentences: Sequence[Prepared]) -> Iterator[dict[int, str]]:
         """Yield each sentence's test texts, by row, with the kind of match; similarities are not compared yet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import score_tasks
 from ease.evaluation.tasks import get_task, main_score
 
-TASK = get_task("audit")
+TASK: Any = get_task("audit")
 Options = TASK.options
 evaluate = TASK.evaluate
 files = TASK.files

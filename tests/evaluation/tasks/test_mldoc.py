@@ -17,7 +17,7 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score, missing_files
 from ease.evaluation.tasks.mldoc import CATEGORIES, LANGUAGES, clean_document
 
-TASK = get_task("mldoc")
+TASK: Any = get_task("mldoc")
 Options = TASK.options
 evaluate = TASK.evaluate
 files = TASK.files

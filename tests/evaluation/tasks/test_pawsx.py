@@ -17,7 +17,7 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score, missing_files
 from ease.evaluation.tasks.pawsx import LANGUAGES, pair_features
 
-TASK = get_task("pawsx")
+TASK: Any = get_task("pawsx")
 Options = TASK.options
 evaluate = TASK.evaluate
 files = TASK.files

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
@@ -31,7 +31,7 @@ GradedSets = Mapping[str, Sequence[GradedPair]]
 """Graded pairs by subset, such as a language pair."""
 
 
-def graded_pairs(task: str, options: BaseModel) -> GradedSets:
+def graded_pairs(task: str, options: Any) -> GradedSets:
     """Read the graded pairs of each subset of a task whose files exist."""
     reader = get_task(task)
     if not isinstance(reader, GradedPairs):
@@ -46,7 +46,7 @@ def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
     return list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
 
 
-def parallel_sentences(task: str, options: BaseModel, subset: str) -> Sides:
+def parallel_sentences(task: str, options: Any, subset: str) -> Sides:
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
     read = getattr(get_task(task), "parallel", None)
     if read is None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import auc_items
-from ease.evaluation.tasks import Score
+from ease.evaluation.tasks import Score, TaskOptions
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, pair_cosines
 from ease.evaluation.tasks.set_files import TableOptions, required
 
@@ -26,7 +26,7 @@ BLOCK = 8192
 """Pairs encoded at once."""
 
 
-class Options(TableOptions):
+class BinaryOptions(TableOptions):
     """Options of labelled pairs."""
 
     labels: dict[str, bool] = Field(description="whether each label is the positive class")
@@ -38,7 +38,7 @@ class BinaryPairs(GradedPairs):
 
     KIND = "PairClassification"
     METRICS = ("auc",)
-    Options = Options
+    Options: ClassVar[type[TaskOptions]] = BinaryOptions
 
     def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
         """Read the pairs of a set as one part."""
@@ -51,9 +51,8 @@ class BinaryPairs(GradedPairs):
             if options.blanks == "skip" and not (row["left"] and row["right"]):
                 skipped += 1
                 continue
-            pairs.append(
-                GradedPair(*required(place, row, "left", "right"), float(options.labels[row["label"]]))
-            )
+            left, right = required(place, row, "left", "right")
+            pairs.append(GradedPair(left, right, float(options.labels[row["label"]])))
         if skipped:
             logger.info("%s: %d pairs with a blank text are skipped", paths[0], skipped)
         if len({pair.gold for pair in pairs}) < 2:

@@ -45,7 +45,7 @@ VECTORS = ".vec"
 Dictionary = list[tuple[str, str]]
 
 
-class Options(SubsetOptions):
+class LexiconOptions(SubsetOptions):
     """The folder of en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, and the pairs to score."""
 
     training: Literal["500", "1k", "3k", "5k"] = Field(
@@ -92,9 +92,9 @@ class Lexicons(NamedTuple):
 class LexiconInduction(Task):
     """Accuracy @1 and mean reciprocal rank over the distinct source words of each pair's test dictionary."""
 
-    KIND, METRICS, Options, groups = "BitextMining", METRICS, Options, GROUPS
+    KIND, METRICS, Options, groups = "BitextMining", METRICS, LexiconOptions, GROUPS
 
-    def files(self, options: Options) -> Files:
+    def files(self, options: LexiconOptions) -> Files:
         """Return training and test dictionary of each pair, and both languages' vocabularies if configured."""
         found: dict[str, tuple[Path, ...]] = {}
         for pair in options.chosen((*PAIRS, *REVERSED)):
@@ -106,25 +106,26 @@ class LexiconInduction(Task):
                 found[pair] += tuple(options.path / name for name in vocabularies)
         return found
 
-    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> Lexicons:
+    def read(self, options: LexiconOptions, subset: str, paths: tuple[Path, ...]) -> Lexicons:
         """Read the dictionaries and the vocabularies of a pair."""
         training, test = (read_dictionary(path) for path in paths[:2])
-        read = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]] or [None, None]
+        read: list[list[str] | None] = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
+        read = read or [None, None]
         source, target = (
             gather_words([words[side] for words in training], [words[side] for words in test], read[side])
             for side in (0, 1)
         )
         return Lexicons(training, test, (source, target))
 
-    def texts(self, options: Options, data: Lexicons) -> Mapping[str, Texts]:
+    def texts(self, options: LexiconOptions, data: Lexicons) -> Mapping[str, Texts]:
         """Return each source word."""
         return {metric: [(word,) for word in data.queries] for metric in METRICS}
 
-    def wanted(self, options: Options) -> int:
+    def wanted(self, options: LexiconOptions) -> int:
         """Return the number of chosen pairs."""
         return len(self.files(options))
 
-    def score(self, encode: Encode, options: Options, subset: str, data: Lexicons) -> Iterator[Score]:
+    def score(self, encode: Encode, options: LexiconOptions, subset: str, data: Lexicons) -> Iterator[Score]:
         """Score a pair of languages."""
         first, second = (encode_of(encode, language) for language in subset.split("-"))
         ranks = rank_translations((first, second), data, options, f"{self.name} {subset}")
@@ -179,7 +180,7 @@ def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Seque
 
 
 def rank_translations(
-    encoders: tuple[Encode, Encode], data: Lexicons, options: Options, progress: str
+    encoders: tuple[Encode, Encode], data: Lexicons, options: LexiconOptions, progress: str
 ) -> Rows:
     """Rank of the best translation of each distinct source word of the test dictionary, (words,), from 1."""
     training, test, (source, target) = data

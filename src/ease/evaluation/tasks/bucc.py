@@ -31,7 +31,7 @@ LANGUAGES = ("de", "fr", "ru", "zh")
 SAMPLE, TRAINING, TEST = "sample", "training", "test"
 
 
-class Options(SubsetOptions):
+class BuccOptions(SubsetOptions):
     """The folder of {de,fr,ru,zh}-en/{de,fr,ru,zh}-en.{sample,training}.{de,fr,ru,zh,en,gold}."""
 
     neighbours: int = Field(4, ge=2, description="nearest neighbours on each side of the margin (k)")
@@ -66,10 +66,10 @@ class BitextMining(Task):
     set itself.
     """
 
-    KIND, Options = "BitextMining", Options
+    KIND, Options = "BitextMining", BuccOptions
     METRICS = (BY_COSINE, BY_MARGIN, BY_COSINE + TUNED, BY_MARGIN + TUNED)
 
-    def files(self, options: Options) -> Files:
+    def files(self, options: BuccOptions) -> Files:
         """Return queries, targets and gold pairs of the sample, the training and, if chosen, the test set."""
         found = {}
         for pair in options.chosen(f"{language}-en" for language in LANGUAGES):
@@ -80,21 +80,21 @@ class BitextMining(Task):
             found[pair] = tuple(options.path / pair / name for name in names)
         return found
 
-    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> Splits:
+    def read(self, options: BuccOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
         """Read the splits of a pair."""
         return {name: read_split(*paths[3 * n : 3 * n + 3]) for n, name in enumerate(options.splits)}
 
-    def texts(self, options: Options, data: Splits) -> Mapping[str, Texts]:
+    def texts(self, options: BuccOptions, data: Splits) -> Mapping[str, Texts]:
         """Return each query of the scored set."""
         scored = dict.fromkeys((BY_COSINE, BY_MARGIN), TRAINING)
         scored |= dict.fromkeys((BY_COSINE + TUNED, BY_MARGIN + TUNED), TEST if options.test else TRAINING)
         return {metric: [(query,) for query in data[split].queries] for metric, split in scored.items()}
 
-    def wanted(self, options: Options) -> int:
+    def wanted(self, options: BuccOptions) -> int:
         """Return the number of pairs."""
         return len(LANGUAGES)
 
-    def score(self, encode: Encode, options: Options, subset: str, data: Splits) -> Iterator[Score]:
+    def score(self, encode: Encode, options: BuccOptions, subset: str, data: Splits) -> Iterator[Score]:
         """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set."""
         mined = {}
         for name, split in data.items():

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import correlation_items
 from ease.evaluation.metrics import DECIMALS, pairwise_cosine, spearman
-from ease.evaluation.tasks import Score, Texts, error_prefix
+from ease.evaluation.tasks import Score, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
 from ease.io.text_tables import read_rows
 
@@ -46,10 +46,10 @@ class GradedSet(SetFiles):
     highest: float = Field(float("inf"), description="highest possible grade")
 
 
-class Options(TableOptions, GradedSet):
+class GradedOptions(TableOptions, GradedSet):
     """Options of graded pairs; a blank grade skips the pair."""
 
-    sets: dict[str, GradedSet] = Field(
+    sets: Mapping[str, GradedSet] = Field(
         {}, description="sets by name, with what differs from the task's own files"
     )
 
@@ -58,8 +58,8 @@ class GradedPairs(TableTask):
     """Graded pairs; the sets of several parts also have the mean of the parts' correlations."""
 
     KIND = "STS"
-    METRICS = (METRIC, PART_MEAN)
-    Options = Options
+    METRICS: tuple[str, ...] = (METRIC, PART_MEAN)
+    Options: ClassVar[type[TaskOptions]] = GradedOptions
 
     def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
         """Read the pairs of each part of a set; a set without parts is one part."""

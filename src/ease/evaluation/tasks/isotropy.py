@@ -22,7 +22,7 @@ from ease.io.text_tables import read_lines
 logger = logging.getLogger(__name__)
 
 
-class Options(SubsetOptions):
+class ListOptions(SubsetOptions):
     """The folder of the lists, their files, and the lists to measure."""
 
     lists: dict[str, str] = Field(min_length=1, description="the file of each list, one string per line")
@@ -32,13 +32,13 @@ class Options(SubsetOptions):
 class Isotropy(Task):
     """Isotropy of each list's embeddings, in points (100 is isotropic), and the length of their mean, unscaled."""
 
-    KIND, METRICS, Options = "STS", ("isotropy", "mean_vector_norm"), Options
+    KIND, METRICS, Options = "STS", ("isotropy", "mean_vector_norm"), ListOptions
 
-    def files(self, options: Options) -> Files:
+    def files(self, options: ListOptions) -> Files:
         """Return the file of each list."""
         return {name: (options.path / options.lists[name],) for name in options.chosen(options.lists)}
 
-    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> list[str]:
+    def read(self, options: ListOptions, subset: str, paths: tuple[Path, ...]) -> list[str]:
         """Read the first distinct strings of a file; blank lines are skipped."""
         strings = dict.fromkeys(filter(None, (line.strip() for _, line in read_lines(*paths))))
         if len(strings) < 2:
@@ -47,7 +47,7 @@ class Isotropy(Task):
             )
         return list(islice(strings, options.rows))
 
-    def score(self, encode: Encode, options: Options, subset: str, data: list[str]) -> Iterator[Score]:
+    def score(self, encode: Encode, options: ListOptions, subset: str, data: list[str]) -> Iterator[Score]:
         """Measure the embeddings of a list."""
         embeddings = np.asarray(encode(data))
         values = 100 * isotropy_score(embeddings), mean_vector_norm(embeddings)

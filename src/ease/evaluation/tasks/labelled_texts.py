@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,7 @@ from ease.errors import EaseError
 from ease.evaluation.clustering import MEASURES, ROWS, cluster
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import agreement_items, mean_items
-from ease.evaluation.tasks import Score, Seeds, Texts, repeated_score
+from ease.evaluation.tasks import Score, Seeds, TaskOptions, Texts, repeated_score
 from ease.evaluation.tasks.set_files import TableOptions, TableTask
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def collect_texts(path: Path, rows: Iterable[tuple[str, Any, Any]]) -> LabelledT
     return LabelledTexts(texts, labels, blank)
 
 
-class Options(TableOptions):
+class ClusteringOptions(TableOptions):
     """Options of k-means, with as many clusters as there are classes."""
 
     seeds: Seeds = Field((42, 43, 44), description="seeds of k-means, whose scores are averaged")
@@ -81,7 +81,7 @@ class LabelledTextsTask(TableTask):
     """Clustering of labelled texts."""
 
     KIND = "Clustering"
-    Options = Options
+    Options: ClassVar[type[TaskOptions]] = ClusteringOptions
 
     @property
     def METRICS(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -102,7 +102,7 @@ class LabelledTextsTask(TableTask):
             )
         return data
 
-    def _label(self, place: str, given: str, options: Options) -> str:
+    def _label(self, place: str, given: str, options: ClusteringOptions) -> str:
         label = options.labels.get(given, given)
         if options.labels and label and label not in options.labels.values():
             raise EaseError(

@@ -49,7 +49,8 @@ Row = tuple[str, dict[str, str]]
 class MultiSimLex(GradedPairs):
     """Spearman's correlation for each language and language pair, and means of groups."""
 
-    METRICS, Options = (METRIC,), SubsetOptions
+    METRICS = (METRIC,)
+    Options = SubsetOptions
 
     def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
         """Name the task."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,7 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import ParallelHits, parallel_hits
-from ease.evaluation.tasks import Score, Texts
+from ease.evaluation.tasks import Score, TaskOptions, Texts
 from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, required
 
 logger = logging.getLogger(__name__)
@@ -31,10 +31,10 @@ class ParallelSet(SetFiles):
     )
 
 
-class Options(TableOptions, ParallelSet):
+class ParallelOptions(TableOptions, ParallelSet):
     """Options of parallel sentences."""
 
-    sets: dict[str, ParallelSet] = Field(
+    sets: Mapping[str, ParallelSet] = Field(
         {}, description="sets by name, with what differs from the task's own files"
     )
     pairs: dict[str, tuple[str, str]] = Field(
@@ -52,7 +52,7 @@ class ParallelSentences(TableTask):
 
     KIND = "BitextMining"
     METRICS = (METRIC,)
-    Options = Options
+    Options: ClassVar[type[TaskOptions]] = ParallelOptions
 
     def options(self, **given: Any) -> Any:
         """Return the task's options; a user's `pairs` are sets of two files."""

@@ -30,7 +30,7 @@ UNTRANSLATED = "NS"
 """Placeholder of untranslated sentences in the published files."""
 
 
-class Options(TransferOptions):
+class PawsXOptions(TransferOptions):
     """The folder of the languages' folders, the languages to test, and the grid."""
 
     batch_sizes: tuple[PositiveInt, ...] = Field((128,), min_length=1, description="of the grid")
@@ -61,7 +61,7 @@ class PawsX(Transfer):
     """Linear classifiers of pairs of sentences."""
 
     KIND = "PairClassification"
-    Options: ClassVar[type[TaskOptions]] = Options
+    Options: ClassVar[type[TaskOptions]] = PawsXOptions
     known = LANGUAGES
 
     def files(self, options: SubsetOptions) -> Files:

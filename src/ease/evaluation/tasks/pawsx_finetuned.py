@@ -42,7 +42,7 @@ from ease.evaluation.tasks.transfer import DEVELOPMENT_METRIC, METRIC
 from ease.io.locks import temporary_folder
 
 
-class Options(SubsetOptions):
+class FineTuningOptions(SubsetOptions):
     """The folder of the languages' folders, the languages to test, and the settings of the training."""
 
     seeds: Seeds = Field((42,), description="seeds of the trainings, whose scores are averaged")
@@ -62,7 +62,7 @@ class Options(SubsetOptions):
 class FineTunedPawsX(PawsX):
     """Accuracy in each language and their average, and the accuracy on the English development data."""
 
-    Options: ClassVar[type[TaskOptions]] = Options
+    Options: ClassVar[type[TaskOptions]] = FineTuningOptions
     TRAINS_ENCODER = True
 
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
@@ -103,7 +103,7 @@ def fine_tune(
     encoder: SentenceTransformer,
     training: LabelledPairs,
     development: LabelledPairs,
-    tests: Mapping[str, LabelledPairs],
+    tests: Mapping[str, Any],
     options: Any,
     seed: int,
 ) -> dict[str, NDArray[np.bool_]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_in_role
 from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import ndcg
-from ease.evaluation.tasks import Files, Score, Texts
+from ease.evaluation.tasks import Files, Score, TaskOptions, Texts
 from ease.evaluation.tasks.graded_pairs import parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
 
@@ -38,10 +38,10 @@ class QuerySet(SetFiles):
     )
 
 
-class Options(TableOptions, QuerySet):
+class QueryOptions(TableOptions, QuerySet):
     """Options of queries; the column `gain` is the relevance from 0 (none), and without it all are relevant."""
 
-    sets: dict[str, QuerySet] = Field(
+    sets: Mapping[str, QuerySet] = Field(
         {}, description="sets by name, with what differs from the task's own files"
     )
 
@@ -51,7 +51,7 @@ class Queries(TableTask):
 
     KIND = "Retrieval"
     METRICS = (METRIC,)
-    Options = Options
+    Options: ClassVar[type[TaskOptions]] = QueryOptions
 
     def files(self, options: Any) -> Files:
         """Return the file of queries of each set and, if given, that of further documents."""
@@ -71,14 +71,18 @@ class Queries(TableTask):
         documents: dict[str, int] = {}
         for place, row in self.rows(options, subset, paths[: len(paths) - len(further)]):
             query, document = required(place, row, "query", "document")
-            gain = parse_gold(*required(place, row, "gain"), 0, float("inf"), place) if "gain" in row else 1.0
+            gain = 1.0
+            if "gain" in row:
+                (text,) = required(place, row, "gain")
+                gain = parse_gold(text, 0, float("inf"), place)
             own = queries.setdefault(query, {})
             number = documents.setdefault(document, len(documents))
             own[number] = max(gain, own.get(number, 0.0))
         for place, row in (
             read_fields(further, {"document": form.columns["document"]}, form) if further else ()
         ):
-            documents.setdefault(*required(place, row, "document"), len(documents))
+            (document,) = required(place, row, "document")
+            documents.setdefault(document, len(documents))
         kept = {query: gains for query, gains in queries.items() if any(gains.values())}
         if not kept:
             raise EaseError(f"{paths[0]}: no query has a relevant document; is it the right column?")

@@ -18,7 +18,7 @@ Facts = dict[str, dict[str, str]]
 """Sentences by language and fact."""
 
 
-class Options(TaskOptions):
+class SampleOptions(TaskOptions):
     """The Parquet file with the columns fact_id, language and text, and the options of the search."""
 
     candidates: int = Field(
@@ -32,7 +32,7 @@ class Options(TaskOptions):
     )
 
     @model_validator(mode="after")
-    def _match_others(self) -> Options:
+    def _match_others(self) -> SampleOptions:
         if self.pivot in (self.languages or ()):
             raise EaseError(f"`languages` of sample_parallel contains the pivot {self.pivot}: remove it.")
         return self
@@ -41,13 +41,13 @@ class Options(TaskOptions):
 class SampleParallel(Task):
     """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
 
-    KIND, METRICS, Options = "BitextMining", (METRIC,), Options
+    KIND, METRICS, Options = "BitextMining", (METRIC,), SampleOptions
 
-    def files(self, options: Options) -> Files:
+    def files(self, options: SampleOptions) -> Files:
         """Return the one file of all languages."""
         return {"all": (options.path,)}
 
-    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> dict[str, Sides]:
+    def read(self, options: SampleOptions, subset: str, paths: tuple[Path, ...]) -> dict[str, Sides]:
         """Read the first `candidates` facts of each language with their sentences in the pivot, in order of fact_id."""
         facts = read_facts(paths[0], (options.pivot, *(options.languages or ())))
         found = {}
@@ -62,17 +62,19 @@ class SampleParallel(Task):
             found[language] = Sides(*(side[: options.candidates] for side in sides))
         return found
 
-    def parallel(self, options: Options, subset: str) -> Sides:
+    def parallel(self, options: SampleOptions, subset: str) -> Sides:
         """Read all facts stated in both languages of a pair such as `ja-en`, in order of fact_id."""
         first, _, second = subset.rpartition("-")
         return shared_facts(read_facts(options.path, (first, second)), first, second)
 
-    def item_texts(self, options: Options) -> Iterator[tuple[str, Mapping[str, Texts]]]:
+    def item_texts(self, options: SampleOptions) -> Iterator[tuple[str, Mapping[str, Texts]]]:
         """Yield each pair of languages with the texts of its items."""
         for language, sides in self.read(options, "all", (options.path,)).items():
             yield f"{language}-{options.pivot}", {METRIC: list(zip(*sides, strict=True))}
 
-    def score(self, encode: Encode, options: Options, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
+    def score(
+        self, encode: Encode, options: SampleOptions, subset: str, data: dict[str, Sides]
+    ) -> Iterator[Score]:
         """Score each language; the pivot's sentences are encoded once."""
         pivots = {
             text: row for row, text in enumerate(sorted({t for sides in data.values() for t in sides.right}))

@@ -64,7 +64,7 @@ class NetworkOptions(StrictModel):
     )
 
 
-class Options(SubsetOptions):
+class SentEvalOptions(SubsetOptions):
     """The folder of MR, SUBJ, TREC and SST, the sets to score, and the options of the classifiers."""
 
     folds: int = Field(
@@ -94,15 +94,15 @@ class SentEval(Task):
     The deviation of a set without a test split is over its folds.
     """
 
-    KIND, METRICS, Options = "Classification", (METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC), Options
+    KIND, METRICS, Options = "Classification", (METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC), SentEvalOptions
 
-    def files(self, options: Options) -> Files:
+    def files(self, options: SentEvalOptions) -> Files:
         """Return the files of each set's two classes or splits."""
         return {
             subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)
         }
 
-    def read(self, options: Options, subset: str, paths: tuple[Path, ...]) -> Splits:
+    def read(self, options: SentEvalOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
         """Read the splits of a set; a single split is called `all`."""
         if subset == "trec":
             return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
@@ -110,12 +110,12 @@ class SentEval(Task):
             return dict(zip(("train", "dev", "test"), map(read_sentiments, paths), strict=True))
         return {"all": read_classes(paths)}
 
-    def texts(self, options: Options, data: Splits) -> Mapping[str, Texts]:
+    def texts(self, options: SentEvalOptions, data: Splits) -> Mapping[str, Texts]:
         """Return each tested text."""
-        tested = [(text,) for text in (data.get("test") or data["all"]).texts]
+        tested: Texts = [(text,) for text in (data.get("test") or data["all"]).texts]
         return dict.fromkeys((METRIC, NETWORK_METRIC), tested)
 
-    def score(self, encode: Encode, options: Options, subset: str, data: Splits) -> Iterator[Score]:
+    def score(self, encode: Encode, options: SentEvalOptions, subset: str, data: Splits) -> Iterator[Score]:
         """Score a set."""
         note = "; ".join(f"{split}: {part.note}" for split, part in data.items() if part.note)
         embedded = {
@@ -133,7 +133,7 @@ class SentEval(Task):
             outcome = _test(embedded, network, {"weight_decay": options.network.weight_decays}, options)
             yield repeated_score(self.name, subset, NETWORK_METRIC, outcome.accuracies, note, outcome.items)
 
-    def evaluate(self, encode: Encode, options: Options) -> list[Score]:
+    def evaluate(self, encode: Encode, options: SentEvalOptions) -> list[Score]:
         """Score the sets, and average the test accuracies."""
         scores = super().evaluate(encode, options)
         tested = [score for score in scores if score.metric != DEVELOPMENT_METRIC]
@@ -155,7 +155,7 @@ def _test(
     data: Mapping[str, LabelledEmbeddings],
     model: BaseEstimator,
     grid: Mapping[str, tuple[float, ...]],
-    options: Options,
+    options: SentEvalOptions,
 ) -> Outcome:
     """Test a classifier on the test split, or on each fold of a set without one."""
     if "all" in data:

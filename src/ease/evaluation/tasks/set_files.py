@@ -73,7 +73,7 @@ class TableOptions(SubsetOptions, SetFiles):
     """The sets of a task: those named in `names` have the task's own `file`, those of `sets` may have others."""
 
     names: Words = Field((), description="names of sets that have the task's own `file`")
-    sets: dict[str, SetFiles] = Field(
+    sets: Mapping[str, SetFiles] = Field(
         {}, description="other sets by name, with what differs from the task's own files"
     )
     average: Literal["all", "chosen", "none"] = Field(
@@ -87,7 +87,7 @@ class TableOptions(SubsetOptions, SetFiles):
         for name in (*self.names, *self.sets):
             if name.startswith(AVERAGE):
                 raise EaseError(f"A set may not be named {name!r}, which begins like an average: rename it.")
-        for role in {role for own in (self, *self.sets.values()) for role in own.columns} - set(self.columns):
+        for role in {role for own in self.sets.values() for role in own.columns} - set(self.columns):
             raise EaseError(f"`columns` have no {role!r}: {suggest(role, sorted(self.columns))}")
         return self
 
