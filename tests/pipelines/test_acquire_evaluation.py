@@ -17,7 +17,7 @@ from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.file_server import running_server
 
-DEV = b"main-news\theadlines\t2013\t0001\t1.0\tone\ttwo\n"
+DEV = b"main-news\theadlines\t2013\t0001\t1.0\tone\ttwo\nmain-news\theadlines\t2013\t0002\t4.0\ta\tb\n"
 TASKS: dict[str, dict[str, Any]] = {
     "stsb": {"path": "stsb", "subsets": ["dev"]},
     "sickr": {"path": "sick", "subsets": ["trial"]},
