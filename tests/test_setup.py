@@ -237,7 +237,7 @@ def imported(folder: str) -> set[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("src", ["demo", "export", "spark", "mteb"]),
+        ("src", ["demo", "export", "spark"]),
         ("tests", ["spark", "dev"]),
         ("benchmarks", ["spark", "dev"]),
     ],

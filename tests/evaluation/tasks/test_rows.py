@@ -376,10 +376,13 @@ def test_wrong_configurations_are_refused(tmp_path: Path, encode: Encode) -> Non
         ({"sets": {"mine": {"file": "x.csv", "columns": {"txet": "a"}}}}, "no 'txet': did you mean text"),
         ({"sets": {"mine": {"fiel": "x.csv"}}}, "did you mean file"),
         ({"sets": {"average_of_all": {"file": "x.csv"}}}, "may not be named 'average_of_all'"),
-        ({}, r"No set is configured: add `tasks\.own_labelled_texts\.sets\.NAME`"),
+        ({"subsets": ("mine",)}, r"No set is configured: add `tasks\.own_labelled_texts\.sets\.mine`"),
     ):
         with pytest.raises(EaseError, match=message):
             task_options("own_labelled_texts", {"own_labelled_texts": {"path": tmp_path, **configured}})
+    task_options("own_labelled_texts", {"own_labelled_texts": {"path": tmp_path}})  # one of all tasks
+    with pytest.raises(EaseError, match=r"No set is configured: add `tasks\.own_labelled_texts\.sets\.NAME`"):
+        score_tasks(encode, ["own_labelled_texts"], {"own_labelled_texts": {"path": tmp_path}})
 
 
 def test_the_library_scores_own_data(tmp_path: Path) -> None:
