@@ -15,9 +15,6 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.mining import Matches, one_to_one
-from ease.evaluation.retrieval import unit_rows
-from ease.evaluation.search import Candidates, candidate_neighbours
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
@@ -25,6 +22,9 @@ from ease.texts.components.mixture import Workspace
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    from ease.evaluation.mining import Matches
+    from ease.evaluation.search import Candidates
 
 
 class MiningOptions(StrictModel):
@@ -57,6 +57,8 @@ def embed_rows(
     Raises:
         EaseError: If the table is empty, an embedding is zero or not finite, or the file cannot be written.
     """
+    from ease.evaluation.retrieval import unit_rows
+
     matrix: NDArray[np.float32] | None = None
     with tqdm(desc=progress, unit="sentence", delay=2, leave=False, disable=not progress) as bar:
         for batch in in_batches(table.select("row", "text"), SENTENCES):
@@ -133,6 +135,9 @@ def mine_language_pair(
     Raises:
         EaseError: If the languages have no candidate.
     """
+    from ease.evaluation.mining import one_to_one
+    from ease.evaluation.search import candidate_neighbours
+
     left, right = languages
     own = candidates.filter(candidates.left_language == left, candidates.right_language == right)
     number = int(own.count().execute())
