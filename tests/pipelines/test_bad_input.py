@@ -70,7 +70,9 @@ BAD = {
     "unknown splitter": Bad(
         "ingest", {"ingest__splitter": "punkt"}, "splitter.*Input should be 'polyglot' or 'icu'"
     ),
-    "unknown engine": Bad("ingest", {"engine": "flink"}, "Unknown `engine` 'flink': Choose from duckdb, spark"),
+    "unknown engine": Bad(
+        "ingest", {"engine": "flink"}, "Unknown `engine` 'flink': Choose from duckdb, spark"
+    ),
     "no entity left": Bad(
         "entity_pairs",
         {"multilingual__vocabulary__min_link_count": 10**6},

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import icu
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
@@ -15,6 +14,7 @@ from transformers import PreTrainedTokenizerFast
 from ease.errors import EaseError
 
 if TYPE_CHECKING:
+    import icu
     from sentence_transformers import SentenceTransformer
 
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -95,6 +95,8 @@ class UnknownWords(NamedTuple):
 
 def count_words(sentences: Iterable[str], locale: icu.Locale) -> Counter[str]:
     """Count the words of sentences by ICU's boundaries; numbers and punctuation are no words."""
+    import icu  # compiled, and needed for this alone
+
     boundaries = icu.BreakIterator.createWordInstance(locale)
     words: Counter[str] = Counter()
     for sentence in sentences:
