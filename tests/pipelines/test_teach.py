@@ -103,7 +103,7 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(
     assert done.returncode == 1
     assert "gives unknown tokens for " in done.stderr
     assert "% of the words of ru (such as " in done.stderr
-    assert "`teach.max_unknown_words` 5%: choose an encoder that knows the script" in done.stderr
+    assert "`teach.max_unknown_words` 5%: choose one that knows the script" in done.stderr
 
 
 @pytest.mark.slow
