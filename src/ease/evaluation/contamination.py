@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import regex
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -43,6 +44,8 @@ UNSPACED = (
 )
 """Ranges of Thai, Lao, Tibetan, Myanmar, Khmer, Japanese kana and Chinese characters."""
 TOKEN = re.compile(rf"[{UNSPACED}]|[^{UNSPACED}\s]+")
+ALONE = re.compile(rf"[{UNSPACED}]")
+WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # with the marks of many scripts, which Python's words lack
 UNSPACED_SHINGLE = 3
 SEED = 42
 
@@ -75,13 +78,6 @@ class Match(NamedTuple):
     sentence: str
 
 
-@cache
-def _word() -> re.Pattern[str]:
-    """Return the pattern of a word: letters, digits, and the marks of many scripts, which Python's words lack."""
-    marks = "".join(chr(point) for point in range(0x110000) if unicodedata.category(chr(point))[0] == "M")
-    return re.compile(rf"(?:[^\W_]|[{marks}])+")
-
-
 class Prepared(NamedTuple):
     """A normalised text: its tokens in one string, and its runs of tokens and of characters."""
 
@@ -92,8 +88,8 @@ class Prepared(NamedTuple):
 
 def prepare(text: str | None, options: ContaminationOptions) -> Prepared:
     """Normalise a text."""
-    words = " ".join(_word().findall(unicodedata.normalize("NFKC", text or "").casefold()))
-    tokens = TOKEN.findall(words)
+    words = " ".join(WORD.findall(unicodedata.normalize("NFKC", text or "").casefold()))
+    tokens = TOKEN.findall(words) if ALONE.search(words) else words.split()
     alone = sum(len(token) == 1 and token >= "\u0e00" for token in tokens)
     run, shingle = options.words, options.shingle
     if 2 * alone > len(tokens):
