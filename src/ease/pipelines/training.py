@@ -68,7 +68,7 @@ class TrainingData(NamedTuple):
     """The inputs of a training."""
 
     encoder: str | Path
-    """The encoder to train, or the teacher of a student: a folder or a hub name"""
+    """The encoder to train: a folder or a hub name"""
     rows: ibis.Table
     """Pairs of sentences and entities, or training texts, with a `pair_id`"""
     evaluation_data: Mapping[str, Any]

@@ -171,6 +171,8 @@ class Task(ABC):
         """Score an encoder on the chosen subsets whose files exist, and average the scores."""
         scores: list[Score] = []
         found = available_subsets(self.files(options))
+        if not found:
+            raise EaseError(no_set(self.name))
         for subset, paths in tqdm(found.items(), desc=self.name, unit="subset", delay=2, leave=False):
             data = self.read(options, subset, paths)
             with error_prefix(f"{self.name} {subset}"):
@@ -205,6 +207,11 @@ def get_task(name: str) -> Task:
     # The file of a task with a module of its own has options only, whose defaults are the module's.
     defined = {key: own for key, own in configured.items() if (kind and key not in PLACE) or key == "source"}
     return cast(Task, module.TASK(name, defined))
+
+
+def no_set(task: str, subset: str = "NAME") -> str:
+    """Return the message that a task of one's own sets has none."""
+    return f"No set is configured: add `tasks.{task}.sets.{subset}` (docs/own_data.md)."
 
 
 def missing_files(files: Files) -> dict[str, list[Path]]:

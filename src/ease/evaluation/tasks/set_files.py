@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks import AVERAGE, Files, Score, SubsetOptions, Task, TaskOptions
+from ease.evaluation.tasks import AVERAGE, Files, SubsetOptions, Task, TaskOptions, no_set
 from ease.io.models import StrictModel, Words, split_words
 from ease.io.suggestions import suggest
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
@@ -137,21 +136,10 @@ class TableTask(Task):
 
     def files(self, options: TableOptions) -> Files:
         """Return the files of each chosen set."""
-        chosen = self._configured(options) if options.subsets else options.known
-        chosen = options.chosen(chosen)
+        if options.subsets and not options.known:
+            raise EaseError(no_set(self.name, options.subsets[0]))
+        chosen = options.chosen(options.known)
         return {subset: options.locate(options.form(subset), subset) for subset in chosen}
-
-    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
-        """Score an encoder on the chosen sets; refuse a task of one's own sets that has none."""
-        self._configured(options)
-        return super().evaluate(encode, options)
-
-    def _configured(self, options: TableOptions) -> Sequence[str]:
-        """Return the names of the sets; own sets have none until they are configured."""
-        if not options.known:
-            named = options.subsets[0] if options.subsets else "NAME"
-            raise EaseError(f"No set is configured: add `tasks.{self.name}.sets.{named}` (docs/own_data.md).")
-        return options.known
 
     def wanted(self, options: TableOptions) -> int:
         """Return the number of sets of the average."""
