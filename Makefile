@@ -5,7 +5,7 @@
 .NOTPARALLEL:
 
 VENV := .venv
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+PYTHON ?= $(shell for minor in 11 12 13 14; do command -v python3.$$minor && exit; done; command -v python3)
 BIN := $(VENV)/bin
 # What a run needs, and what the checks need beyond it; each stamp is newer than the files that it was installed from.
 RUN := $(VENV)/.installed
@@ -125,8 +125,8 @@ clean:  ## Remove caches and reports; .venv, data and models stay
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || \
-		{ echo "EASE needs Python 3.11 or 3.12, and '$(PYTHON)' is not: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' || \
+		{ echo "EASE needs Python 3.11 to 3.14, and '$(PYTHON)' is not: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@scripts/system_packages.sh build $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
 
