@@ -3,6 +3,9 @@
 .DELETE_ON_ERROR:
 # Two goals at once would install into one environment at the same time.
 .NOTPARALLEL:
+# A pipe fails where pip fails.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 
 VENV := .venv
 PYTHON ?= $(shell for minor in 11 12 13 14; do command -v python3.$$minor && exit; done; command -v python3)
@@ -18,10 +21,15 @@ UV ?= uv
 # LOCKED=yes: `make setup-dev` installs the files of uv.lock alone, by their hashes (torch with CUDA)
 LOCKED ?=
 # Compiling every module of every library takes longer than the rest of the set-up; Python does it at first import instead.
-INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
+PIP := PYTHONUNBUFFERED=1 $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --no-compile
+INSTALL := $(PIP) -c constraints.txt
+# pip's lines as a few of progress; its errors go to stderr.
+STEPS := awk '/^Collecting/ && ++n % 50 == 0 {print "  " n " libraries found"} \
+	/^Building wheels/ {sub(/.*: /, ""); print "  compiling " $$0} \
+	/^Installing collected/ {print "  installing " NF - 3 " libraries"} {fflush()}'
 LOCK := $(VENV)/locked.txt
 INSTALL_LOCK := $(UV) export --frozen --quiet --no-emit-project $(patsubst %,--extra=%,demo dev docs spark) -o $(LOCK) && \
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --require-hashes -r $(LOCK)
+	$(PIP) --require-hashes -r $(LOCK) | $(STEPS)
 # Not needed again once PyICU is compiled.
 CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packages.sh build $(BIN)/python
 # Passed on to `kedro run` or pytest: make train ARGS="--params=seed=1"
@@ -133,18 +141,18 @@ $(BIN)/python:
 $(RUN): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	$(INSTALL) -e .
+	@$(INSTALL) -e . | $(STEPS)
 	@touch $@
 
 $(DEV): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	$(if $(LOCKED),$(INSTALL_LOCK))
-	$(INSTALL) -e '.[demo,dev,docs,spark]'
+	@$(if $(LOCKED),$(INSTALL_LOCK))
+	@$(INSTALL) -e '.[demo,dev,docs,spark]' | $(STEPS)
 	@touch $(RUN) $(DEMO) $@
 
 $(DEMO) $(NOTEBOOK): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	$(INSTALL) -e '.[$(@:$(VENV)/.installed-%=%)]'
+	@$(INSTALL) -e '.[$(@:$(VENV)/.installed-%=%)]' | $(STEPS)
 	@touch $(RUN) $@
