@@ -88,8 +88,10 @@ def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
     return {(kind, own["left"], own["right"]) for (_, _, kind), own in sides.items()}
 
 
-def test_pairs_are_first_sentences_and_later_ones_with_equal_links(engine: SQLBackend, wiki: Inputs) -> None:
-    assert answers(audit(engine, wiki)) == {
+def test_pairs_are_first_sentences_and_later_ones_with_equal_links(
+    duckdb_engine: SQLBackend, wiki: Inputs
+) -> None:
+    assert answers(audit(duckdb_engine, wiki)) == {
         ("first", "eo Rome 0", "en Rome 0"),
         ("first", "eo Oslo 0", "en Oslo 0"),
         ("first", "eo Po 0", "en Po 0"),
@@ -99,9 +101,9 @@ def test_pairs_are_first_sentences_and_later_ones_with_equal_links(engine: SQLBa
 
 
 def test_distractors_are_of_the_same_page_with_other_links_and_of_the_same_type(
-    engine: SQLBackend, wiki: Inputs
+    duckdb_engine: SQLBackend, wiki: Inputs
 ) -> None:
-    rows = audit(engine, wiki, OPTIONS.model_copy(update={"distractors": 10}))
+    rows = audit(duckdb_engine, wiki, OPTIONS.model_copy(update={"distractors": 10}))
     found: dict[tuple[str, str, str], set[str]] = {}
     pair_of = {
         row["pair_id"]: row["text"] for row in rows if row["grade"] == "answer" and row["side"] == "right"

@@ -60,9 +60,9 @@ def found(
 
 
 def test_sentences_are_numbered_and_candidates_share_an_entity_or_the_item_of_their_pages(
-    engine: SQLBackend, tables: Any
+    duckdb_engine: SQLBackend, tables: Any
 ) -> None:
-    numbered, candidates = found(engine, tables, OPTIONS)
+    numbered, candidates = found(duckdb_engine, tables, OPTIONS)
     places = [
         (row["language"], row["row"], row["page_id"], row["sentence_index"], row["entity"])
         for row in numbered

@@ -9,10 +9,18 @@ from itertools import pairwise
 from typing import Any
 
 import ibis
+import pandas as pd
 import pyarrow as pa
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.links import MAX_REDIRECTS, follow_redirects, page_subjects, resolve_links, summarize_links
+from ease.entities.links import (
+    MAX_REDIRECTS,
+    distinct_sentences,
+    follow_redirects,
+    page_subjects,
+    resolve_links,
+    summarize_links,
+)
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
@@ -113,7 +121,7 @@ def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, save
     )
 
 
-def test_a_page_is_about_the_item_of_its_own_title(engine: SQLBackend, tables: Any) -> None:
+def test_a_page_is_about_the_item_of_its_own_title(duckdb_engine: SQLBackend, tables: Any) -> None:
     sentences = tables.sentences(
         [
             ("en", 1, "France", 0, "France borders Germany.", ["Germany"]),
@@ -124,4 +132,17 @@ def test_a_page_is_about_the_item_of_its_own_title(engine: SQLBackend, tables: A
     )
     sitelinks = tables.sitelinks([(142, "en", "France"), (183, "pt", "Alemanha"), (183, "en", "Germany")])
     subjects = page_subjects(ibis.memtable(sentences), ibis.memtable(sitelinks))
-    assert sorted(rows(engine, subjects)) == [("en", 1, 142), ("pt", 1, 183)]
+    assert sorted(rows(duckdb_engine, subjects)) == [("en", 1, 142), ("pt", 1, 183)]
+
+
+def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
+    return list(distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
+
+
+def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
+    texts = [f"Sentence {number}" for number in range(50)]
+    whole = drawn([*texts, *texts[:20]], None, 3)
+    assert sorted(whole) == sorted(texts)
+    assert whole != texts
+    assert drawn([*reversed(texts), "Sentence 7"], 10, 3) == whole[:10]
+    assert drawn(texts, 10, 4) != whole[:10]

@@ -54,8 +54,8 @@ def sample(
     return mined.to_pylist(), funnel.to_pylist()
 
 
-def test_as_many_pairs_with_a_negative_are_left_as_wanted(engine: SQLBackend, tables: Any) -> None:
-    mined, funnel = sample(engine, make_wiki(tables), "drop")
+def test_as_many_pairs_with_a_negative_are_left_as_wanted(duckdb_engine: SQLBackend, tables: Any) -> None:
+    mined, funnel = sample(duckdb_engine, make_wiki(tables), "drop")
     assert Counter(row["language"] for row in mined) == {"en": 90, "eo": 90}
     assert all(row["hard_negative"] in TYPED for row in mined)
     assert [row["pair_id"] for row in mined] == list(range(180))
@@ -68,7 +68,7 @@ def test_as_many_pairs_with_a_negative_are_left_as_wanted(engine: SQLBackend, ta
         )
 
 
-def test_first_sentences_have_the_entity_of_their_page(engine: SQLBackend, tables: Any) -> None:
+def test_first_sentences_have_the_entity_of_their_page(duckdb_engine: SQLBackend, tables: Any) -> None:
     rows = [
         ("en", 1, "Berlin", 0, "Berlin is a city.", ["Germany"]),
         ("en", 1, "Berlin", 1, "It is large.", []),
@@ -80,13 +80,13 @@ def test_first_sentences_have_the_entity_of_their_page(engine: SQLBackend, table
     sitelinks = ibis.memtable(
         tables.sitelinks([(64, "en", "Berlin"), (64, "eo", "Berlino"), (64, "it", "Berlino")])
     )
-    found = engine.to_pyarrow(first_sentences(sentences, sitelinks, ["en", "eo"])).to_pylist()
+    found = duckdb_engine.to_pyarrow(first_sentences(sentences, sitelinks, ["en", "eo"])).to_pylist()
     assert sorted(tuple(row.values()) for row in found) == [("en", 1, 0, 64), ("eo", 1, 0, 64)]
     links = first_sentences(sentences, sitelinks, ["en", "eo"])
     vocabulary = ibis.memtable(pa.table({"row": [0], "entity": [64], "label": ["Berlin"], "link_count": [9]}))
-    pairs = engine.to_pyarrow(select_pairs(sentences, links, vocabulary, PairOptions())).to_pylist()
+    pairs = duckdb_engine.to_pyarrow(select_pairs(sentences, links, vocabulary, PairOptions())).to_pylist()
     assert [row["sentence"] for row in pairs] == ["Berlin is a city.", "Berlino estas urbo."]
-    titled = engine.to_pyarrow(first_sentences(sentences, None, ["en"])).to_pylist()
-    hashed = engine.to_pyarrow(sentences.select(entity=-hash_text(sentences.page_title)).distinct())
+    titled = duckdb_engine.to_pyarrow(first_sentences(sentences, None, ["en"])).to_pylist()
+    hashed = duckdb_engine.to_pyarrow(sentences.select(entity=-hash_text(sentences.page_title)).distinct())
     assert {row["entity"] for row in titled} < set(hashed["entity"].to_pylist())
     assert len(titled) == 2

@@ -34,7 +34,9 @@ def vocabulary(saved: Any) -> Callable[..., list[tuple[Any, ...]]]:
     return build
 
 
-def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
+def test_more_than_ten_links_over_all_languages(
+    duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
+) -> None:
     links = link("en", 30, 10) + link("en", 20, 11) + link("ja", 7, 6) + link("en", 7, 5) + link("ja", 9, 10)
     sitelinks = [
         (20, "ja", "に"),
@@ -43,7 +45,9 @@ def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any,
         (7, "ja", "なな"),
         (99, "en", "Unlinked"),
     ]
-    assert vocabulary(engine, tables.links(links), tables.sitelinks(sitelinks), ["pt", "ja", "en"]) == [
+    assert vocabulary(
+        duckdb_engine, tables.links(links), tables.sitelinks(sitelinks), ["pt", "ja", "en"]
+    ) == [
         (0, 7, "Sete", 11),
         (1, 20, "Two", 11),
     ]

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import mwparserfromhell
 import pyarrow.parquet as pq
 import pytest
-from babel.dates import format_date
 
 from ease.sample import SampleNews
 from ease.sample.news.writer import CASES, PLAIN, read_news_words
 from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
-from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
 
 from .conftest import DumpedPage, read_dump
@@ -119,34 +115,3 @@ def test_topics_agree_with_an_independent_parser(wiki: Wiki) -> None:
             assert topics == [row["topic"]], page.title
         else:
             assert len(topics) == {"no topic": 0, "several topics": 2, "no prose": 1}[row["dropped"]]
-
-
-def _days(language: str) -> Mapping[str, str]:
-    """All possible days of news, as in date lines and in titles."""
-    days = [date(2005, 1, 1) + timedelta(days=number) for number in range(19 * 366)]
-    full, long = (
-        [" ".join(format_date(day, style, locale=language).split()) for day in days]
-        for style in ("full", "long")
-    )
-    return dict(zip(full, long, strict=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["icu", "polyglot"])
-def test_first_sentences_agree_with_the_parser(wiki: Wiki, engine: Any) -> None:
-    splitter = SentenceSplitter(wiki.language, engine)
-    days = _days(wiki.language)
-    for page, row in wiki.pages:
-        if row["dropped"] not in (None, "no prose"):
-            continue
-        text = parse_wikitext(page.text, wiki.site, show=False).text
-        if row["case"].startswith("date_line"):
-            line, _, text = text.partition("\n")
-            assert page.title.endswith(f" – {days[line]}")
-        sentences = [text[start:end] for start, end in splitter.spans(text)]
-        if row["topic"]:
-            assert sentences[0] == row["first_sentence"], page.title
-        elif row["case"] == "template_only":
-            assert sentences == []
-        else:
-            assert page.title.endswith(f" – {days[text]}")

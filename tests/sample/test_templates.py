@@ -1,15 +1,19 @@
-"""The hand-written templates: complete, with the right slots."""
+"""The hand-written templates of the sample wiki and of its Wikinews: complete, with the right slots."""
 
 from __future__ import annotations
 
+import re
 import string
+from collections import Counter
 
 import pytest
 
+from ease.sample.news.writer import read_news_words
 from ease.sample.world import FRAMES, KINDS, read_templates
-from ease.wikimedia.languages import PAPER_LANGUAGES
+from ease.wikimedia.languages import MEWSC16_LANGUAGES, PAPER_LANGUAGES
 
 WORDS = {"one", "many"}
+SLOTS = {"T", "T2", "C", "L", "N"}
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
@@ -35,3 +39,27 @@ def test_words_headings_and_notes_are_complete(language: str) -> None:
         assert own[part].keys() == english[part].keys()
         for name, text in own[part].items():
             assert text.count("{X}") == english[part][name].count("{X}"), (part, name)
+
+
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
+def test_each_topic_has_the_same_templates_in_each_language(language: str) -> None:
+    english = {topic.name: topic for topic in read_news_words("en").topics}
+    topics = read_news_words(language).topics
+    assert len(topics) >= 7
+    assert [topic.name for topic in topics] == [name for name in english if name in {t.name for t in topics}]
+    for topic in topics:
+        slots = [Counter(template[1::2]) for template in topic.templates]
+        assert slots == [Counter(template[1::2]) for template in english[topic.name].templates], topic.name
+        assert all(set(own) <= SLOTS and own["T"] == 1 for own in slots)
+        assert len(set(topic.templates)) == 5
+
+
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
+def test_each_template_is_one_unique_sentence(language: str) -> None:
+    stop = "。" if language == "ja" else "."
+    templates = [template for topic in read_news_words(language).topics for template in topic.templates]
+    assert len(set(templates)) == len(templates)
+    for template in templates:
+        text = "".join(template[::2])
+        assert text.endswith(stop)
+        assert not re.search(r"[.。!?؟{}\[\]|<>=*#]", text[:-1]), text

@@ -38,11 +38,8 @@ def odd_value(**value: Any) -> dict[str, Any]:
 ODD: dict[str, Any] = {
     "a lexeme": odd_value(**{"entity-type": "lexeme", "id": "L7"}),
     "a property": odd_value(**{"entity-type": "property", "numeric-id": 31, "id": "P31"}),
-    "a form, without its kind": odd_value(id="L7-F1"),
     "no number": odd_value(**{"entity-type": "item"}),
-    "text for a value": {"mainsnak": {"snaktype": "value", "datavalue": {"value": "x"}}, "rank": "normal"},
     "no value": {"mainsnak": {"snaktype": "value"}, "rank": "normal"},
-    "an item's number under another kind": odd_value(**{"entity-type": "property", "id": "Q9"}),
     "a value that is said to be unknown": {
         "mainsnak": {**statement(9)["mainsnak"], "snaktype": "somevalue"},
         "rank": "normal",
@@ -50,7 +47,6 @@ ODD: dict[str, Any] = {
     "text for a snak": {"mainsnak": "x", "rank": "normal"},
     "no snak": {"rank": "normal"},
     "no rank": {"mainsnak": statement(9)["mainsnak"]},
-    "text": "x",
     "nothing": None,
 }
 

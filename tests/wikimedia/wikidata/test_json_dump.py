@@ -9,10 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from joblib import Parallel, delayed
 
 from ease.errors import EaseError
-from ease.wikimedia import wikidata
 from ease.wikimedia.dumps.files import find_wikidata
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikidata import WikidataParts, ingest_wikidata
@@ -123,26 +121,7 @@ def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [f"wikidata.json{ending}" for ending in PACK])
-def test_compressions_chunks_and_workers_give_the_same_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    content = lines_of(*(make_item(qid, [statement(qid + 1)], en=f"Title {qid}") for qid in range(1, 3000)))
-    data = content.encode()
-    packed = PACK[name.removeprefix("wikidata.json")](data)
-    expected = rows(ingest(tmp_path, content).sitelinks)
-    monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 20_000)
-    (tmp_path / name).write_bytes(packed)
-    parts = ingest_wikidata(
-        tmp_path / name, ["en"], OPTIONS.model_copy(update={"workers": 2}), tmp_path / "others"
-    )
-    assert rows(parts.sitelinks) == expected
-    assert len(expected) == 2999
-    assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]  # the Wikipedias' pool
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("packing", ["", ".bz2"])
 def test_a_truncated_file_is_kept_or_dropped(
     tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import mwparserfromhell
 import pytest
 
-from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
-from ease.wikimedia.dumps.pages import Page, iterate_pages
+from ease.wikimedia.dumps.pages import Page
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikitext.titles import SiteInfo
-from tests.wikimedia.made_dumps import as_shard
 
 ENGLISH, GERMAN = SiteInfo("en"), SiteInfo("de", namespaces={"kategorie": 14})
 TURKISH = SiteInfo("tr", namespaces={"kategori": 14})
@@ -41,26 +36,6 @@ TURKISH = SiteInfo("tr", namespaces={"kategori": 14})
 )
 def test_categories_of_a_page(site: SiteInfo, source: str, expected: list[str]) -> None:
     assert read_categories(source, site) == expected
-
-
-@pytest.mark.slow
-def test_real_categories_as_another_reader_finds_them(test_data: Path) -> None:
-    (dump,) = find_dumps(
-        test_data / "dumps" / "wikipedia" / "enwiki-shortened-pages-articles.xml.bz2", ["en"]
-    )
-    site = read_siteinfo(dump.path, dump.language)
-    found = 0
-    for page in iterate_pages(as_shard(dump)):
-        if "[[Category:" not in page.text:
-            continue
-        links = mwparserfromhell.parse(page.text, skip_style_tags=True).filter_wikilinks()
-        titles = [str(link.title) for link in links]
-        wanted = [
-            title.removeprefix("Category:").strip() for title in titles if title.startswith("Category:")
-        ]
-        assert read_categories(page.text, site) == list(dict.fromkeys(wanted)), page.title
-        found += len(wanted)
-    assert found > 500
 
 
 def category_page(title: str, text: str, namespace: int = 14, redirect: str | None = None) -> Page:

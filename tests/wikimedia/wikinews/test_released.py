@@ -35,11 +35,3 @@ def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:
     (tmp_path / "en_categories.txt").write_text("Weather\n \n")
     with pytest.raises(EaseError, match=r"en_categories\.txt, line 2: the category is blank"):
         clean_released(tmp_path, news_options(), tmp_path / "clean")
-
-
-def test_files_that_do_not_fit_each_other_are_named(tmp_path: Path) -> None:
-    (tmp_path / "en_sentences.txt").write_text("It rained.\nIt snowed.\n")
-    (tmp_path / "en_categories.txt").write_text("Weather\n")
-    with pytest.raises(EaseError, match="en_categories.txt"):
-        clean_released(tmp_path, news_options(), tmp_path / "clean")
-    assert not (tmp_path / "clean").exists()

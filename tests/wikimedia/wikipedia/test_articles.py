@@ -153,21 +153,3 @@ def test_a_link_over_two_lines_is_left_out() -> None:
     found, counts = split("First line\nsecond line", Link(6, 14, "Line"), Link(0, 5, "First"))
     assert found == [("First line", ["First"]), ("second line", [])]
     assert counts["links_across_lines"] == 1
-
-
-def test_the_white_space_around_a_surface_is_cut() -> None:
-    text = "One.  Two. "
-    sentences, _ = split_article(
-        Article(text, [Link(4, 11, "Two"), Link(0, 6, "One")]), SentenceSplitter("en")
-    )
-    assert [(one.start, one.end, one.links) for one in sentences] == [
-        (0, 4, [Link(0, 4, "One")]),
-        (6, 10, [Link(0, 4, "Two")]),
-    ]
-
-
-def test_a_link_outside_any_sentence_is_left_out() -> None:
-    assert split("One. \n\n Two.", Link(5, 6, "Space")) == (
-        [("One.", []), ("Two.", [])],
-        {"boundaries_in_links": 0, "links_across_lines": 1},
-    )

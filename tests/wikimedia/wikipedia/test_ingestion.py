@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import itertools
 import logging
 import re
@@ -19,7 +17,6 @@ from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikipedia import WikipediaParts, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
     ONE,
-    TAIL,
     article,
     as_dump,
     as_streams,
@@ -62,51 +59,6 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     assert first["text"].startswith("L'armonium o armonio (in francese, harmonium) è uno strumento musicale")
     surfaces = [(first["text"][link["start"] : link["end"]], link["target"]) for link in first["links"]]
     assert surfaces[0] == ("strumento musicale", "Strumenti musicali")
-
-
-@pytest.mark.parametrize(
-    "name", ["itwiki-2013-slice-pages-articles.xml.gz", "enwiki-mini-pages-articles.xml.bz2"]
-)
-def test_content_exports_give_the_rows_of_the_articles_dump(
-    test_data: Path, tmp_path: Path, name: str
-) -> None:
-    slice_ = test_data / "dumps/wikipedia" / name
-    language = name[:2]
-    with (gzip.open if name.endswith("gz") else bz2.open)(slice_, "rt", encoding="utf-8") as file:
-        head, *pages = file.read().replace("</mediawiki>", "").split("<page>")
-    head = re.sub("<dbname>.*?</dbname>", f"<dbname>{language}wiki</dbname>", head)
-    other = [(1, "Discussione"), (2, "Utente"), (10, "Template"), (828, "Modulo")]
-    interleaved = [
-        "<page>" + page
-        for number, own in enumerate(pages)
-        for namespace, prefix in [*other[number % 4 :][:1], (None, "")]
-        for page in [own if namespace is None else _elsewhere(own, 10**7 + number, namespace, prefix)]
-    ]
-    (tmp_path / "articles").mkdir()
-    plain = tmp_path / f"articles/{language}wiki-latest-pages-articles.xml"
-    plain.write_text(head + "".join("<page>" + page for page in pages) + TAIL, encoding="utf-8")
-    (tmp_path / "exports").mkdir()
-    half = len(interleaved) // 2
-    for pages_of, some in (("p1p5000", interleaved[:half]), ("p5001p90000", interleaved[half:])):
-        content = bz2.compress((head + "".join(some) + TAIL).encode())
-        (tmp_path / f"exports/{language}wiki-2026-11-01-{pages_of}.xml.bz2").write_bytes(content)
-    articles, exports = (
-        ingest_wikipedia(find_dumps(tmp_path / kind, [language]), ONE, tmp_path / f"{kind}.parts")
-        for kind in ("articles", "exports")
-    )
-    assert len(exports.sentences) == 2
-    assert rows(exports.sentences) == rows(articles.sentences) != []
-    assert rows(exports.redirects) == rows(articles.redirects)
-    counts, before = exports.counts[language], articles.counts[language]
-    assert counts["articles"] == before["articles"]
-    assert counts["skipped"]["other_namespace"] - before["skipped"]["other_namespace"] == len(pages)
-
-
-def _elsewhere(page: str, page_id: int, namespace: int, prefix: str) -> str:
-    """Return a page with the same text in another namespace."""
-    page = re.sub("<title>", f"<title>{prefix}:", page, count=1)
-    page = re.sub("<ns>.*?</ns>", f"<ns>{namespace}</ns>", page, count=1)
-    return re.sub("<id>.*?</id>", f"<id>{page_id}</id>", page, count=1)
 
 
 def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ease.wikimedia import wikipedia
 from ease.wikimedia.wikipedia import SENTENCES_FILE, ingest_wikipedia, read_dump
 from tests.wikimedia.made_dumps import ONE, PACK, article, made, make_export, make_page, rows
 
@@ -36,8 +37,11 @@ def test_articles_have_titles_prose_and_links(tmp_path: Path) -> None:
     assert second.title == "Article 9"
 
 
-@pytest.mark.parametrize("ending", PACK)
-def test_the_stream_agrees_with_the_ingested_table(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize(("ending", "rows_per_group"), zip(PACK, (1, 2, 4, 1000), strict=True))
+def test_the_stream_agrees_with_the_ingested_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int
+) -> None:
+    monkeypatch.setattr(wikipedia, "ROWS_PER_GROUP", rows_per_group)
     path = tmp_path / f"dewiki-pages-articles.xml{ending}"
     path.write_bytes(PACK[ending](make_export(PAGES, "de").encode()))
     parts = ingest_wikipedia([made(tmp_path / "plain", *PAGES, language="de")], ONE, tmp_path / "parts")

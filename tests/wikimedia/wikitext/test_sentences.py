@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from ease.errors import EaseError
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 
 TEXTS = {
@@ -61,11 +60,6 @@ def test_offsets_count_characters_outside_the_bmp_once(engine: SplitterEngine) -
 )
 def test_unusual_texts_do_not_fail(text: str, sentences: list[str], engine: SplitterEngine) -> None:
     assert split("en", text, engine) == sentences
-
-
-def test_an_unknown_engine_lists_the_choices() -> None:
-    with pytest.raises(EaseError, match="Unknown sentence splitter 'punkt': choose polyglot or icu"):
-        SentenceSplitter("en", "punkt")
 
 
 def test_the_icu_engine_does_not_import_polyglot() -> None:

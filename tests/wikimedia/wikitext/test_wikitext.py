@@ -183,11 +183,6 @@ def test_blocks_are_lines(source: str, text: str) -> None:
     assert read(source) == (text, [])
 
 
-def test_links_stay_in_list_items_but_not_in_headings() -> None:
-    source = "== The [[Year]] 1950 ==\n* [[Rome]] falls\n: [[Item|x]]"
-    assert read(source) == ("The Year 1950\nRome falls\nx", [("Rome", "Rome"), ("x", "Item")])
-
-
 @pytest.mark.parametrize(
     ("source", "text"),
     [
@@ -241,16 +236,6 @@ def test_offsets_count_code_points_from_right_to_left_and_beyond_the_bmp() -> No
     text, links = read(source, "ar")
     assert text == "𝔘𝔫𝔦 😀 b — برلين هي عاصمة المانيا."
     assert links == [("😀 b", "𝔅erlin"), ("عاصمة", "عاصمة"), ("المانيا", "ألمانيا")]
-
-
-def test_local_files_and_categories_are_removed() -> None:
-    source = "[[Archivo:X.jpg|thumb|[[Berlín]]]]La [[ciudad]].\n[[Categoría:Capitales]]"
-    assert read(source, "es") == ("La ciudad.", [("ciudad", "Ciudad")])
-
-
-def test_script_variants_are_resolved() -> None:
-    source = "-{zh-hans:计算机;zh-hant:電腦}-和-{[[电脑]]}--{T|zh:题}-。"
-    assert read(source, "zh") == ("计算机和电脑。", [("电脑", "电脑")])
 
 
 def test_internal_marks_in_the_source_are_ignored() -> None:
