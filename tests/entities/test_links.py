@@ -17,7 +17,6 @@ from ease.entities.links import (
     MAX_REDIRECTS,
     distinct_sentences,
     follow_redirects,
-    page_subjects,
     resolve_links,
     summarize_links,
 )
@@ -119,20 +118,6 @@ def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, save
     assert Counter(rows(duckdb_engine, links)) == {("en", 1, 0, "A", 7): 2}, (
         "a link twice in a sentence is two links"
     )
-
-
-def test_a_page_is_about_the_item_of_its_own_title(duckdb_engine: SQLBackend, tables: Any) -> None:
-    sentences = tables.sentences(
-        [
-            ("en", 1, "France", 0, "France borders Germany.", ["Germany"]),
-            ("en", 1, "France", 1, "It is large.", []),
-            ("en", 2, "Nowhere", 0, "No item.", []),
-            ("pt", 1, "Alemanha", 0, "A Alemanha.", []),
-        ]
-    )
-    sitelinks = tables.sitelinks([(142, "en", "France"), (183, "pt", "Alemanha"), (183, "en", "Germany")])
-    subjects = page_subjects(ibis.memtable(sentences), ibis.memtable(sitelinks))
-    assert sorted(rows(duckdb_engine, subjects)) == [("en", 1, 142), ("pt", 1, 183)]
 
 
 def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:

@@ -68,18 +68,6 @@ def test_names_are_those_that_english_categories_link_to(links: Path, dump: Path
     }
 
 
-def test_category_pages_are_found_in_every_file_of_a_dump(links: Path, tmp_path: Path) -> None:
-    pages = [(7, "Category:Weather"), (8, "Category:Health"), (9, "Category:sports")]
-    for part, (number, title) in enumerate(pages, 1):
-        whole = write_news(tmp_path / "whole", make_page(number, title, "About.", 14))
-        name = f"enwikinews-20240501-pages-articles{part}.xml-p{number}p{number}.bz2"
-        whole.rename(whole.parent / name)
-    english = dumps_in(tmp_path / "whole", "en")
-    assert len(english) == 3
-    names = with_linked_names(TOPICS, ["en", "it"], english, links)
-    assert [names[topic]["it"] for topic in TOPICS] == ["Meteo", "Salute e l'igiene", "Un'altra: categoria"]
-
-
 def test_a_language_without_links_is_named(links: Path, dump: Path) -> None:
     english = dumps_in(dump, "en")
     with pytest.raises(

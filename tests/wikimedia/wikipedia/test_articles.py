@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from ease.io.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikipedia import REDIRECTS, SENTENCES, ingest_wikipedia, read_dump
 from ease.wikimedia.wikitext.parser import Article, Link, Prose, read_prose, split_article
@@ -78,24 +77,6 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogC
     large = "'Large' is skipped: it has more than 4,000 bytes"
     assert any(large in fault for fault in counts["faults"])
     assert large in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        ("ease.wikimedia.wikipedia.WIKIPEDIA_PARTS", WIKIPEDIA_PARTS + 1),
-        ("icu.ICU_VERSION", "0.0"),
-        ("importlib.metadata.version", lambda name: f"other {name}"),
-    ],
-)
-def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, value: object
-) -> None:
-    dumps = [made(tmp_path, article(1))]
-    first = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
-    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences == first.sentences
-    monkeypatch.setattr(place, value)
-    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
 
 
 @pytest.fixture
