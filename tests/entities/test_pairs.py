@@ -11,7 +11,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.links import resolve_links
-from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
+from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.errors import EaseError
 
@@ -50,7 +50,9 @@ def test_pairs_satisfy_the_options(duckdb_engine: SQLBackend, tables: Any, seed:
     known = {row["entity"] for row in records(duckdb_engine, vocabulary)}
     linked = {key(row) for row in records(duckdb_engine, links)}
     allowed = {pair for pair in linked if pair[3] in known and 30 <= len(texts[pair[:3]]) <= 90}
-    pairs = records(duckdb_engine, select_pairs(sentences, links, vocabulary, OPTIONS))
+    pairs = records(
+        duckdb_engine, select_pairs(filter_links(sentences, links, vocabulary, OPTIONS), sentences, OPTIONS)
+    )
     chosen = [key(row) for row in pairs]
     assert set(chosen) <= allowed
     assert [row["pair_id"] for row in pairs] == list(range(len(pairs)))
@@ -67,7 +69,9 @@ def test_pairs_satisfy_the_options(duckdb_engine: SQLBackend, tables: Any, seed:
 
     funnel = {
         row["language"]: row
-        for row in records(duckdb_engine, count_filters(sentences, links, vocabulary, OPTIONS))
+        for row in records(
+            duckdb_engine, count_filters(filter_links(sentences, links, vocabulary, OPTIONS), OPTIONS)
+        )
     }
     for language, row in funnel.items():
         here = [pair for pair in linked if pair[0] == language]
@@ -85,14 +89,20 @@ def test_pairs_do_not_depend_on_engine_and_row_order(
     another_store: tuple[SQLBackend, Any], saved: Any, duckdb_engine: SQLBackend, tables: Any
 ) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
-    expected = records(duckdb_engine, select_pairs(sentences, links, vocabulary, OPTIONS))
-    counted = records(duckdb_engine, count_filters(sentences, links, vocabulary, OPTIONS))
+    expected = records(
+        duckdb_engine, select_pairs(filter_links(sentences, links, vocabulary, OPTIONS), sentences, OPTIONS)
+    )
+    counted = records(
+        duckdb_engine, count_filters(filter_links(sentences, links, vocabulary, OPTIONS), OPTIONS)
+    )
     assert expected
     engine, store = another_store
     sentences, links, vocabulary = (
         store(duckdb_engine.to_pyarrow(table)) for table in (sentences, links, vocabulary)
     )
-    pairs = saved(engine, select_pairs(sentences, links, vocabulary, OPTIONS))
+    pairs = saved(
+        engine, select_pairs(filter_links(sentences, links, vocabulary, OPTIONS), sentences, OPTIONS)
+    )
     assert pairs.to_pylist() == expected
     assert [str(kind) for kind in pairs.schema.types] == [
         "int64",
@@ -102,11 +112,11 @@ def test_pairs_do_not_depend_on_engine_and_row_order(
         "string",
         "int64",
     ]
-    funnel = saved(engine, count_filters(sentences, links, vocabulary, OPTIONS))
+    funnel = saved(engine, count_filters(filter_links(sentences, links, vocabulary, OPTIONS), OPTIONS))
     assert funnel.to_pylist() == counted
     assert [str(kind) for kind in funnel.schema.types] == ["string", *["int64"] * 8]
     known = links.group_by("entity").agg(row=links.page_id.min())
-    unfiltered = saved(engine, count_filters(sentences, links, known, EVERYTHING))
+    unfiltered = saved(engine, count_filters(filter_links(sentences, links, known, EVERYTHING), EVERYTHING))
     assert [set(row.values()) - {row["language"]} for row in unfiltered.to_pylist()] == [
         {0, row["pairs"]} for row in unfiltered.to_pylist()
     ]
@@ -121,14 +131,15 @@ def test_the_cap_of_an_entity_is_drawn_before_the_limit_of_a_language(
     links = tables.links([("en", page, 0, "T", 7 if page <= 8 else 8) for page in pages])
     vocabulary = pa.table({"row": [0, 1], "entity": [7, 8], "label": ["A", "B"], "link_count": [8, 2]})
     options = PairOptions(min_characters=1, max_pairs_per_entity=2, max_pairs_per_language=4)
-    pairs = select_pairs(*map(ibis.memtable, (sentences, links, vocabulary)), options)
+    given = list(map(ibis.memtable, (sentences, links, vocabulary)))
+    pairs = select_pairs(filter_links(*given, options), given[0], options)
     assert Counter(row["entity"] for row in records(duckdb_engine, pairs)) == {7: 2, 8: 2}
 
 
 def test_an_empty_result_reports_the_filters(duckdb_engine: SQLBackend, tables: Any) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
     options = PairOptions(min_characters=500, max_characters=501)
-    funnel = count_filters(sentences, links, vocabulary, options)
+    funnel = count_filters(filter_links(sentences, links, vocabulary, options), options)
     counts = duckdb_engine.to_pyarrow(funnel).to_pandas()
     message = (
         rf"None of {counts.pairs.sum()} pairs .* is left; removed: {counts.rare_entity.sum()} by "
@@ -136,9 +147,13 @@ def test_an_empty_result_reports_the_filters(duckdb_engine: SQLBackend, tables: 
     )
     with pytest.raises(EaseError, match=message):
         check_pairs_left(counts)
-    empty = count_filters(sentences, links.filter(links.language == "xx"), vocabulary, options)
+    empty = count_filters(
+        filter_links(sentences, links.filter(links.language == "xx"), vocabulary, options), options
+    )
     with pytest.raises(EaseError, match="No link of any sentence leads to an entity: check that the dumps"):
         check_pairs_left(duckdb_engine.to_pyarrow(empty).to_pandas())
     check_pairs_left(
-        duckdb_engine.to_pyarrow(count_filters(sentences, links, vocabulary, OPTIONS)).to_pandas()
+        duckdb_engine.to_pyarrow(
+            count_filters(filter_links(sentences, links, vocabulary, OPTIONS), OPTIONS)
+        ).to_pandas()
     )

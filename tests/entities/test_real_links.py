@@ -13,7 +13,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.links import resolve_links
-from ease.entities.pairs import PairOptions, select_pairs
+from ease.entities.pairs import PairOptions, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
@@ -101,7 +101,9 @@ def test_pairs_equal_the_handmade_list(engine: SQLBackend, mini: Slices, sitelin
 
     options = PairOptions(min_characters=1, max_characters=5000)
     pairs = engine.to_pyarrow(
-        select_pairs(mini.sentences, mini.links, ibis.memtable(stored), options)
+        select_pairs(
+            filter_links(mini.sentences, mini.links, ibis.memtable(stored), options), mini.sentences, options
+        )
     ).to_pylist()
     surfaces = {(row[0], row[4]): row[3] for row in read_hand_made()}
     assert Counter((row["language"], row["entity"]) for row in pairs) == Counter(

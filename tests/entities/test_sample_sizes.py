@@ -12,7 +12,7 @@ from ibis.backends.sql import SQLBackend
 from ease.entities.hashing import hash_text
 from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
-from ease.entities.pairs import PairOptions, count_filters, select_pairs
+from ease.entities.pairs import PairOptions, count_filters, filter_links, select_pairs
 
 TYPED, UNTYPED = range(100, 140), range(200, 260)
 """Entities of one type, and entities without a type; pages link to one of the former and two of the latter."""
@@ -48,9 +48,10 @@ def sample(
     negatives = HardNegativeOptions(without=without)
     mining = Mining(links, types, negatives) if without == "drop" else None
     chosen = PairOptions(**{"max_pairs_per_language": 90, **options})
-    pairs = ibis.memtable(engine.to_pyarrow(select_pairs(sentences, links, vocabulary, chosen, mining)))
+    filtered = filter_links(sentences, links, vocabulary, chosen, mining)
+    pairs = ibis.memtable(engine.to_pyarrow(select_pairs(filtered, sentences, chosen)))
     mined = engine.to_pyarrow(mine_hard_negatives(pairs, links, types, vocabulary, negatives))
-    funnel = engine.to_pyarrow(count_filters(sentences, links, vocabulary, chosen, mining))
+    funnel = engine.to_pyarrow(count_filters(filtered, chosen))
     return mined.to_pylist(), funnel.to_pylist()
 
 
@@ -84,7 +85,9 @@ def test_first_sentences_have_the_entity_of_their_page(duckdb_engine: SQLBackend
     assert sorted(tuple(row.values()) for row in found) == [("en", 1, 0, 64), ("eo", 1, 0, 64)]
     links = first_sentences(sentences, sitelinks, ["en", "eo"])
     vocabulary = ibis.memtable(pa.table({"row": [0], "entity": [64], "label": ["Berlin"], "link_count": [9]}))
-    pairs = duckdb_engine.to_pyarrow(select_pairs(sentences, links, vocabulary, PairOptions())).to_pylist()
+    pairs = duckdb_engine.to_pyarrow(
+        select_pairs(filter_links(sentences, links, vocabulary, PairOptions()), sentences, PairOptions())
+    ).to_pylist()
     assert [row["sentence"] for row in pairs] == ["Berlin is a city.", "Berlino estas urbo."]
     titled = duckdb_engine.to_pyarrow(first_sentences(sentences, None, ["en"])).to_pylist()
     hashed = duckdb_engine.to_pyarrow(sentences.select(entity=-hash_text(sentences.page_title)).distinct())

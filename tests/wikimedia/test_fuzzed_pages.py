@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from ease.wikimedia.dumps.files import read_siteinfo
+from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
@@ -86,7 +87,7 @@ def read_mutations(count: int, data: Path, folder: Path, seed: int = 0) -> Count
         site = read_siteinfo(dump.path, language)
         part = folder / str(number)
         part.mkdir()
-        counts = write_shard(ShardTask(as_shard(dump), site, "icu", 20_000_000, 60), part)
+        counts = write_shard(ShardTask(as_shard(dump), site, IngestOptions(splitter="icu")), part)
         skipped.update(counts["counts"]["skipped"])
         skipped.update(fault[-100:] for fault in counts["faults"] if "Error: " in fault)
         skipped["read"] += sum(1 for _ in read_dump(dump.path))

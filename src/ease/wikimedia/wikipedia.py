@@ -51,7 +51,7 @@ from ease.wikimedia.dumps.parts import (
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikitext import passes
 from ease.wikimedia.wikitext.parser import Article, SentenceColumns, parse_wikitext, read_prose, split_prose
-from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine, splitter_version
+from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
 logger = logging.getLogger(__name__)
@@ -243,9 +243,7 @@ class ShardTask:
 
     shard: Shard
     site: SiteInfo
-    splitter: SplitterEngine
-    max_page_bytes: int
-    max_page_seconds: float
+    options: IngestOptions
 
     def size(self) -> int:
         """Return the bytes of the shard."""
@@ -265,7 +263,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         TableWriter(folder / PAGES_FILE, PAGES) as pages,
     ):
         parser = _ShardParser(task, sentences, redirects, pages)
-        for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally, ARTICLES):
+        for page in iterate_pages(task.shard, task.options.max_page_bytes, parser.tally, ARTICLES):
             parser.add(page)
         parser.sentences.flush()
     tally = parser.tally
@@ -294,9 +292,9 @@ class _ShardParser:
         self.skipped: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._site = task.site
-        self._max_seconds = task.max_page_seconds
+        self._max_seconds = task.options.max_page_seconds
         self._language = task.shard.dump.language
-        self._splitter = SentenceSplitter(self._language, task.splitter)
+        self._splitter = SentenceSplitter(self._language, task.options.splitter)
         self.sentences = SentenceTable(sentences, self._language)
         self._redirects = redirects
         self._pages = pages
@@ -466,7 +464,7 @@ def _plan(
             limits = options.max_page_bytes, options.max_page_seconds
             depends_on = (digest, shard.start, shard.end, *splitter, *limits)
             part = folder / dump.language / part_name(WIKIPEDIA_PARTS, *depends_on)
-            plans[dump][part] = ShardTask(shard, site, options.splitter, *limits)
+            plans[dump][part] = ShardTask(shard, site, options)
     return plans
 
 

@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date as Day
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, TypeVar

@@ -23,7 +23,6 @@ from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch, temporary_folder
 from ease.io.models import StrictModel
-from ease.io.project import make_or
 from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, DEFAULT_MAX_PAGE_SECONDS
 from ease.wikimedia.wikitext.sentences import SplitterEngine
@@ -193,7 +192,6 @@ def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
     """
     remove_leftovers(part.parent)
     if not is_complete(part):
-        _log_other_versions(part)
         with part_folder(part) as folder:
             _write_counts(folder, write(folder))
     return read_counts(part)
@@ -224,7 +222,6 @@ def make_parts(
     missing = [(write, source, part) for part, source in sources.items() if not is_complete(part)]
     logger.info("%s: %d of %d parts are missing", progress, len(missing), len(sources))
     if missing:
-        _log_other_versions(missing[0][2])
         total = sum(map(size, sources.values()))
         done = total - sum(size(source) for _, source, _ in missing)
         with tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=progress, disable=None) as bar:
@@ -246,20 +243,6 @@ def _make_one(task: tuple[Callable[[Source, Path], Counts], Source, Path]) -> tu
     except EaseError as error:
         return part, str(error)
     return part, None
-
-
-def _log_other_versions(missing: Path) -> None:
-    """Log the parts of other code versions, which explain why unchanged files are read again."""
-    version = missing.name.partition("-")[0]
-    folder = missing.parent
-    found = folder.iterdir() if not is_remote(folder) and folder.is_dir() else ()
-    if other := [path for path in found if not path.name.startswith((".", f"{version}-"))]:
-        logger.info(
-            "%d parts in %s were made by another version of the code and are not used: `%s` lists them",
-            len(other),
-            folder,
-            make_or("prune", "python -m ease.pruning"),
-        )
 
 
 @contextmanager
