@@ -283,9 +283,9 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
         row = found.get(language, dict.fromkeys(funnel.columns, 0))
         if row["left"] < minimum:
             raise EaseError(
-                f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, fewer "
-                f"than `min_pairs_per_language` {minimum}; removed: {_removed(row)}. Relax these limits, or use a "
-                "larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
+                f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, "
+                f"fewer than `min_pairs_per_language` {minimum}; removed: {_removed(row)}. Relax these limits, or use "
+                "a larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
             )
 
 

@@ -155,17 +155,6 @@ def test_files_that_are_not_dumps_are_refused(tmp_path: Path, content: str, mess
     assert not list((tmp_path / "parts").rglob("*.parquet"))
 
 
-def test_an_unchanged_dump_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = lines_of(make_item(1, en="One", de="Eins"))
-    first = ingest(tmp_path, content)
-    written = first.sitelinks[0].stat().st_mtime_ns
-    again = ingest(tmp_path, content, name="wikidata-copy.json")
-    assert again.sitelinks == first.sitelinks
-    assert again.sitelinks[0].stat().st_mtime_ns == written
-    assert ingest(tmp_path, content, ["en", "de"]).sitelinks != first.sitelinks
-    assert ingest(tmp_path, lines_of(make_item(2, en="Two"))).sitelinks != first.sitelinks
-
-
 def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
     names = [
         "wikidata-20240101-all.json.gz",

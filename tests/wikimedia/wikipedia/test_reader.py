@@ -24,19 +24,6 @@ PAGES = [
 ]
 
 
-def test_articles_have_titles_prose_and_links(tmp_path: Path) -> None:
-    first, second = read_dump(made(tmp_path, *PAGES).path)
-    assert (first.title, first.page_id, first.revision_id, first.language) == ("The title", 5, 1005, "en")
-    assert first.text == "It is in the country. See berlins.\nNo link."
-    assert [link.target for link in first.links] == ["Germany", "Berlin"]
-    assert [sentence.text for sentence in first.sentences()] == [
-        "It is in the country.",
-        "See berlins.",
-        "No link.",
-    ]
-    assert second.title == "Article 9"
-
-
 @pytest.mark.parametrize(("ending", "rows_per_group"), zip(PACK, (1, 2, 4, 1000), strict=True))
 def test_the_stream_agrees_with_the_ingested_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from ease.errors import EaseError
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 
 TEXTS = {
@@ -66,3 +67,8 @@ def test_the_icu_engine_does_not_import_polyglot() -> None:
     code = "import sys; from ease.wikimedia.wikitext.sentences import SentenceSplitter as S; S('en', 'icu').spans('A.')"
     check = "assert not any(name.startswith('polyglot') for name in sys.modules)"
     subprocess.run([sys.executable, "-c", f"{code}\n{check}"], check=True)
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(EaseError, match="choose polyglot or icu"):
+        SentenceSplitter("en", "punkt")
