@@ -19,7 +19,7 @@ from ease.wikimedia.dumps.mirrors import (
     fetch_wikidata,
 )
 from ease.wikimedia.wikidata import find_page_props
-from tests.file_server import Answer, FileServer, running_server
+from tests.file_server import FileServer, running_server
 from tests.wikimedia.made_dumps import make_export, make_page
 from tests.wikimedia.made_mirrors import add_dump, add_export, add_item, add_page_props, add_wikidata
 
@@ -244,22 +244,6 @@ def test_errors_name_what_the_exports_lack(
         fetch_dumps(server.address, languages, options(tmp_path, layout="content", **given))
     there = names(path for path in tmp_path.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
     assert there == (["iowiki-2026-10-01-p1p6.xml.bz2"] if languages == ["io"] else [])
-
-
-def test_interrupted_exports_are_resumed_and_busy_servers_waited_for(
-    server: FileServer, tmp_path: Path
-) -> None:
-    content = dump("en", "x" * 100)
-    add_export(server, "enwiki", "2026-10-01", {"p1p9": content})
-    path = f"/{CONTENT}/enwiki/2026-10-01/xml/bzip2/enwiki-2026-10-01-p1p9.xml.bz2"
-    server.answers[path] = [
-        Answer(),  # its size alone
-        Answer(status=429, headers={"Retry-After": "0"}),
-        Answer(break_after=70),
-    ]
-    fetched = fetch_dumps(server.address, ["en"], options(tmp_path))
-    assert fetched.pages["en"][0].read_bytes() == content
-    assert server.ranges(path)[-1] == "bytes=70-"
 
 
 def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:

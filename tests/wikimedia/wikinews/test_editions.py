@@ -13,11 +13,12 @@ import yaml
 from ease.errors import EaseError
 from ease.wikimedia.wikinews.editions import (
     balanced,
+    clean_released,
     licence_history,
     licence_in_force,
 )
 from tests.wikimedia.made_dumps import make_page
-from tests.wikimedia.made_news import Built, article, build, rows_of
+from tests.wikimedia.made_news import Built, article, build, news_options, rows_of
 
 PLACES = "Lima Oslo Cairo Quito Accra Hanoi Tunis Dakar Minsk Sofia Delhi Tokyo".split()
 DAYS = ["2019", "2023"]
@@ -141,3 +142,10 @@ def test_classes_are_of_equal_size_as_far_as_possible(limit: int, expected: dict
     drawn = balanced(LABELS, limit, seed=1)
     assert Counter(LABELS[place] for place in drawn) == expected
     assert sorted(set(drawn.tolist())) == drawn.tolist()
+
+
+def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:
+    (tmp_path / "en_sentences.txt").write_text("It rained.\nIt snowed.\n")
+    (tmp_path / "en_categories.txt").write_text("Weather\n \n")
+    with pytest.raises(EaseError, match=r"en_categories\.txt, line 2: the category is blank"):
+        clean_released(tmp_path, news_options(), tmp_path / "clean")
