@@ -7,13 +7,14 @@ import re
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.companions import LARGE, nearest_companions
 from ease.wikimedia.languages import (
+    LARGE,
     PAPER_LANGUAGES,
     WIKIPEDIA_LANGUAGES,
     Language,
     check_codes,
     check_languages,
+    nearest_companions,
 )
 
 

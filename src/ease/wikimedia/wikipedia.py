@@ -33,7 +33,6 @@ from ease.wikimedia.dumps.pages import (
     redirect_of,
 )
 from ease.wikimedia.dumps.parts import (
-    CHARACTERS_PER_GROUP,
     ROWS_PER_GROUP,
     Counts,
     IngestOptions,
@@ -153,6 +152,9 @@ SENTENCES = pa.schema(
 """Offsets of `links` are characters from the start of `text`."""
 
 
+_CHARACTERS_PER_GROUP = 16_000_000
+
+
 class SentencePage(NamedTuple):
     """A page whose sentences are written."""
 
@@ -188,7 +190,7 @@ class SentenceTable:
         for own, added in both:
             own += added
         self._characters += sum(map(len, columns.texts))
-        if len(self._columns.texts) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:
+        if len(self._columns.texts) >= ROWS_PER_GROUP or self._characters >= _CHARACTERS_PER_GROUP:
             self.flush()
 
     def flush(self) -> None:

@@ -93,7 +93,6 @@ def spark_map(context: SparkContext) -> MapShards:
 
 
 ROWS_PER_GROUP = 50_000
-CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
 
 
@@ -104,22 +103,15 @@ class TableWriter:
         self._path = path
         self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
-        self._characters = 0
         self._buffered: list[pa.Table] = []
         self._buffered_rows = self._buffered_bytes = 0
         self._file = path.open("wb")
         self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
 
-    def append(self, row: tuple[Any, ...], characters: int = 0) -> None:
-        """Add a row.
-
-        Args:
-            row: One value for each column of the schema.
-            characters: Length of the row's text, which bounds the size of a group.
-        """
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row: one value for each column of the schema."""
         self._rows.append(row)
-        self._characters += characters
-        if len(self._rows) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:
+        if len(self._rows) >= ROWS_PER_GROUP:
             self._flush()
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
@@ -148,7 +140,6 @@ class TableWriter:
         self.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._write_buffered()
         self._rows.clear()
-        self._characters = 0
 
     def __enter__(self) -> Self:
         return self
