@@ -20,7 +20,7 @@ def stored(engine: SQLBackend, *tables: pa.Table) -> list[ibis.Table]:
 
 
 def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
-    engine: SQLBackend, tables: Any
+    duckdb_engine: SQLBackend, tables: Any
 ) -> None:
     rng = random.Random(3)
     sentences: list[tuple[str, int, str, int, str, list[str]]] = []
@@ -32,7 +32,9 @@ def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
                 sentences.append((language, page, f"{page}", index, "four" * rng.randint(1, 4), []))
                 links += [(language, page, index, "t", rng.randint(1, 30)) for _ in range(rng.randint(0, 3))]
     options = CandidateOptions(pivot=None, min_characters=5, max_sentences_per_entity=8)
-    given = stored(engine, tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links))
+    given = stored(
+        duckdb_engine, tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links)
+    )
     pairs = language_pairs(["en", "de", "fr"], options)
     numbered = number_sentences(given[0], given[1], pairs, options)
     found = {

@@ -30,9 +30,13 @@ def permute(seed: int, pairs: pd.DataFrame = PAIRS) -> pd.DataFrame:
     return permute_entities(ibis.memtable(pairs), ibis.memtable(VOCABULARY), seed).to_pandas()
 
 
+@pytest.fixture(scope="module")
+def permuted() -> pd.DataFrame:
+    return permute(seed=1)
+
+
 @pytest.mark.slow
-def test_each_language_has_one_permutation_for_positives_and_negatives() -> None:
-    permuted = permute(seed=1)
+def test_each_language_has_one_permutation_for_positives_and_negatives(permuted: pd.DataFrame) -> None:
     assert permuted[["pair_id", "language", "sentence"]].equals(PAIRS[["pair_id", "language", "sentence"]])
     for language in ("en", "ja", "ar"):
         rows = PAIRS["language"] == language
@@ -58,7 +62,6 @@ def test_each_language_has_one_permutation_for_positives_and_negatives() -> None
 
 
 @pytest.mark.slow
-def test_the_seed_decides_and_the_order_of_rows_does_not() -> None:
-    shuffled = PAIRS.sample(frac=1, random_state=0)
-    assert permute(seed=1).equals(permute(seed=1, pairs=shuffled))
-    assert not permute(seed=1)["entity"].equals(permute(seed=2)["entity"])
+def test_the_seed_decides_and_the_order_of_rows_does_not(permuted: pd.DataFrame) -> None:
+    assert permuted.equals(permute(seed=1, pairs=PAIRS.sample(frac=1, random_state=0)))
+    assert not permuted["entity"].equals(permute(seed=2)["entity"])
