@@ -82,14 +82,14 @@ def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Path) -> None:
-    """Write 200 MB in one page, highly compressed."""
+    """Write 100 MB in one page, highly compressed."""
     head, tail = make_page(2, "Huge", "|").split("|")
     path = tmp_path / "enwiki-1-pages-articles.xml.bz2"
     pages = [article(1), head, tail + article(3)]
     compressor = bz2.BZ2Compressor(1)
     with path.open("wb") as file:
         file.write(compressor.compress((make_export([])[: -len(TAIL)] + pages[0] + pages[1]).encode()))
-        for _ in range(200):
+        for _ in range(100):
             file.write(compressor.compress(b"a" * 1_000_000))
         file.write(compressor.compress((pages[2] + TAIL).encode()))
         file.write(compressor.flush())

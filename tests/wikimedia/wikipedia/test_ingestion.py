@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
@@ -38,9 +41,19 @@ def streams_dump(tmp_path: Path) -> DumpFile:
     return as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", as_streams(cut(export, 2000)))
 
 
-def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def parts_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the Italian slice is parsed once."""
+    return tmp_path_factory.mktemp("parts")
+
+
+def table(paths: Sequence[Path]) -> pa.Table:
+    return pa.concat_tables(map(pq.read_table, paths))
+
+
+def test_the_real_slices(test_data: Path, parts_folder: Path) -> None:
     dumps = find_dumps(test_data / "dumps", ["it", "pt", "ko", "tr"])
-    parts = ingest_wikipedia(dumps, ONE, tmp_path)
+    parts = ingest_wikipedia(dumps, ONE, parts_folder)
     assert {language: counts["articles"] for language, counts in parts.counts.items()} == {
         "it": 607,
         "pt": 1,
@@ -49,13 +62,14 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     }
     # One Italian article is a template alone.
     assert parts.counts["it"]["skipped"] == {"no_sentences": 1, "other_namespace": 75, "redirect": 64}
-    assert list(dict.fromkeys(row["language"] for row in rows(parts.sentences))) == ["it", "pt", "ko", "tr"]
-    for row in rows(parts.sentences):
+    found = rows(parts.sentences)
+    assert list(dict.fromkeys(row["language"] for row in found)) == ["it", "pt", "ko", "tr"]
+    for row in found:
         assert row["text"] == row["text"].strip() != ""
         assert "\n" not in row["text"]
         for link in row["links"]:
             assert 0 <= link["start"] < link["end"] <= len(row["text"])
-    first = next(row for row in rows(parts.sentences) if row["page_title"] == "Armonium")
+    first = next(row for row in found if row["page_title"] == "Armonium")
     assert first["text"].startswith("L'armonium o armonio (in francese, harmonium) è uno strumento musicale")
     surfaces = [(first["text"][link["start"] : link["end"]], link["target"]) for link in first["links"]]
     assert surfaces[0] == ("strumento musicale", "Strumenti musicali")
@@ -108,7 +122,9 @@ def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark
     assert "\n" not in str(caught.value)
 
 
-def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, tmp_path: Path) -> None:
+def test_files_of_all_namespaces_give_the_rows_of_the_articles(
+    test_data: Path, tmp_path: Path, parts_folder: Path
+) -> None:
     """Two files, each a complete export, in which every page is followed by a talk, user, template or module page."""
     (dump,) = find_dumps(test_data / "dumps", ["it"])
     export = b"".join(block for _, block in DecompressedStream(dump.path))
@@ -124,9 +140,9 @@ def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, 
         as_dump(tmp_path / f"{name}.xml", header + b"\n".join(some) + b"</mediawiki>", "it")
         for name, some in {"p1p700": mixed[:700], "p701p9999": mixed[700:]}.items()
     ]
-    expected, found = (ingest_wikipedia(some, ONE, tmp_path / "parts") for some in ([dump], files))
-    for table in ("sentences", "redirects"):
-        assert rows(getattr(found, table)) == rows(getattr(expected, table))
+    expected, found = (ingest_wikipedia(some, ONE, parts_folder) for some in ([dump], files))
+    assert table(found.sentences).equals(table(expected.sentences))
+    assert table(found.redirects).equals(table(expected.redirects))
     assert [row for row in rows(found.pages) if row["page_id"] < 10**9] == rows(expected.pages)
     assert len(rows(found.pages)) == 2 * len(pages) == found.counts["it"]["pages"]
     assert found.counts["it"]["skipped"] == {
@@ -137,9 +153,10 @@ def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, 
 
     cut = files[1].path.read_bytes()[:-3000]
     files[1].path.write_bytes(cut)
-    kept = ingest_wikipedia(files, ONE, tmp_path / "parts")
+    kept = ingest_wikipedia(files, ONE, parts_folder)
     assert [file["truncated"] for file in kept.counts["it"]["dumps"]] == [False, True]
-    assert rows(kept.sentences) == rows(expected.sentences)[: len(rows(kept.sentences))]
+    sentences = table(kept.sentences)
+    assert sentences.equals(table(expected.sentences)[: len(sentences)])
     assert 0 <= 2 * len(pages) - len(rows(kept.pages)) < 5
 
 

@@ -24,7 +24,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("ending", "rows_per_group"), zip(PACK, (1, 2, 4, 1000), strict=True))
+@pytest.mark.parametrize(("ending", "rows_per_group"), list(zip(PACK, (1, 2, 4, 1000), strict=True)))
 def test_the_stream_agrees_with_the_ingested_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int
 ) -> None:
