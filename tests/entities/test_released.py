@@ -39,7 +39,9 @@ def test_all_forms_give_the_same_records(
     monkeypatch.setattr(released, "_CHUNK", chunk)
     file = tmp_path / "pairs.json"
     file.write_bytes(pack(f"\ufeff{FORMS[form]}".encode()))
-    assert [record.model_dump() for record in read_released(file)] == RECORDS
+    assert [record.model_dump() for record in read_released(file)] == [
+        {name: own[name] for name in GOOD} for own in RECORDS
+    ]
 
 
 BAD = {
@@ -51,7 +53,7 @@ BAD = {
     ),
     "blank title": ([{**GOOD, "positive_entity": " _"}], "record 1: `positive_entity`: .*not ' _'"),
     "number for a text": ([{**GOOD, "text": 5}], "record 1: `text`: .*not 5"),
-    "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text`: .*unicode"),
+    "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text`: .*surrogates not allowed"),
     "no object": ([GOOD, None], "record 2: `a record`: .*not None"),
     "no record": ([], "has no record: give a JSON array or JSON lines of text"),
     "not JSON": (

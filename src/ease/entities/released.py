@@ -40,6 +40,11 @@ _BATCH = 1 << 14
 _BETWEEN = re.compile(r"[\s,]*")
 
 
+def _in_utf8(text: str) -> str:
+    text.encode()  # raises UnicodeEncodeError, a ValueError, for lone surrogates
+    return text
+
+
 def _as_title(written: str) -> str:
     """Return a title with spaces for its underscores; raises ValueError if it is blank."""
     if title := written.replace("_", " ").strip():
@@ -47,13 +52,14 @@ def _as_title(written: str) -> str:
     raise ValueError("a title is blank")
 
 
-Title = Annotated[str, AfterValidator(_as_title)]
+Text = Annotated[str, AfterValidator(_in_utf8)]
+Title = Annotated[Text, AfterValidator(_as_title)]
 
 
 class Record(BaseModel, strict=True):
     """A sentence, the title of its entity, and other titles, one of which is drawn as the hard negative."""
 
-    text: str
+    text: Text
     positive_entity: Title
     negative_entity: list[Title]
 
