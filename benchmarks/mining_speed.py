@@ -22,7 +22,7 @@ import ibis
 
 from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
 from ease.entities.negatives import HardNegativeOptions, mine_hard_negatives
-from ease.entities.pairs import PairOptions, select_pairs
+from ease.entities.pairs import PairOptions, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 TABLES = ("links", "sentences", "entity_types")
@@ -96,7 +96,7 @@ def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int
 
     vocabulary = stage(build_vocabulary(links, None, VocabularyOptions(min_link_count=10), LANGUAGES))
     options = PairOptions(min_characters=10, max_characters=1000, max_pairs_per_language=per_language)
-    pairs = stage(select_pairs(sentences, links, vocabulary, options))
+    pairs = stage(select_pairs(filter_links(sentences, links, vocabulary, options), sentences, options))
     appearing = links.select("language", "page_id", "entity")
     mined = stage(
         mine_hard_negatives(pairs, appearing, types, vocabulary, HardNegativeOptions(without="drop"))

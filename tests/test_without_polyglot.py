@@ -126,4 +126,4 @@ def test_a_splitter_without_polyglot_names_the_other_one(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "polyglot.base", None)
     with pytest.raises(EaseError, match="polyglot is not installed: choose icu"):
         SentenceSplitter("en", "polyglot")
-    assert SentenceSplitter("en", "icu").spans("One.") == [(0, 4)]
+    assert SentenceSplitter("en", "icu").split("One.") == ([0], ["One."])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import struct
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
-from pydantic import ValidationError
 from safetensors.numpy import save_file
 
 from ease.entities.embeddings import (
-    EmbeddingOptions,
     align_embeddings,
     draw_like,
     name_entities,
@@ -61,9 +58,13 @@ def with_tabs() -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("text", [with_underscores(), with_underscores(header=False), with_tabs()])
 @pytest.mark.parametrize(
-    ("name", "pack"), [("v.txt", bytes), ("v.txt.bz2", bz2.compress), ("v.gz", gzip.compress)]
+    ("text", "name", "pack"),
+    [
+        (with_underscores(), "v.txt.bz2", bz2.compress),
+        (with_underscores(header=False), "v.gz", gzip.compress),
+        (with_tabs(), "v.txt", bytes),
+    ],
 )
 def test_rows_with_a_vector_equal_the_file(
     tmp_path: Path, text: str, name: str, pack: Callable[[bytes], bytes]
@@ -173,28 +174,6 @@ def test_corrupt_files_are_refused(tmp_path: Path, content: bytes, message: str)
     (tmp_path / "vectors").write_bytes(content)
     with pytest.raises(EaseError, match=message):
         align_embeddings(make_names(TITLES), 6, tmp_path / "vectors", 3, seed=0)
-
-
-def test_memory_holds_only_the_rows_of_the_vocabulary(tmp_path: Path) -> None:
-    """Reading a file of 12 MB for a few rows takes little memory."""
-    numbers = " ".join(["0.123456"] * 64)
-    with (tmp_path / "v.txt").open("w") as file:
-        file.writelines(f"ENTITY/Page_{row} {numbers}\n" for row in range(20_000))
-    names = make_names(["Page 7", "Page 19999"])
-    tracemalloc.start()
-    _, coverage = align_embeddings(names, 2, tmp_path / "v.txt", 64, seed=0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert coverage.found == 2
-    assert peak < 1_000_000
-
-
-def test_source_and_file_belong_together(tmp_path: Path) -> None:
-    for options in ({"source": "file"}, {"source": "random", "file": tmp_path / "v.txt"}):
-        with pytest.raises(ValidationError, match="if `source` is `file`"):
-            EmbeddingOptions(**options)
-    with pytest.raises(ValidationError, match="'train', 'file' or 'random'"):
-        EmbeddingOptions(source="download")
 
 
 def test_a_random_table_has_the_shape_and_deviation_of_its_model(tmp_path: Path) -> None:

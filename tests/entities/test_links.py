@@ -1,18 +1,28 @@
-"""Links are resolved through redirects to entities, equally on both engines."""
+"""Links are resolved through redirects to entities, and sitelinks joined, equally on both engines."""
 
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import ibis
+import pandas as pd
 import pyarrow as pa
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.links import MAX_REDIRECTS, follow_redirects, page_subjects, resolve_links, summarize_links
+from ease.entities.links import (
+    MAX_REDIRECTS,
+    distinct_sentences,
+    follow_redirects,
+    join_sitelinks,
+    resolve_links,
+    summarize_links,
+    types_of_linked,
+)
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
@@ -113,15 +123,53 @@ def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, save
     )
 
 
-def test_a_page_is_about_the_item_of_its_own_title(engine: SQLBackend, tables: Any) -> None:
-    sentences = tables.sentences(
-        [
-            ("en", 1, "France", 0, "France borders Germany.", ["Germany"]),
-            ("en", 1, "France", 1, "It is large.", []),
-            ("en", 2, "Nowhere", 0, "No item.", []),
-            ("pt", 1, "Alemanha", 0, "A Alemanha.", []),
-        ]
+def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
+    return list(distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
+
+
+def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
+    texts = [f"Sentence {number}" for number in range(50)]
+    whole = drawn([*texts, *texts[:20]], None, 3)
+    assert sorted(whole) == sorted(texts)
+    assert whole != texts
+    assert drawn([*reversed(texts), "Sentence 7"], 10, 3) == whole[:10]
+    assert drawn(texts, 10, 4) != whole[:10]
+
+
+PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
+ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qid", pa.int64())])
+TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
+
+
+def table(given: list[tuple[Any, ...]], schema: pa.Schema) -> ibis.Table:
+    return ibis.memtable(
+        pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in given], schema)
     )
-    sitelinks = tables.sitelinks([(142, "en", "France"), (183, "pt", "Alemanha"), (183, "en", "Germany")])
-    subjects = page_subjects(ibis.memtable(sentences), ibis.memtable(sitelinks))
-    assert sorted(rows(engine, subjects)) == [("en", 1, 142), ("pt", 1, 183)]
+
+
+def in_order(engine: SQLBackend, found: ibis.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in engine.to_pyarrow(found).to_pylist()]
+
+
+def test_joins_equal_those_of_dictionaries(engine: SQLBackend) -> None:
+    rng = random.Random(5)
+    pages = [
+        (language, page, f"{language} '東京' {page}") for language in ("en", "ja") for page in range(1, 200)
+    ]
+    items = [
+        (language, page, rng.randrange(1, 150))
+        for language in ("en", "ja", "de")
+        for page in rng.sample(range(1, 300), 150)
+    ]
+    statements = [(rng.randrange(1, 200), rng.randrange(1, 9)) for _ in range(600)]
+    repeated = [*pages, *rng.sample(pages, 50)]  # dump files can overlap
+    titles = {(language, page): title for language, page, title in pages}
+    expected = sorted(
+        (qid, language, titles[language, page]) for language, page, qid in items if (language, page) in titles
+    )
+    linked = {qid for qid, _, _ in expected}
+    assert 100 < len(expected) < len(items)
+    sitelinks = join_sitelinks(table(repeated, PAGES), table(items, ITEMS))
+    assert in_order(engine, sitelinks) == expected
+    types = types_of_linked(table(statements, TYPES), sitelinks)
+    assert in_order(engine, types) == sorted({pair for pair in statements if pair[0] in linked})

@@ -109,7 +109,7 @@ def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     duckdb_engine: SQLBackend, tables: Any, seed: int
 ) -> None:
@@ -136,19 +136,18 @@ def test_a_pair_gets_an_admissible_negative_if_there_is_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("further_types", [True, False])
 def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
-    engine: SQLBackend, tables: Any, further_types: bool
+    duckdb_engine: SQLBackend, tables: Any, further_types: bool
 ) -> None:
-    for seed in range(2):
-        case = make_case(tables, seed)
-        options = HardNegativeOptions(
-            without="drop", further_types=further_types, exhaustive_limit=4, seed=seed
-        )
-        pairs, links, types, vocabulary = map(ibis.memtable, case)
-        mined = engine.to_pyarrow(mine_hard_negatives(pairs, links, types, vocabulary, options)).to_pylist()
-        expected = {(row["language"], row["page_id"], row["entity"]) for row in mined}
-        found = engine.to_pyarrow(have_negatives(pairs, Mining(links, types, options), vocabulary))
-        assert {tuple(row.values()) for row in found.to_pylist()} == expected
-        assert 0 < len(expected) < len(case[0])
+    case = make_case(tables, seed=1)
+    options = HardNegativeOptions(without="drop", further_types=further_types, exhaustive_limit=4, seed=1)
+    pairs, links, types, vocabulary = map(ibis.memtable, case)
+    mined = duckdb_engine.to_pyarrow(
+        mine_hard_negatives(pairs, links, types, vocabulary, options)
+    ).to_pylist()
+    expected = {(row["language"], row["page_id"], row["entity"]) for row in mined}
+    found = duckdb_engine.to_pyarrow(have_negatives(pairs, Mining(links, types, options), vocabulary))
+    assert {tuple(row.values()) for row in found.to_pylist()} == expected
+    assert 0 < len(expected) < len(case[0])
 
 
 @pytest.mark.slow
@@ -208,6 +207,10 @@ def test_negatives_do_not_depend_on_engine_and_row_order(
         "int64"
     ] * 3
     assert any(row["hard_negative"] for row in expected)
+    pairs, links, types, vocabulary = map(store, case)
+    known = saved(engine, have_negatives(pairs, Mining(links, types, options), vocabulary)).to_pylist()
+    drawn = {(row["language"], row["page_id"], row["entity"]) for row in expected if row["hard_negative"]}
+    assert drawn <= {tuple(row.values()) for row in known}
 
 
 def test_drop_and_keep_are_counted(duckdb_engine: SQLBackend, tables: Any) -> None:

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ibis
-import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.links import resolve_links
-from ease.entities.pairs import PairOptions, select_pairs
+from ease.entities.pairs import PairOptions, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
@@ -102,36 +101,12 @@ def test_pairs_equal_the_handmade_list(engine: SQLBackend, mini: Slices, sitelin
 
     options = PairOptions(min_characters=1, max_characters=5000)
     pairs = engine.to_pyarrow(
-        select_pairs(mini.sentences, mini.links, ibis.memtable(stored), options)
+        select_pairs(
+            filter_links(mini.sentences, mini.links, ibis.memtable(stored), options), mini.sentences, options
+        )
     ).to_pylist()
     surfaces = {(row[0], row[4]): row[3] for row in read_hand_made()}
     assert Counter((row["language"], row["entity"]) for row in pairs) == Counter(
         row[::4] for row in read_hand_made()
     )
     assert all(surfaces[row["language"], row["entity"]] in row["sentence"] for row in pairs)
-
-
-def test_a_single_language_works_without_wikidata(
-    engine: SQLBackend, test_data: Path, tmp_path: Path
-) -> None:
-    dumps = find_dumps(
-        str(test_data / "dumps" / "wikipedia" / "itwiki-2013-slice-pages-articles.xml.gz"), ["it"]
-    )
-    parts = ingest_wikipedia(dumps, INGEST, tmp_path)
-    sentences, redirects = read_parts(engine, parts.sentences), read_parts(engine, parts.redirects)
-    links: pa.Table = engine.to_pyarrow(resolve_links(sentences, redirects, None, ["it"]))
-    targets = {row["source_title"]: row["target_title"] for row in engine.to_pyarrow(redirects).to_pylist()}
-    expected: Counter[str] = Counter()
-    for row in engine.to_pyarrow(sentences.select("page_title", "links")).to_pylist():
-        titles = [targets.get(link["target"], link["target"]) for link in row["links"]]
-        expected.update(title for title in titles if title != row["page_title"])
-    assert Counter(links["title"].to_pylist()) == expected
-    assert len(set(zip(links["entity"].to_pylist(), links["title"].to_pylist(), strict=True))) == len(
-        expected
-    )
-    assert max(links["entity"].to_pylist()) < 0
-
-    built = build_vocabulary(ibis.memtable(links), None, VocabularyOptions(), ["it"])
-    vocabulary = {row["label"]: row["link_count"] for row in engine.to_pyarrow(built).to_pylist()}
-    assert vocabulary == {title: count for title, count in expected.items() if count > 10}
-    assert len(vocabulary) > 300

@@ -31,61 +31,45 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["plain", "gzip", "bzip2"])
-@pytest.mark.parametrize("chunk", [7, 1000, 1 << 22])
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("chunk", "pack"), [(7, bytes), (1000, gzip.compress), (1 << 22, bz2.compress)])
 def test_all_forms_give_the_same_records(
     form: str, chunk: int, pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(released, "_CHUNK", chunk)
     file = tmp_path / "pairs.json"
     file.write_bytes(pack(f"\ufeff{FORMS[form]}".encode()))
-    assert [tuple(record) for record in read_released(file)] == [
-        (own["text"], own["positive_entity"], tuple(own["negative_entity"])) for own in RECORDS
+    assert [record.model_dump() for record in read_released(file)] == [
+        {name: own[name] for name in GOOD} for own in RECORDS
     ]
 
 
 BAD = {
-    "missing field": (
-        [GOOD, {"text": "A", "positive_entity": "B"}],
-        "record 2: a record needs the fields text, ",
-    ),
-    "empty list": (
-        [GOOD, {**GOOD, "negative_entity": []}],
-        r"record 2: `negative_entity` is \[\], without a title",
-    ),
-    "only the entity itself": (
-        [{**GOOD, "negative_entity": ["Aa"]}],
-        r"record 1: `negative_entity` is \['Aa'\], w",
-    ),
-    "null for a list": (
-        [{**GOOD, "negative_entity": None}],
-        "record 1: `negative_entity` is None, not a list",
-    ),
+    "missing field": ([GOOD, {"text": "A", "positive_entity": "B"}], "record 2: `negative_entity`: "),
+    "only the entity itself": ([{**GOOD, "negative_entity": ["Aa"]}], "record 1: .* no title other than"),
     "one title for a list": (
         [GOOD, GOOD, {**GOOD, "negative_entity": "Bb"}],
-        "record 3: `negative_entity` is 'Bb'",
+        "record 3: `negative_entity`: ",
     ),
-    "blank title": ([{**GOOD, "positive_entity": " _"}], "record 1: `positive_entity` is ' _', not a title"),
-    "number for a text": ([{**GOOD, "text": 5}], "record 1: `text` is 5, not a text"),
-    "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text` is .*, not a text in UTF-8"),
-    "no object": ([GOOD, None], "record 2: .*it is not an object"),
+    "blank title": ([{**GOOD, "positive_entity": " _"}], "record 1: `positive_entity`: .*not ' _'"),
+    "number for a text": ([{**GOOD, "text": 5}], "record 1: `text`: .*not 5"),
+    "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text`: .*surrogates not allowed"),
+    "no object": ([GOOD, None], "record 2: `a record`: .*not None"),
     "no record": ([], "has no record: give a JSON array or JSON lines of text"),
     "not JSON": (
         "version https://git-lfs.github.com/spec/v1\n",
-        r"record 1: cut or broken JSON \(Expecting value\)",
+        "record 1: cut or broken JSON .Expecting value",
     ),
-    "array cut in a record": (json.dumps([GOOD, GOOD])[:-9], r"record 2: cut or broken JSON \(Expecting ','"),
+    "array cut in a record": (json.dumps([GOOD, GOOD])[:-9], "record 2: cut or broken JSON .Expecting ','"),
     "array cut between records": (
         json.dumps([GOOD, GOOD])[:-1],
         "record 3: the file is cut: its array has no end",
     ),
-    "lines cut": (f"{json.dumps(GOOD)}\n{json.dumps(GOOD)[:20]}", r"record 2: cut or broken JSON"),
     "two arrays": (json.dumps([GOOD]) * 2, "record 2: the file goes on behind the end of the array"),
     "nested for ever": ("[" * 200_000, "record 1: "),
     "not UTF-8": (
         json.dumps(GOOD, ensure_ascii=False).replace("bb", "é").encode("latin-1"),
-        "record 1: `text` is ",
+        "record 1: `text`: ",
     ),
     "gzip cut": (
         gzip.compress(json.dumps(RECORDS).encode())[:-20],
@@ -118,13 +102,15 @@ def read(tmp_path: Path) -> dict[str, pa.Table]:
     return {file.stem: pq.read_table(file) for file in part.glob("*.parquet")}
 
 
-def test_a_negative_is_drawn_from_the_pairs_own_list(engine: SQLBackend, read: dict[str, pa.Table]) -> None:
+def test_a_negative_is_drawn_from_the_pairs_own_list(
+    duckdb_engine: SQLBackend, read: dict[str, pa.Table]
+) -> None:
     titles = {row["qid"]: row["title"] for row in read["sitelinks"].to_pylist()}
     pairs = ibis.memtable(pa.table({"pair_id": range(60), "page_id": range(1, 61)}))
     lists = read["entity_types"]
     drawn = []
     for seed, stored in ((0, lists), (0, lists.take([*range(len(lists))][::-1])), (1, lists)):
-        mined = engine.to_pyarrow(draw_hard_negatives(pairs, ibis.memtable(stored), seed)).to_pylist()
+        mined = duckdb_engine.to_pyarrow(draw_hard_negatives(pairs, ibis.memtable(stored), seed)).to_pylist()
         drawn.append([titles[row["hard_negative"]] for row in mined])
     assert all(title in own["negative_entity"] for title, own in zip(drawn[0], RECORDS, strict=True))
     assert drawn[0] == drawn[1] != drawn[2]

@@ -34,7 +34,9 @@ def vocabulary(saved: Any) -> Callable[..., list[tuple[Any, ...]]]:
     return build
 
 
-def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
+def test_more_than_ten_links_over_all_languages(
+    duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
+) -> None:
     links = link("en", 30, 10) + link("en", 20, 11) + link("ja", 7, 6) + link("en", 7, 5) + link("ja", 9, 10)
     sitelinks = [
         (20, "ja", "に"),
@@ -43,7 +45,9 @@ def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any,
         (7, "ja", "なな"),
         (99, "en", "Unlinked"),
     ]
-    assert vocabulary(engine, tables.links(links), tables.sitelinks(sitelinks), ["pt", "ja", "en"]) == [
+    assert vocabulary(
+        duckdb_engine, tables.links(links), tables.sitelinks(sitelinks), ["pt", "ja", "en"]
+    ) == [
         (0, 7, "Sete", 11),
         (1, 20, "Two", 11),
     ]
@@ -56,18 +60,3 @@ def test_labels_follow_the_order_of_the_languages(
     sitelinks = tables.sitelinks([(7, "ja", "なな"), (7, "pt", "Sete"), (7, "sv", "Sju")])
     for languages, label in ((["ja", "pt"], "なな"), (["pt", "ja"], "Sete"), (["sv"], "Sju")):
         assert vocabulary(duckdb_engine, links, sitelinks, languages, min_link_count=0) == [(0, 7, label, 1)]
-
-
-def test_the_order_of_rows_does_not_matter(duckdb_engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
-    wiki = tables.wiki(3)
-    links = tables.links(
-        (language, 1, 0, title, qid)
-        for qid, language, title in zip(*wiki.sitelinks.to_pydict().values(), strict=True)
-    )
-    backwards = links.take(list(range(len(links)))[::-1])
-    built = [
-        vocabulary(duckdb_engine, table, wiki.sitelinks, ["ja", "en"], min_link_count=1)
-        for table in (links, backwards)
-    ]
-    assert built[0] == built[1]
-    assert [row[0] for row in built[0]] == list(range(len(built[0])))

@@ -76,7 +76,7 @@ def run(dumps: dict[str, Any], without: str, **options: Any) -> tuple[list[dict[
     """Select pairs, mine their negatives and count the filters; return the training pairs and the funnel."""
     given, negatives = tables(), HardNegativeOptions(without=without)
     selected, funnel, _ = make_pairs(dumps, PairOptions(**options), negatives, setting(), None, **given)
-    pairs = ibis.duckdb.connect().to_pyarrow(selected)
+    pairs = selected.to_pyarrow()
     mined = add_hard_negatives(ibis.memtable(pairs), dumps, negatives, **given).to_pyarrow()
     assert funnel["left"].sum() == len(pairs)
     return mined.to_pylist(), funnel.to_dict("records")

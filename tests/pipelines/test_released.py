@@ -88,7 +88,7 @@ def test_published_vectors_are_found_by_title(bare: Project) -> None:
         (None, r"`pairs.released` pairs.json is not a file: give a file of released pairs, a glob"),
         (
             [*RECORDS, {"text": "A"}],
-            r"pairs.json, record 241: a record needs the fields text, .*, or fetch the file",
+            r"pairs.json, record 241: `positive_entity`: .*, or fetch the file",
         ),
     ],
     ids=["wrong path", "missing field"],

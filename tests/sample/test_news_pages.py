@@ -1,23 +1,22 @@
-"""The sample Wikinews's pages: each case in each wiki, and the expected results checked by an independent parser."""
+"""The sample Wikinews: each case in each wiki, the expected results checked by an independent parser, real dumps."""
 
 from __future__ import annotations
 
+import bz2
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mwparserfromhell
 import pyarrow.parquet as pq
 import pytest
-from babel.dates import format_date
+from lxml import etree
 
-from ease.sample import SampleNews
+from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
 from ease.sample.news.writer import CASES, PLAIN, read_news_words
 from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
-from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
 
 from .conftest import DumpedPage, read_dump
@@ -121,32 +120,53 @@ def test_topics_agree_with_an_independent_parser(wiki: Wiki) -> None:
             assert len(topics) == {"no topic": 0, "several topics": 2, "no prose": 1}[row["dropped"]]
 
 
-def _days(language: str) -> Mapping[str, str]:
-    """All possible days of news, as in date lines and in titles."""
-    days = [date(2005, 1, 1) + timedelta(days=number) for number in range(19 * 366)]
-    full, long = (
-        [" ".join(format_date(day, style, locale=language).split()) for day in days]
-        for style in ("full", "long")
-    )
-    return dict(zip(full, long, strict=True))
+SMALL = SampleNewsOptions(news_per_language=60)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["icu", "polyglot"])
-def test_first_sentences_agree_with_the_parser(wiki: Wiki, engine: Any) -> None:
-    splitter = SentenceSplitter(wiki.language, engine)
-    days = _days(wiki.language)
-    for page, row in wiki.pages:
-        if row["dropped"] not in (None, "no prose"):
-            continue
-        text = parse_wikitext(page.text, wiki.site, show=False).text
-        if row["case"].startswith("date_line"):
-            line, _, text = text.partition("\n")
-            assert page.title.endswith(f" – {days[line]}")
-        sentences = [text[start:end] for start, end in splitter.spans(text)]
-        if row["topic"]:
-            assert sentences[0] == row["first_sentence"], page.title
-        elif row["case"] == "template_only":
-            assert sentences == []
-        else:
-            assert page.title.endswith(f" – {days[text]}")
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _dump(files: SampleNews, language: str) -> Path:
+    return files.wikinews / f"{language}wikinews-20240101-pages-articles-multistream.xml.bz2"
+
+
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
+def test_siteinfo_describes_a_wikinews(news_files: SampleNews, language: str) -> None:
+    header = read_siteinfo(_dump(news_files, language))
+    assert (header.language, header.dbname) == (language, f"{language}wikinews")
+    root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
+    assert [int(namespace.get("key")) for namespace in root.iter("{*}namespace")] == list(range(-2, 16))
+    assert root.findtext("{*}siteinfo/{*}base") == f"https://{language}.wikinews.org/wiki/"
+
+
+def test_the_expected_results_list_each_page_of_each_dump(news_files: SampleNews) -> None:
+    rows = pq.read_table(news_files.truth).to_pylist()
+    assert len({path.name for path in news_files.wikinews.iterdir()}) == len(MEWSC16_LANGUAGES)
+    for language in MEWSC16_LANGUAGES:
+        root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
+        assert [
+            (row["page_id"], row["revision_id"], row["namespace"], row["title"])
+            for row in rows if row["language"] == language
+        ] == [
+            (
+                int(page.findtext("{*}id")),
+                int(page.findtext("{*}revision/{*}id")),
+                int(page.findtext("{*}ns")),
+                page.findtext("{*}title"),
+            )
+            for page in root.iterfind("{*}page")
+        ]  # fmt: skip
+    assert all((row["dropped"] is None) == (row["topic"] is not None) for row in rows)
+    assert all((row["topic"] is None) == (row["first_sentence"] is None) for row in rows)
+
+
+def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
+    languages = ["fa", "ja"]
+    one = _contents(write_sample_news(tmp_path / "one", languages, SMALL).folder)
+    two = _contents(write_sample_news(tmp_path / "two", languages[::-1], SMALL).folder)
+    other = SMALL.model_copy(update={"seed": 1})
+    third = _contents(write_sample_news(tmp_path / "one", languages, other).folder)
+    assert one == two
+    assert one.keys() == third.keys()
+    assert all(one[name] != third[name] for name in one)

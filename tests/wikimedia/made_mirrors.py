@@ -29,17 +29,7 @@ def add_dump(
     parts: Mapping[str, bytes] | None = None,
     kind: str = "-multistream",
 ) -> None:
-    """Add a wiki's dump to a mirror: one file and, for a large wiki, its parts.
-
-    Args:
-        server: The mirror.
-        wiki: Database name such as enwiki.
-        date: YYYYMMDD.
-        content: Content of the one file.
-        status: Status of the job that writes the one file; the parts are done.
-        parts: Contents by the part of the name after the kind, such as `1.xml-p1p9`.
-        kind: `-multistream` or empty.
-    """
+    """Add a wiki's dump to a mirror: one file and, for a large wiki, its parts."""
     folder, stem = f"/{wiki}/{date}", f"{wiki}-{date}-pages-articles{kind}"
     whole = {f"{stem}.xml.bz2": content, f"{stem}-index.txt.bz2": b"index"}
     cut = {f"{stem}{name}.bz2": part for name, part in (parts or {}).items()}
@@ -91,15 +81,7 @@ def add_wikidata(
 def add_export(
     server: FileServer, wiki: str, date: str, parts: Mapping[str, bytes], complete: bool = True
 ) -> None:
-    """Add a content export; its list of checksums is written last.
-
-    Args:
-        server: The mirror.
-        wiki: Database name such as enwiki.
-        date: YYYY-MM-DD.
-        parts: Contents by page range such as `p1p9`.
-        complete: Whether the list is there.
-    """
+    """Add a content export; its list of checksums is written last."""
     folder = f"/other/mediawiki_content_current/{wiki}/{date}/xml/bzip2"
     named = {f"{wiki}-{date}-{pages}.xml.bz2": content for pages, content in parts.items()}
     server.files |= {f"{folder}/{name}": content for name, content in named.items()}
@@ -110,14 +92,7 @@ def add_export(
 
 
 def add_item(server: FileServer, wiki: str, date: str, files: Mapping[str, bytes]) -> None:
-    """Add an item of the Internet Archive, whose search finds it.
-
-    Args:
-        server: The archive.
-        wiki: Beginning of the item's name, such as enwiki.
-        date: YYYYMMDD.
-        files: Contents by name.
-    """
+    """Add an item of the Internet Archive, whose search finds it."""
     item = f"{wiki}-{date}"
     server.files |= {f"/download/{item}/{name}": content for name, content in files.items()}
     described = [

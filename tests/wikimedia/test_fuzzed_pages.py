@@ -1,23 +1,17 @@
-"""No page ends the reading of a dump: pages of real dumps and of the sample with random faults.
-
-python -m tests.wikimedia.test_fuzzed_pages --pages 100000
-"""
+"""No page ends the reading of a dump: pages of real dumps with random faults."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import re
-import tempfile
 from collections import Counter
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-from ease.sample import SampleNewsOptions, SampleOptions, write_sample, write_sample_news
 from ease.wikimedia.dumps.files import read_siteinfo
+from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
@@ -27,7 +21,6 @@ from tests.wikimedia.made_news import article, news_options
 
 PAGES_PER_DUMP = 200
 MOST_PAGE_BYTES = 6000
-LANGUAGES = ("en", "de", "ar", "ja")
 SOUND_END = f"{article(10**9)}</mediawiki>".encode()
 """Makes sure that there is an article for MewsC-16."""
 _PAGE = re.compile(rb"<page>.*?</page>", re.DOTALL)
@@ -44,19 +37,11 @@ _PIECES = [
 ]
 
 
-def real_pages(data: Path | None, folder: Path) -> list[tuple[str, bytes, list[bytes]]]:
-    """Return language, header and pages of each dump."""
-    dumps = sorted((data / "dumps" / "wikipedia").iterdir()) if data else []
-    options = SampleOptions(sentences_per_language=100)
-    dumps += sorted(write_sample(folder, LANGUAGES, options).wikipedia.glob("*articles*"))
-    news = write_sample_news(folder, LANGUAGES, SampleNewsOptions(news_per_language=60))
-    dumps += sorted(news.wikinews.glob("*articles*"))
-    found = []
-    for path in dumps:
-        content = b"".join(block for _, block in DecompressedStream(path))
-        pages = [shortened(page) for page in _PAGE.findall(content)]
-        found.append((path.name.partition("wiki")[0], content[: content.index(b"<page>")], pages))
-    return found
+def real_pages(path: Path) -> tuple[str, bytes, list[bytes]]:
+    """Return language, header and pages of a dump."""
+    content = b"".join(block for _, block in DecompressedStream(path))
+    pages = [shortened(page) for page in _PAGE.findall(content)]
+    return path.name.partition("wiki")[0], content[: content.index(b"<page>")], pages
 
 
 def shortened(page: bytes) -> bytes:
@@ -90,10 +75,10 @@ def mutated(page: bytes, chance: random.Random) -> bytes:
 
 
 @patch("ease.wikimedia.dumps.pages._MAX_FAILED_SHARE", 1)
-def read_mutations(count: int, data: Path | None, folder: Path, seed: int = 0) -> Counter[str]:
+def read_mutations(count: int, data: Path, folder: Path, seed: int = 0) -> Counter[str]:
     """Read mutated pages by each reader; return the counts of skipped pages, with the first messages of failures."""
     chance, skipped = random.Random(seed), Counter[str]()
-    sources = real_pages(data, folder)
+    sources = list(map(real_pages, sorted((data / "dumps" / "wikipedia").iterdir())))
     for number in range(-(-count // PAGES_PER_DUMP)):
         language, header, pages = chance.choice(sources)
         chosen = chance.choices(pages, k=min(PAGES_PER_DUMP, count - number * PAGES_PER_DUMP))
@@ -102,7 +87,7 @@ def read_mutations(count: int, data: Path | None, folder: Path, seed: int = 0) -
         site = read_siteinfo(dump.path, language)
         part = folder / str(number)
         part.mkdir()
-        counts = write_shard(ShardTask(as_shard(dump), site, "icu", 20_000_000, 60), part)
+        counts = write_shard(ShardTask(as_shard(dump), site, IngestOptions(splitter="icu")), part)
         skipped.update(counts["counts"]["skipped"])
         skipped.update(fault[-100:] for fault in counts["faults"] if "Error: " in fault)
         skipped["read"] += sum(1 for _ in read_dump(dump.path))
@@ -116,20 +101,6 @@ def read_mutations(count: int, data: Path | None, folder: Path, seed: int = 0) -
 
 @pytest.mark.slow
 def test_no_exception_leaves_a_reader(test_data: Path, tmp_path: Path) -> None:
-    skipped = read_mutations(2000, test_data, tmp_path)
-    assert skipped["malformed"] > 200
-    assert skipped["read"] > 200
-
-
-def main() -> None:
-    """Read as many mutated pages as the arguments ask for."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--pages", type=int, default=100_000)
-    arguments.add_argument("--seed", type=int, default=0)
-    given, data = arguments.parse_args(), os.environ.get("EASE_TEST_DATA")
-    with tempfile.TemporaryDirectory() as folder:
-        print(read_mutations(given.pages, Path(data) if data else None, Path(folder), given.seed))  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+    skipped = read_mutations(400, test_data, tmp_path)
+    assert skipped["malformed"] > 40
+    assert skipped["read"] > 40

@@ -8,7 +8,6 @@ import gzip
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from ease.wikimedia.wikidata import ingest_truthy, ingest_wikidata, parse_lines
 from tests.wikimedia.made_dumps import as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
 
-SIZES = 10_000, 100_000, 1_000_000
+SIZES = 20_000, 200_000
 ONE = IngestOptions(workers=1)
 BLOCK, END = b"1AY&SY", b"\x17rE8P\x90"
 PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
@@ -74,59 +73,34 @@ def in_table(part: str, before: bytes = insert(b"(1,'wikibase_item'")[:-2]) -> C
 CASES: dict[str, Case] = {
     "page tags": (read_pages, ".xml", make_export([]).encode(), b"<page>", b""),
     "spaces in a page's tag": (read_pages, ".xml", b"<mediawiki><page", b" ", b""),
-    **{
-        f"{place} with {part}": in_page(place, part)
-        for place, parts in {
-            "TEXT": "<page|</page>|<title>|<b>|<b/>|&|&amp;",
-            "TITLE": "<title>|&#x0|a:|<ns>0",
-            "<ns>0</ns>": "<ns>0",
-            "0</ns>": "9",
-            "1001": "9",
-        }.items()
-        for part in parts.split("|")
-    },
+    **{f"TEXT with {part}": in_page("TEXT", part) for part in "<page </page> <title> <b> & &amp;".split()},
+    **{f"TITLE with {part}": in_page("TITLE", part) for part in "<title> &#x0 a: <ns>0".split()},
+    "digits of a namespace": in_page("0</ns>", "9"),
     **{
         f"a header of {before!r} and {part!r}": (read_siteinfo, ".xml", before, part, EXPORT)
         for before, part in {
-            b"<?xml": b" encoding = ",
             b"": b" ",
             b"<mediawiki>": b'<namespace key="--5">a</namespace>',
-            b'<mediawiki><namespace key="': b"9",
             b"<": b"!DOC",
         }.items()
     },
-    "a header in small streams": (read_siteinfo, ".xml.bz2", b"", bz2.compress(b" "), bz2.compress(b"<a>")),
     "small streams": (read_pages, ".xml.bz2", b"", bz2.compress(b" "), b""),
     "small members": (read_pages, ".xml.gz", b"", gzip.compress(b" "), b""),
     "markers of blocks": (read_pages, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
     "markers of ends": (read_pages, ".xml.bz2", b"BZh9" + BLOCK, END + b"more", b""),
-    "markers of blocks in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
-    "markers of ends in a shard": (read_last_shard, ".xml.bz2", b"BZh9", END + b"some", b""),
     "both markers in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"more" + END + b"some", b""),
-    **{
-        f"a table of {part!r}": in_table(part)
-        for part in [" ", "\t", ") ", "_binary ", *"( (1 (' ' '' \\' (1,' ('a', , ; 9 0x".split()]
-    },
+    **{f"a table of {part!r}": in_table(part) for part in [" ", ") ", *"( ' '' \\' (1,' ('a', ; 0x".split()]},
     "rows of a table": in_table("(1,'wikibase_item','Q1',NULL)"),
     "broken rows of a table": in_table("('wikibase_item',"),
     "lines of a table": in_table("\n(1,'wikibase_item',"),
-    "spaces before the rows": in_table(" ", b"INSERT INTO page_props "),
-    "spaces after the columns": in_table(" ", b"INSERT INTO page_props (a)"),
     "columns of a statement": in_table("a,", b"INSERT INTO page_props ("),
-    "columns of a table": (
-        read_table,
-        ".sql",
-        b"CREATE TABLE page_props (\n",
-        b" `a` blob,\n",
-        b");\n" + insert(),
-    ),
     **{
         f"an item of {part!r}": (read_json, ".json", b'[\n{"id":"Q1",', part.encode(), b"\n]")
-        for part in ("[", '"a":{', '"', "\\u", "9", ",", '"sitelinks":', '"id":"Q1",', "\n", "]", " ", "{}\n")
+        for part in ("[", '"a":{', '"', "\\u", "9", '"sitelinks":', "\n", " ", "{}\n")
     },
     **{
         f"{name} with {part!r}": (read_truthy, ".nt", before, part.encode(), after)
-        for part in ("_:", "_:a ", "<a", "<a> ", " ", ".", " .", "\n", f"{PROPERTY.decode()} ")
+        for part in ("_:a ", "<a> ", " ", "\n", f"{PROPERTY.decode()} ")
         for name, before, after in [
             ("a subject", b"<a> .\n_:", b" " + PROPERTY + b" <a> ."),
             ("a value", b"<a> " + PROPERTY + b" _:", b" ."),
@@ -149,5 +123,4 @@ def test_time_grows_with_the_size(tmp_path: Path, case: str) -> None:
             read(path)
         spent.append(time.process_time() - began)
         gc.enable()
-    for smaller, larger in pairwise(spent):
-        assert larger < 0.2 + 30 * smaller, spent
+    assert spent[1] < 0.2 + 30 * spent[0], spent

@@ -8,17 +8,19 @@ import pytest
 
 from ease.errors import EaseError
 from ease.wikimedia.languages import (
+    LARGE,
     PAPER_LANGUAGES,
     WIKIPEDIA_LANGUAGES,
     Language,
     check_codes,
     check_languages,
+    nearest_companions,
 )
 
 
 def test_the_papers_languages_are_wikipedias() -> None:
     assert len(PAPER_LANGUAGES) == 18
-    assert set(PAPER_LANGUAGES) <= WIKIPEDIA_LANGUAGES
+    assert {*PAPER_LANGUAGES, *LARGE} <= WIKIPEDIA_LANGUAGES
     check_languages(PAPER_LANGUAGES)
 
 
@@ -66,11 +68,16 @@ def test_databases_lead_back_to_their_languages() -> None:
         assert Language.from_database(language.database).database == language.database
 
 
-@pytest.mark.parametrize("code", ["EN", "be_x_old", "en ", "", "-en", "en-", "1a", "é", "../en"])
+@pytest.mark.parametrize("code", ["EN", "be_x_old", "", "-en", "en-", "1a", "é", "../en"])
 def test_malformed_codes_are_refused(code: str) -> None:
     with pytest.raises(EaseError, match=f"Unknown language '{re.escape(code)}'.* lower-case letters"):
         check_codes(["de", code])
-    with pytest.raises(EaseError, match="names de more than once"):
-        check_codes(["de", "de"])
-    with pytest.raises(EaseError, match="No language is given"):
-        check_codes([])
+
+
+@pytest.mark.parametrize(
+    ("language", "companions"),
+    [("br", ["en", "fr"]), ("eu", ["en", "es"]), ("als", ["en", "de"]), ("eo", ["en"]), ("en", [])],
+)
+def test_english_and_the_related_large_languages_are_companions(language: str, companions: list[str]) -> None:
+    assert nearest_companions(language) == companions
+    assert nearest_companions("br", among=("en", "de")) == ["en"]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,9 +20,10 @@ import pytest
 from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.parts import IngestOptions, spark_map
 from ease.wikimedia.wikipedia import ingest_wikipedia
-from tests.wikimedia.killing import PATIENCE, stop_in_the_middle
 from tests.wikimedia.made_dumps import as_dump, as_streams, cut
 
+PATIENCE = 120
+"""Seconds to wait on a busy machine until a part is started."""
 OPTIONS = IngestOptions(workers=2, bytes_per_shard=300_000)
 
 RUN = """
@@ -80,6 +82,27 @@ def go(*processes: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
         process.stdin.write(b"\n")
         process.stdin.flush()
+
+
+def stop_in_the_middle(parent: psutil.Process, folder: Path) -> tuple[psutil.Process, Path]:
+    """Stop the first child process that writes a part in a folder; return it with its partial folder."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for process in parent.children(recursive=True):
+            with suppress(psutil.Error):
+                for partial in _partial(process, folder):
+                    process.suspend()
+                    if partial.exists():
+                        return process, partial
+                    process.resume()
+        time.sleep(0.005)
+    pytest.fail(f"nothing was written to {folder}")
+
+
+def _partial(process: psutil.Process, folder: Path) -> set[Path]:
+    """Return the partial folders in which a process has open files."""
+    parents = {Path(file.path).parent for file in process.open_files()}
+    return {path for path in parents if path.is_relative_to(folder) and path.name.startswith(".")}
 
 
 @pytest.mark.slow

@@ -226,35 +226,23 @@ def _match(candidates: ir.Table, options: AuditOptions) -> ir.Table:
 
 def _answers(pairs: ir.Table, options: AuditOptions) -> ir.Table:
     """Return a row for each side of a pair, with the columns of `COLUMNS` except grade."""
-    about = pairs.select(
-        "pair_id",
-        "entity",
-        subset=pairs.language + f"-{options.pivot}",
-        kind=pairs.first.ifelse("first", "links"),
-        own_language="language",
-        own_page="page_id",
-        own_index="sentence_index",
-        own_text="text",
-        right_page="right_page",
-        right_index="right_index",
-        right_text="right_text",
-    )
-    shared = ("subset", "pair_id", "entity", "kind")
-    left = about.select(
-        *shared,
-        side=ibis.literal(LEFT),
-        language="own_language",
-        page_id="own_page",
-        sentence_index="own_index",
-        text="own_text",
-    )
-    right = about.select(
-        *shared,
-        side=ibis.literal(RIGHT),
-        language=ibis.literal(options.pivot),
-        page_id="right_page",
-        sentence_index="right_index",
-        text="right_text",
+    sides = [
+        (LEFT, pairs.language, ("page_id", "sentence_index", "text")),
+        (RIGHT, ibis.literal(options.pivot), ("right_page", "right_index", "right_text")),
+    ]
+    left, right = (
+        pairs.select(
+            "pair_id",
+            "entity",
+            subset=pairs.language + f"-{options.pivot}",
+            kind=pairs.first.ifelse("first", "links"),
+            side=ibis.literal(side),
+            language=language,
+            page_id=page,
+            sentence_index=index,
+            text=text,
+        )
+        for side, language, (page, index, text) in sides
     )
     return left.union(right)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
@@ -163,32 +163,60 @@ class PairOptions(StrictModel):
         return PairOptions(min_characters=1, max_characters=sys.maxsize, max_pairs_per_language=None)
 
 
-def select_pairs(
+def filter_links(
     sentences: ibis.Table,
     links: ibis.Table,
     vocabulary: ibis.Table,
     options: PairOptions,
     mining: Mining | None = None,
 ) -> ibis.Table:
-    """Select the sentence–entity pairs to train on: filter, cap per entity, sample per language.
-
-    A sentence that links an entity twice yields one pair. The sample depends on the seed and the pairs' keys, not on
-    the order of rows or the engine. The cap and the sample are drawn after all filters, so a language has the requested
-    number of pairs if it has enough.
+    """Return each pair of a sentence and a linked entity once, with the first filter that removes it.
 
     Args:
         sentences: The ingested sentences.
         links: Their links, as `resolve_links` returns them, or their subjects, as `first_sentences` returns them.
         vocabulary: As `build_vocabulary` returns it for the links.
-        options: Filters, limits and seed.
+        options: Limits of the texts' lengths.
         mining: What hard negatives are mined from, if pairs without one are dropped.
+
+    Returns:
+        Columns language, page_id, sentence_index, entity, removed_by (null for pairs that are left).
+    """
+    frequent = vocabulary.select("entity", "row")
+    lengths = sentences.select(*SENTENCE_KEY, characters=sentences.text.length())
+    pairs = links.select(*KEY).distinct().inner_join(lengths, list(SENTENCE_KEY))
+    pairs = pairs.select(*KEY, "characters").left_join(frequent, "entity")
+    removed_by = ibis.cases(
+        (pairs.row.isnull(), "rare_entity"),
+        (pairs.characters < options.min_characters, "too_short"),
+        (pairs.characters > options.max_characters, "too_long"),
+    )
+    filtered = pairs.select(*KEY, removed_by=removed_by)
+    if mining is None:
+        return filtered
+    passed = filtered.filter(filtered.removed_by.isnull())
+    found = have_negatives(passed, mining, vocabulary).mutate(found=True)
+    joined = filtered.left_join(found, ["language", "page_id", "entity"])
+    lacking = joined.found.isnull().ifelse("no_negative", ibis.null("string"))
+    return joined.select(*KEY, removed_by=joined.removed_by.coalesce(lacking))
+
+
+def select_pairs(filtered: ibis.Table, sentences: ibis.Table, options: PairOptions) -> ibis.Table:
+    """Select the sentence–entity pairs to train on: cap per entity, sample per language.
+
+    The sample depends on the seed and the pairs' keys, not on the order of rows or the engine. The cap and the sample
+    are drawn after all filters, so a language has the requested number of pairs if it has enough.
+
+    Args:
+        filtered: As `filter_links` returns them.
+        sentences: The ingested sentences.
+        options: Limits and seed.
 
     Returns:
         Columns pair_id (0 to n - 1, in the order of language, page_id, sentence_index and entity), language, page_id,
         sentence_index, sentence, entity; ordered by pair_id.
     """
-    candidates = _candidates(sentences, links, vocabulary, options, mining)
-    kept = candidates.filter(candidates.removed_by.isnull()).select(*KEY)
+    kept = filtered.filter(filtered.removed_by.isnull()).select(*KEY)
     kept = kept.mutate(ticket=draw(options.seed, kept.page_id, kept.sentence_index, kept.entity))
     kept = _keep_first(kept, ("language", "entity"), options.max_pairs_per_entity)
     kept = _keep_first(kept, ("language",), options.max_pairs_per_language)
@@ -199,24 +227,17 @@ def select_pairs(
     return whole.select("pair_id", *SENTENCE_KEY, "sentence", "entity").order_by("pair_id")
 
 
-def count_filters(
-    sentences: ir.Table,
-    links: ir.Table,
-    vocabulary: ir.Table,
-    options: PairOptions,
-    mining: Mining | None = None,
-) -> ir.Table:
+def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
     """Count the pairs of each language, those that each filter removed in turn, and those left.
 
     Returns:
         Columns language, pairs, rare_entity, too_short, too_long, no_negative, over_entity_cap, over_language_limit,
         left.
     """
-    candidates = _candidates(sentences, links, vocabulary, options, mining)
-    by_entity = candidates.group_by("language", "entity").agg(
-        pairs=candidates.count(),
-        **{name: (candidates.removed_by == name).ifelse(1, 0).sum() for name in _FILTERS},
-        passed=candidates.removed_by.isnull().ifelse(1, 0).sum(),
+    by_entity = filtered.group_by("language", "entity").agg(
+        pairs=filtered.count(),
+        **{name: (filtered.removed_by == name).ifelse(1, 0).sum() for name in _FILTERS},
+        passed=filtered.removed_by.isnull().ifelse(1, 0).sum(),
     )
     cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
     by_entity = by_entity.mutate(
@@ -253,22 +274,26 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
             "that the Wikidata dump has items of these Wikipedias."
         )
     if not counts["left"]:
-        removed = "; ".join(f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
         raise EaseError(
-            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {removed}. Relax these "
-            "limits, or use larger dumps."
+            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {_removed(counts)}. Relax "
+            "these limits, or use larger dumps."
         )
     found = {row["language"]: row for row in funnel.to_dict("records")}
     for language in languages or found:
         row = found.get(language, dict.fromkeys(funnel.columns, 0))
-        if row["left"] >= minimum:
-            continue
-        removed = "; ".join(f"{row[name]} {reason}" for name, reason in _FILTERS.items() if row[name])
-        raise EaseError(
-            f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, fewer "
-            f"than `min_pairs_per_language` {minimum}; removed: {removed or 'none'}. Relax these limits, or use a "
-            "larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
-        )
+        if row["left"] < minimum:
+            raise EaseError(
+                f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, "
+                f"fewer than `min_pairs_per_language` {minimum}; removed: {_removed(row)}. Relax these limits, or use "
+                "a larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
+            )
+
+
+def _removed(counts: Mapping[str, int]) -> str:
+    """Name the filters that removed pairs, with their numbers."""
+    return (
+        "; ".join(f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name]) or "none"
+    )
 
 
 _FILTERS = {
@@ -277,33 +302,6 @@ _FILTERS = {
     "too_long": "by `max_characters`",
     "no_negative": "by `hard_negatives.without: drop` (no other entity of their type)",
 }
-
-
-def _candidates(
-    sentences: ir.Table,
-    links: ir.Table,
-    vocabulary: ir.Table,
-    options: PairOptions,
-    mining: Mining | None,
-) -> ir.Table:
-    """Return each pair once, without its text, with the first filter that removes it, or null."""
-    frequent = vocabulary.select("entity", "row")
-    lengths = sentences.select(*SENTENCE_KEY, characters=sentences.text.length())
-    pairs = links.select(*KEY).distinct().inner_join(lengths, list(SENTENCE_KEY))
-    pairs = pairs.select(*KEY, "characters").left_join(frequent, "entity")
-    removed_by = ibis.cases(
-        (pairs.row.isnull(), "rare_entity"),
-        (pairs.characters < options.min_characters, "too_short"),
-        (pairs.characters > options.max_characters, "too_long"),
-    )
-    filtered = pairs.select(*KEY, removed_by=removed_by)
-    if mining is None:
-        return filtered
-    passed = filtered.filter(filtered.removed_by.isnull())
-    found = have_negatives(passed, mining, vocabulary).mutate(found=True)
-    joined = filtered.left_join(found, ["language", "page_id", "entity"])
-    lacking = joined.found.isnull().ifelse("no_negative", ibis.null("string"))
-    return joined.select(*KEY, removed_by=joined.removed_by.coalesce(lacking))
 
 
 def _keep_first(pairs: ir.Table, groups: tuple[str, ...], limit: int | None) -> ir.Table:

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Annotated, Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 
 from ease.entities.hashing import title_number
 from ease.errors import EaseError
@@ -31,22 +32,46 @@ from ease.wikimedia.wikipedia import PAGES, PAGES_FILE, REDIRECTS, REDIRECTS_FIL
 UNDETERMINED = "und"
 """ISO 639's code for a text whose language is not known."""
 
-FIELDS = ("text", "positive_entity", "negative_entity")
 _CHUNK = 1 << 22
 _LONGEST_RECORD = 1 << 24
 """Characters; more without the end of a record mean that the JSON is broken."""
 _BATCH = 1 << 14
 """Records in memory at a time."""
 _BETWEEN = re.compile(r"[\s,]*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Record(NamedTuple):
+def _in_utf8(text: str) -> str:
+    text.encode()  # raises UnicodeEncodeError, a ValueError, for lone surrogates
+    return text
+
+
+def _as_title(written: str) -> str:
+    """Return a title with spaces for its underscores; raises ValueError if it is blank."""
+    if title := written.replace("_", " ").strip():
+        return title
+    raise ValueError("a title is blank")
+
+
+Text = Annotated[str, AfterValidator(_in_utf8)]
+Title = Annotated[Text, AfterValidator(_as_title)]
+
+
+class Record(BaseModel, strict=True):
     """A sentence, the title of its entity, and other titles, one of which is drawn as the hard negative."""
 
-    text: str
-    title: str
-    negatives: tuple[str, ...]
+    text: Text
+    positive_entity: Title
+    negative_entity: list[Title]
+
+    @model_validator(mode="after")
+    def _other_titles(self) -> Self:
+        """Keep the distinct titles that are not the positive entity's."""
+        self.negative_entity = [
+            title for title in dict.fromkeys(self.negative_entity) if title != self.positive_entity
+        ]
+        if not self.negative_entity:
+            raise ValueError("`negative_entity` has no title other than the positive entity's")
+        return self
 
 
 def find_released(source: str) -> list[Path]:
@@ -101,7 +126,9 @@ def _write_tables(files: Sequence[Path], language: str, folder: Path) -> Counts:
                 continue
             page = np.arange(pages + 1, pages + len(batch) + 1)
             pages += len(batch)
-            texts, positives, negatives = zip(*batch, strict=True)
+            texts = [record.text for record in batch]
+            positives = [record.positive_entity for record in batch]
+            negatives = [record.negative_entity for record in batch]
             numbers = {title: title_number(title) for title in dict.fromkeys(chain(positives, *negatives))}
             links = [
                 [{"start": 0, "end": len(text), "target": title}]
@@ -146,7 +173,9 @@ def read_released(path: Path) -> Iterator[Record]:
                 f"{path}, record {number + 1}: {error}; correct or remove the record, or fetch the file again."
             ) from None
     if not number:
-        raise EaseError(f"{path} has no record: give a JSON array or JSON lines of {', '.join(FIELDS)}.")
+        raise EaseError(
+            f"{path} has no record: give a JSON array or JSON lines of {', '.join(Record.model_fields)}."
+        )
 
 
 def _iterate_values(file: IO[str]) -> Iterator[Any]:
@@ -180,33 +209,10 @@ def _iterate_values(file: IO[str]) -> Iterator[Any]:
 
 
 def _checked(value: Any) -> Record:
-    """Return a record, with spaces for the titles' underscores.
-
-    Raises:
-        ValueError: If a field is missing, empty or of another type, or there is no negative beside the positive entity.
-    """
-    if not isinstance(value, dict) or not value.keys() >= set(FIELDS):
-        found = f"it has {', '.join(value) or 'none'}" if isinstance(value, dict) else "it is not an object"
-        raise ValueError(f"a record needs the fields {', '.join(FIELDS)}, and {found}")
-    text, title, listed = (value[name] for name in FIELDS)
-    if not _is_text(text):
-        raise ValueError(f"`text` is {text!r:.60}, not a text in UTF-8")
-    if not _is_title(title):
-        raise ValueError(f"`positive_entity` is {title!r:.60}, not a title in UTF-8")
-    if not isinstance(listed, list) or not all(map(_is_title, listed)):
-        raise ValueError(f"`negative_entity` is {listed!r:.60}, not a list of titles in UTF-8")
-    title, *others = (one.replace("_", " ").strip() for one in (title, *listed))
-    negatives = tuple(other for other in dict.fromkeys(others) if other != title)
-    if not negatives:
-        raise ValueError(
-            f"`negative_entity` is {listed!r:.60}, without a title other than the positive entity's"
-        )
-    return Record(text, title, negatives)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not _SURROGATE.search(value)
-
-
-def _is_title(value: Any) -> bool:
-    return _is_text(value) and bool(value.replace("_", " ").strip())
+    """Return a record; raises ValueError with its first faulty field."""
+    try:
+        return Record.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"])) or "a record"
+        raise ValueError(f"`{place}`: {fault['msg']}, not {fault['input']!r:.60}") from None

@@ -2,7 +2,7 @@
 
 from ease.sample.news.writer import SampleNews, write_sample_news
 from ease.sample.options import SampleNewsOptions, SampleOptions
-from ease.sample.writer import SampleFiles, write_sample
+from ease.sample.wiki import SampleFiles, write_sample
 
 __all__ = [
     "SampleFiles",

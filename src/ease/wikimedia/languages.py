@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,6 +30,13 @@ WIKIPEDIA_LANGUAGES = frozenset(_DATA["wikipedias"])
 
 OLDER_CODES: dict[str, str] = _DATA["older_codes"]
 """Codes that MediaWiki uses now, and the older codes of the same wikis."""
+
+LARGE: tuple[str, ...] = tuple(_DATA["large"])
+"""Large Wikipedias, the largest first"""
+
+PIVOT = "en"
+RELATED = 2
+"""Maximum number of companions beside English"""
 
 _NEWER_CODES = {older: newer for newer, older in OLDER_CODES.items() if newer != "nb"}
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -137,3 +144,29 @@ def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
 def _hint(language: str) -> str:
     near = nearest(language, WIKIPEDIA_LANGUAGES)
     return f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."
+
+
+def nearest_companions(language: str, among: Collection[str] | None = None) -> list[str]:
+    """Return English and the large languages that CLDR's language matching relates to a language, nearest first.
+
+    CLDR relates languages whose readers mostly understand another one: French for Breton, Spanish for Basque, Catalan
+    and Galician. For many languages it names none, and English is the only companion.
+
+    Args:
+        language: Wikipedia's code.
+        among: Companions are chosen from these; None: from all large Wikipedias.
+    """
+    import icu
+
+    others = [code for code in LARGE if code not in (language, PIVOT) and (among is None or code in among)]
+    near: list[str] = []
+    while others and len(near) < RELATED:
+        builder = icu.LocaleMatcher.Builder()
+        for code in others:
+            builder.addSupportedLocale(Language(code).locale)
+        builder.setNoDefaultLocale()
+        matched = builder.build().getBestMatchResult(Language(language).locale).getSupportedIndex()
+        if matched < 0:
+            break
+        near.append(others.pop(matched))
+    return [code for code in (PIVOT, *near) if code != language]

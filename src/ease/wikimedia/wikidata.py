@@ -71,13 +71,10 @@ def ingest_wikidata(
     languages = languages and sorted(languages)
     part = folder / "wikidata" / part_name(WIKIDATA_PARTS, content_digest(path), languages)
     counts = make_part(part, lambda place: _write_part(path, languages, options, place))
-    counts = describe_file(path, counts, options.truncated)
-    logger.info(
-        "%(path)s: %(items)d items, %(items_with_sitelinks)d of them with an article in %(languages)d languages, "
-        "%(broken_lines)d broken lines",
-        {**counts, "path": path, "languages": len(languages or ())},
+    logger.info("%s: %s", path, counts)
+    return WikidataParts(
+        [part / SITELINKS_FILE], [part / TYPES_FILE], describe_file(path, counts, options.truncated)
     )
-    return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], counts)
 
 
 def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path) -> Counts:
@@ -146,10 +143,8 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
     """
     part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
     counts = make_part(part, lambda place: _write_truthy_part(path, options, place))
-    counts = describe_file(path, counts, options.truncated)
-    message = "%(path)s: %(lines)d lines, %(statements)d types of items, %(broken_lines)d broken lines"
-    logger.info(message, {**counts, "path": path})
-    return WikidataParts([], [part / STATEMENTS_FILE], counts)
+    logger.info("%s: %s", path, counts)
+    return WikidataParts([], [part / STATEMENTS_FILE], describe_file(path, counts, options.truncated))
 
 
 def _write_truthy_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
@@ -283,9 +278,8 @@ def ingest_page_props(
     )
     counts = {}
     for part, file in parts.items():
-        report = counts[file.language] = describe_file(file.path, reports[part], options.truncated)
-        message = "%(path)s: %(page_items)d pages with an item, %(broken_rows)d broken rows"
-        logger.info(message, {**report, "path": file.path})
+        logger.info("%s: %s", file.path, reports[part])
+        counts[file.language] = describe_file(file.path, reports[part], options.truncated)
     return PageItemParts([part / PAGE_ITEMS_FILE for part in parts], counts)
 
 

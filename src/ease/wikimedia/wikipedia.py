@@ -33,7 +33,6 @@ from ease.wikimedia.dumps.pages import (
     redirect_of,
 )
 from ease.wikimedia.dumps.parts import (
-    CHARACTERS_PER_GROUP,
     ROWS_PER_GROUP,
     Counts,
     IngestOptions,
@@ -51,7 +50,7 @@ from ease.wikimedia.dumps.parts import (
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikitext import passes
 from ease.wikimedia.wikitext.parser import Article, SentenceColumns, parse_wikitext, read_prose, split_prose
-from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine, splitter_version
+from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
 logger = logging.getLogger(__name__)
@@ -153,6 +152,9 @@ SENTENCES = pa.schema(
 """Offsets of `links` are characters from the start of `text`."""
 
 
+_CHARACTERS_PER_GROUP = 16_000_000
+
+
 class SentencePage(NamedTuple):
     """A page whose sentences are written."""
 
@@ -188,7 +190,7 @@ class SentenceTable:
         for own, added in both:
             own += added
         self._characters += sum(map(len, columns.texts))
-        if len(self._columns.texts) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:
+        if len(self._columns.texts) >= ROWS_PER_GROUP or self._characters >= _CHARACTERS_PER_GROUP:
             self.flush()
 
     def flush(self) -> None:
@@ -243,9 +245,7 @@ class ShardTask:
 
     shard: Shard
     site: SiteInfo
-    splitter: SplitterEngine
-    max_page_bytes: int
-    max_page_seconds: float
+    options: IngestOptions
 
     def size(self) -> int:
         """Return the bytes of the shard."""
@@ -265,7 +265,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         TableWriter(folder / PAGES_FILE, PAGES) as pages,
     ):
         parser = _ShardParser(task, sentences, redirects, pages)
-        for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally, ARTICLES):
+        for page in iterate_pages(task.shard, task.options.max_page_bytes, parser.tally, ARTICLES):
             parser.add(page)
         parser.sentences.flush()
     tally = parser.tally
@@ -294,9 +294,9 @@ class _ShardParser:
         self.skipped: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._site = task.site
-        self._max_seconds = task.max_page_seconds
+        self._max_seconds = task.options.max_page_seconds
         self._language = task.shard.dump.language
-        self._splitter = SentenceSplitter(self._language, task.splitter)
+        self._splitter = SentenceSplitter(self._language, task.options.splitter)
         self.sentences = SentenceTable(sentences, self._language)
         self._redirects = redirects
         self._pages = pages
@@ -466,7 +466,7 @@ def _plan(
             limits = options.max_page_bytes, options.max_page_seconds
             depends_on = (digest, shard.start, shard.end, *splitter, *limits)
             part = folder / dump.language / part_name(WIKIPEDIA_PARTS, *depends_on)
-            plans[dump][part] = ShardTask(shard, site, options.splitter, *limits)
+            plans[dump][part] = ShardTask(shard, site, options)
     return plans
 
 

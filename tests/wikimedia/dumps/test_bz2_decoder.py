@@ -27,7 +27,7 @@ TEXTS: dict[str, Texts] = {
         for _ in range(size // 100)
     ),
 }
-SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 100, 511, 512, 513, 5_000, 80_000]
+SIZES = [0, 1, 4, 8, 10, 100, 511, 512, 513, 80_000]
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +76,6 @@ def test_texts_of_all_sizes_are_decoded(text: str, compiled: ModuleType) -> None
         assert decode(stream, compiled) == content, size
 
 
-def test_a_block_may_start_at_any_bit(compiled: ModuleType) -> None:
-    content = b"some words " * 500
-    stream = bz2.compress(content)
-    end = end_of_block(stream, compiled)
-    for shift in range(20):
-        moved = (int.from_bytes(stream, "big") << shift).to_bytes(len(stream) + 3, "big")
-        before = 24 - shift
-        assert compiled.decode_block(moved, FIRST + before, end + before) == content
-
-
 @pytest.mark.parametrize("text", TEXTS)
 def test_broken_blocks_give_what_libbz2_gives_or_nothing(text: str, compiled: ModuleType) -> None:
     generator = random.Random(text)
@@ -93,7 +83,7 @@ def test_broken_blocks_give_what_libbz2_gives_or_nothing(text: str, compiled: Mo
     for size in (1, 50, 2_000):
         stream = bz2.compress(TEXTS[text](generator, size) or b"-")
         end = end_of_block(stream, compiled)
-        for _ in range(300):
+        for _ in range(100):
             broken = bytearray(stream)
             for _ in range(generator.choice([1, 1, 3])):
                 # Most faults in the tables at the beginning, which lead furthest.
@@ -103,7 +93,7 @@ def test_broken_blocks_give_what_libbz2_gives_or_nothing(text: str, compiled: Mo
             found = compiled.decode_block(bytes(broken), FIRST, end)
             assert found in (b"", by_libbz2(bytes(broken))), bytes(broken)
             refused += not found
-    assert refused > 600
+    assert refused > 200
 
 
 EQUAL = "10100" + "0" * 258
@@ -136,16 +126,3 @@ def test_crafted_blocks_do_not_lead_out_of_memory(
     bits = head + "0" * selectors + code + code + symbols
     content = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
     assert compiled.decode_block(content, 0, len(bits)) == b""
-
-
-def test_markers_are_found_at_every_bit_and_only_whole(compiled: ModuleType) -> None:
-    generator = random.Random(0)
-    for marker in (0x314159265359, 0x177245385090):
-        for bit in range(40):
-            size = bit // 8 + generator.randint(7, 9)
-            rest = 8 * size - bit - 48
-            around = generator.getrandbits(8 * size) & ~((1 << 48) - 1 << rest)
-            content = (around | marker << rest).to_bytes(size, "big")
-            assert (bit, marker == 0x177245385090) in compiled.find_markers(content), bit
-            assert compiled.find_markers(content[: bit // 8 + 6]) == []
-            assert compiled.find_markers(content[bit // 8 + 1 :]) == []

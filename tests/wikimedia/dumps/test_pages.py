@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import DumpFile, Shard, find_dumps
+from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
 from tests.wikimedia.made_dumps import (
     TAIL,
@@ -34,36 +33,13 @@ def read_export(
     return list(iterate_pages(as_shard(dump), max_page_bytes, tally)), tally
 
 
-@pytest.mark.parametrize(
-    ("language", "pages", "articles"),
-    [("it", 747, 608), ("es", 1, 1), ("ko", 1, 1), ("pl", 1, 1), ("pt", 1, 1), ("tr", 1, 1)],
-)
-def test_reads_the_real_slices(test_data: Path, language: str, pages: int, articles: int) -> None:
-    (dump,) = find_dumps(test_data / "dumps", [language])
-    found, (tally,) = read_all(dump)
-    assert (len(found), tally.seen, tally.truncated, tally.faults) == (pages, pages, False, [])
-    assert sum(page.namespace == 0 and page.redirect is None for page in found) == articles
-    assert all(page.text and page.page_id > 0 and page.revision_id > 0 for page in found)
-
-
-@pytest.mark.parametrize("version", ["0.8", "0.9", "0.10", "0.11"])
+@pytest.mark.parametrize("version", ["0.8", "0.11"])
 def test_reads_each_schema(tmp_path: Path, version: str) -> None:
     text = "Ünïcode < & > [[link]] 😀\nline"
     ((page,), _) = read_export(
         tmp_path, make_export([make_page(7, "A & B", text, redirect='"C"')], version=version)
     )
     assert page == Page(7, "A & B", 0, 1007, '"C"', text, "wikitext", "2024-01-01T00:00:00Z")
-
-
-NEW = """  <page><title>New &amp; all</title><ns>0</ns><id>7</id>
-    <revision><id>8</id><parentid>5</parentid><timestamp>2026-08-01T00:00:00Z</timestamp>
-      <contributor><username>A</username><id>99</id></contributor><comment>c</comment>
-      <origin>8</origin><model>wikitext</model><contentmodel>wikitext</contentmodel><format>text/x-wiki</format>
-      <text bytes="4" sha1="phoiac9h4m842xq45sp7s6u21eteeq1" xml:space="preserve">text</text><sha1>pho</sha1>
-    </revision></page>
-  <page><title>Gone</title><ns>0</ns><id>9</id><revision><id>10</id><contributor deleted="deleted" /><origin>10</origin>
-      <model>wikitext</model><format>text/x-wiki</format><text bytes="4" sha1="x" deleted="deleted" /></revision></page>
-"""
 
 
 def test_pages_of_other_namespaces_have_no_text_and_it_is_not_parsed(tmp_path: Path) -> None:
@@ -106,14 +82,14 @@ def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Path) -> None:
-    """Write 200 MB in one page, highly compressed."""
+    """Write 100 MB in one page, highly compressed."""
     head, tail = make_page(2, "Huge", "|").split("|")
     path = tmp_path / "enwiki-1-pages-articles.xml.bz2"
     pages = [article(1), head, tail + article(3)]
     compressor = bz2.BZ2Compressor(1)
     with path.open("wb") as file:
         file.write(compressor.compress((make_export([])[: -len(TAIL)] + pages[0] + pages[1]).encode()))
-        for _ in range(200):
+        for _ in range(100):
             file.write(compressor.compress(b"a" * 1_000_000))
         file.write(compressor.compress((pages[2] + TAIL).encode()))
         file.write(compressor.flush())
@@ -136,7 +112,6 @@ BROKEN = {
     "unclosed": make_page(2, "Broken", "text").replace("  </page>\n", ""),
     "control": make_page(2, "Broken", "te\x02xt"),
     "id": make_page(2, "Broken", "text").replace("<id>2</id>", "<id>two</id>"),
-    "large id": make_page(2, "Broken", "text").replace("<id>2</id>", f"<id>{10**19}</id>"),
     "large revision": make_page(2, "Broken", "text").replace("<id>1002</id>", f"<id>{2**63}</id>"),
     "huge namespace": make_page(2, "Broken", "text").replace("<ns>0</ns>", f"<ns>{'9' * 5000}</ns>"),
     "revision": "  <page><title>Broken</title><ns>0</ns><id>2</id></page>\n",
@@ -163,32 +138,12 @@ def test_too_many_broken_pages_stop_the_reading(tmp_path: Path) -> None:
         read_export(tmp_path, make_export(pages + [BROKEN["text"]] * 20))
 
 
-def test_an_export_cut_in_a_page_is_truncated(tmp_path: Path) -> None:
-    export = make_export([article(1), article(2)])
-    pages, tally = read_export(tmp_path, export[: export.rindex("</revision>")])
-    assert [page.page_id for page in pages] == [1]
-    assert tally.truncated
-
-
 def test_a_page_at_the_first_byte_of_a_shard_is_read_by_that_shard_alone(tmp_path: Path) -> None:
     dump = made(tmp_path, *map(article, range(1, 4)))
     content = dump.path.read_bytes()
     start = content.index(b"<page>", content.index(b"Article 1"))
     shards = Shard(dump, 0, start), Shard(dump, start, len(content))
     assert [[page.page_id for page in iterate_pages(shard)] for shard in shards] == [[1], [2, 3]]
-
-
-@pytest.fixture(scope="module", params=["bz2", "gz"])
-def download(
-    request: pytest.FixtureRequest, test_data: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, bytes, list[Page]]:
-    """Return the compression, the bytes and the pages of a real dump."""
-    content = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2")).read_bytes()
-    if request.param == "gz":
-        export = bz2.decompress(content)
-        content = gzip.compress(export[: export.index(b"  <page>", 3_000_000)] + TAIL.encode(), 1)
-    dump = as_dump(tmp_path_factory.mktemp("whole") / f"whole.xml.{request.param}", content)
-    return request.param, content, read_all(dump)[0]
 
 
 def test_broken_data_inside_a_file_are_reported(test_data: Path, tmp_path: Path) -> None:

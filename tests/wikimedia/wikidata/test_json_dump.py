@@ -9,10 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from joblib import Parallel, delayed
 
 from ease.errors import EaseError
-from ease.wikimedia import wikidata
 from ease.wikimedia.dumps.files import find_wikidata
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikidata import WikidataParts, ingest_wikidata
@@ -123,26 +121,7 @@ def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [f"wikidata.json{ending}" for ending in PACK])
-def test_compressions_chunks_and_workers_give_the_same_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    content = lines_of(*(make_item(qid, [statement(qid + 1)], en=f"Title {qid}") for qid in range(1, 3000)))
-    data = content.encode()
-    packed = PACK[name.removeprefix("wikidata.json")](data)
-    expected = rows(ingest(tmp_path, content).sitelinks)
-    monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 20_000)
-    (tmp_path / name).write_bytes(packed)
-    parts = ingest_wikidata(
-        tmp_path / name, ["en"], OPTIONS.model_copy(update={"workers": 2}), tmp_path / "others"
-    )
-    assert rows(parts.sitelinks) == expected
-    assert len(expected) == 2999
-    assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]  # the Wikipedias' pool
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("packing", ["", ".bz2"])
 def test_a_truncated_file_is_kept_or_dropped(
     tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -176,17 +155,6 @@ def test_files_that_are_not_dumps_are_refused(tmp_path: Path, content: str, mess
     assert not list((tmp_path / "parts").rglob("*.parquet"))
 
 
-def test_an_unchanged_dump_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = lines_of(make_item(1, en="One", de="Eins"))
-    first = ingest(tmp_path, content)
-    written = first.sitelinks[0].stat().st_mtime_ns
-    again = ingest(tmp_path, content, name="wikidata-copy.json")
-    assert again.sitelinks == first.sitelinks
-    assert again.sitelinks[0].stat().st_mtime_ns == written
-    assert ingest(tmp_path, content, ["en", "de"]).sitelinks != first.sitelinks
-    assert ingest(tmp_path, lines_of(make_item(2, en="Two"))).sitelinks != first.sitelinks
-
-
 def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
     names = [
         "wikidata-20240101-all.json.gz",
@@ -198,3 +166,67 @@ def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
     assert find_wikidata(tmp_path).name == "wikidata-20240301-all.json.gz"
     assert find_wikidata(f"{tmp_path}/*0101*").name == "wikidata-20240101-all.json.gz"
     assert find_wikidata(tmp_path / "other.json").name == "other.json"
+
+
+RANKED = {
+    "all of one rank, each once": ([statement(5), statement(6), statement(5)], [5, 6]),
+    "preferred before normal": ([statement(5), statement(6, "preferred"), statement(7, "deprecated")], [6]),
+    "deprecated skipped": ([statement(5, "deprecated")], []),
+    "unknown skipped": (
+        [statement(None, kind="somevalue"), statement(5), statement(None, kind="novalue")],
+        [5],
+    ),
+    "unknown preferred": ([statement(5), statement(None, "preferred", "somevalue")], []),
+}
+
+
+@pytest.mark.parametrize("case", RANKED)
+def test_types_by_rank(tmp_path: Path, case: str) -> None:
+    statements, types = RANKED[case]
+    parts = ingest(tmp_path, lines_of(make_item(1, statements, en="One")))
+    assert rows(parts.entity_types) == [(1, type_qid) for type_qid in types]
+
+
+def odd_value(**value: Any) -> dict[str, Any]:
+    return {
+        "mainsnak": {"snaktype": "value", "datavalue": {"value": value, "type": "wikibase-entityid"}},
+        "rank": "normal",
+    }
+
+
+ODD: dict[str, Any] = {
+    "a lexeme": odd_value(**{"entity-type": "lexeme", "id": "L7"}),
+    "a property": odd_value(**{"entity-type": "property", "numeric-id": 31, "id": "P31"}),
+    "no number": odd_value(**{"entity-type": "item"}),
+    "no value": {"mainsnak": {"snaktype": "value"}, "rank": "normal"},
+    "a value that is said to be unknown": {
+        "mainsnak": {**statement(9)["mainsnak"], "snaktype": "somevalue"},
+        "rank": "normal",
+    },
+    "text for a snak": {"mainsnak": "x", "rank": "normal"},
+    "no snak": {"rank": "normal"},
+    "no rank": {"mainsnak": statement(9)["mainsnak"]},
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_only_a_malformed_statement_is_skipped(tmp_path: Path, case: str) -> None:
+    statements = [statement(5), ODD[case], statement(6)]
+    parts = ingest(tmp_path, lines_of(make_item(1, statements, en="One")))
+    assert rows(parts.sitelinks) == [(1, "en", "One")]
+    assert rows(parts.entity_types) == [(1, 5), (1, 6)]
+
+
+@pytest.mark.parametrize("missing", ["id", "numeric-id"])
+def test_values_of_old_and_new_dumps(tmp_path: Path, missing: str) -> None:
+    value = statement(5)
+    del value["mainsnak"]["datavalue"]["value"][missing]
+    assert rows(ingest(tmp_path, lines_of(make_item(1, [value], en="One"))).entity_types) == [(1, 5)]
+
+
+@pytest.mark.parametrize("title", [7, "", None, ["One"]])
+def test_only_a_line_with_an_invalid_title_is_skipped(tmp_path: Path, title: Any) -> None:
+    parts = ingest(tmp_path, lines_of(make_item(1, en=title), make_item(2, en="Two")))
+    assert rows(parts.sitelinks) == [(2, "en", "Two")]
+    assert parts.counts["broken_lines"] == 1

@@ -9,10 +9,10 @@ import pytest
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.mirrors import wiki_name
-from ease.wikimedia.dumps.parts import IngestOptions, spark_map
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.languages import Language
 from ease.wikimedia.wikidata import PageItemParts, find_page_props, ingest_page_props
-from tests.wikimedia.made_dumps import ONE, rows
+from tests.wikimedia.made_dumps import rows
 from tests.wikimedia.made_tables import dump, insert, item, write
 
 
@@ -20,7 +20,7 @@ def ingest(
     folder: Path, content: bytes, languages: tuple[str, ...] = ("en",), **options: Any
 ) -> PageItemParts:
     for language in languages:
-        write(folder, content, f"{wiki_name(language)}-20240101-page_props.sql.gz")
+        write(folder, content, f"{Language(language).database}wiki-20240101-page_props.sql.gz")
     files = find_page_props([folder], dict.fromkeys(languages))
     return ingest_page_props(files, IngestOptions(**{"workers": 1, **options}), folder / "parts")
 
@@ -39,26 +39,6 @@ def test_items_of_pages_by_language(tmp_path: Path) -> None:
     file = "enwiki-20240101-page_props.sql.gz"
     counts = {"page_items": 2, "broken_rows": 0, "truncated": False, "file": file, "date": "20240101"}
     assert parts.counts["en"] == counts
-
-
-def test_values_that_are_not_items_are_counted_and_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    odd = [
-        b"(1,'wikibase_item','',NULL)",
-        b"(2,'wikibase_item','P31',NULL)",
-        b"(3,'wikibase_item','Q0',NULL)",
-        b"(4,'wikibase_item',NULL,NULL)",
-        b"(-5,'wikibase_item','Q5',NULL)",
-        b"(6,'wikibase_item','Q6\\'',NULL)",
-        b"(7,'wikibase_item','\xff',NULL)",
-    ]
-    small = b"(8,'wikibase_item','q8',NULL)"  # as the first wikis had them in 2013
-    parts = ingest(tmp_path, dump(insert(*odd, small, b"(9,'wikibase_item')")))
-    assert pairs(parts) == [(8, 8)]
-    assert parts.counts["en"]["broken_rows"] == 8
-    assert caplog.text.count("is skipped") == 5
-    assert "page_props.sql.gz, line 15: invalid row of `page_props` is skipped: b\"(2,'wiki" in caplog.text
 
 
 def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -85,18 +65,6 @@ def test_an_unchanged_file_is_read_once_and_workers_change_nothing(tmp_path: Pat
     assert [path.read_bytes() for path in parallel.page_items] == [
         path.read_bytes() for path in first.page_items
     ]
-
-
-@pytest.mark.spark
-def test_spark_reads_the_same(tmp_path: Path, spark: Any) -> None:
-    content = dump(insert(*(item(page, page * 7) for page in range(1, 500))))
-    here = ingest(tmp_path, content)
-    files = find_page_props([tmp_path], {"en": None})
-    there = ingest_page_props(files, ONE, tmp_path / "spark", spark_map(spark.sparkContext))
-    assert rows(there.page_items) == rows(here.page_items)
-    write(tmp_path, b"<html>", "enwiki-20240101-page_props.sql.gz")
-    with pytest.raises(EaseError, match="is not a dump of a table"):
-        ingest_page_props(files, ONE, tmp_path / "spark", spark_map(spark.sparkContext))
 
 
 def found(folder: Path, *languages: str) -> list[tuple[str, str, str | None]]:

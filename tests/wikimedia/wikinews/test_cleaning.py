@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import random
+from itertools import combinations
 
 import pyarrow as pa
 import pytest
 
-from ease.wikimedia.wikinews.cleaning import CleaningOptions, clean
+from ease.wikimedia.wikinews.cleaning import CleaningOptions, clean, duplicate_groups, normalized
 
 RAIN = "Heavy rain fell over the northern provinces on Monday"
 CASES = {
@@ -43,31 +44,33 @@ def test_every_reason() -> None:
     assert removed == {reason: len(case) for reason, case in CASES.items()}
 
 
-def test_near_duplicates_count_as_duplicates() -> None:
-    rows = [
-        (f"{RAIN} morning, says the minister of health.", "Weather"),
-        (f"{RAIN} morning, says the minister of Health", "Weather"),
+def test_texts_are_compared_without_case_and_punctuation() -> None:
+    assert normalized("  Ｔhe “rain” – in Spain!") == normalized("the rain, in spain") == "the rain in spain"
+
+
+def groups_by_pairs(texts: list[str], similarity: float, characters: int) -> list[int]:
+    """Return each text's group as the smallest index that is connected with it."""
+    sets = [
+        {text[start : start + characters] for start in range(max(1, len(text) - characters + 1))}
+        for text in texts
     ]
-    rows.append((f"{RAIN} evening, says the minister of health.", "Weather"))
-    left, removed = clean(table_of(rows), "en", CleaningOptions(similarity=0.75))
-    assert (left.num_rows, removed["duplicate"]) == (1, 2)
-    left, removed = clean(table_of(rows), "en", CleaningOptions(similarity=1.0))
-    assert (left.num_rows, removed["duplicate"]) == (2, 1)
+    group = list(range(len(texts)))
+    for one, other in combinations(range(len(texts)), 2):
+        if len(sets[one] & sets[other]) >= similarity * len(sets[one] | sets[other]):
+            low, high = sorted((group[one], group[other]))
+            group = [low if number == high else number for number in group]
+    return group
 
 
-@pytest.mark.slow
-def test_the_faults_of_the_published_files_are_gone(test_data: Path) -> None:
-    folder = test_data / "eval" / "mewsc16"
-    for language, least in (("ca", 850), ("en", 10000), ("fr", 6000)):
-        lines = [
-            (folder / f"{language}_{name}.txt").read_text(encoding="utf-8").splitlines()
-            for name in ("sentences", "categories")
-        ]
-        rows = list(zip(*lines, strict=True))
-        left, _ = clean(table_of(rows), language, CleaningOptions())
-        sentences = left["sentence"].to_pylist()
-        assert least < len(sentences) == len(set(sentences))
-        assert min(map(len, sentences)) >= 20
-        assert not any(
-            "NewsieBot" in sentence or "Category:" in sentence or sentence == "U.S." for sentence in sentences
-        )
+@pytest.mark.parametrize("similarity", [0.5, 0.8, 1.0])
+def test_groups_as_by_comparing_all_pairs(similarity: float) -> None:
+    source = random.Random(1)
+    words = "rain snow wind storm cloud sun river Lima Oslo falls over in near reports minister".split()
+    texts = [" ".join(source.choices(words, k=source.randint(1, 9))) for _ in range(300)]
+    for place in source.sample(range(300), 120):
+        texts[place] = texts[source.randrange(300)].replace("rain", "rains", 1)
+    found = duplicate_groups(texts, similarity, 5)
+    expected = groups_by_pairs(texts, similarity, 5)
+    first = {group: place for place, group in reversed(list(enumerate(found.tolist())))}
+    assert [first[group] for group in found.tolist()] == expected
+    assert len(set(expected)) < 300

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,23 +11,16 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from tests.wikimedia.made_dumps import make_page
-from tests.wikimedia.made_news import Built, article, build, rows_of
-
-PLACES = (
-    "Lima",
-    "Oslo",
-    "Cairo",
-    "Quito",
-    "Accra",
-    "Hanoi",
-    "Tunis",
-    "Dakar",
-    "Minsk",
-    "Sofia",
-    "Delhi",
-    "Tokyo",
+from ease.wikimedia.wikinews.editions import (
+    balanced,
+    clean_released,
+    licence_history,
+    licence_in_force,
 )
+from tests.wikimedia.made_dumps import make_page
+from tests.wikimedia.made_news import Built, article, build, news_options, rows_of
+
+PLACES = "Lima Oslo Cairo Quito Accra Hanoi Tunis Dakar Minsk Sofia Delhi Tokyo".split()
 DAYS = ["2019", "2023"]
 
 
@@ -109,3 +104,48 @@ def test_texts_without_a_known_licence_are_not_for_publishing(tmp_path: Path) ->
         build(tmp_path, *PAGES, old, for_publishing=True)
     assert not (tmp_path / "mewsc16").exists()
     build(tmp_path, *PAGES, for_publishing=True)
+
+
+@pytest.mark.parametrize(
+    ("language", "day", "expected"),
+    [
+        ("en", date(2005, 9, 24), "unknown"),
+        ("en", date(2005, 9, 25), "cc-by-2.5"),
+        ("en", date(2024, 12, 15), "cc-by-2.5"),
+        ("en", date(2024, 12, 16), "cc-by-4.0"),
+        ("es", date(2025, 1, 29), "cc-by-2.5"),
+        ("es", date(2025, 1, 30), "cc-by-4.0"),
+        ("de", date(2026, 1, 1), "cc-by-2.5"),
+        ("ru", date(2026, 1, 1), "cc-by-2.5"),
+        ("fa", date(2026, 1, 1), "cc-by-sa-4.0"),
+        ("sv", date(2026, 1, 1), "cc-by-sa-4.0"),
+        ("ar", date(2025, 1, 1), "cc-by-sa-4.0"),
+        ("en", None, "unknown"),
+    ],
+)
+def test_the_licence_in_force(language: str, day: date | None, expected: str) -> None:
+    assert licence_in_force(licence_history(language), day) == expected
+
+
+LABELS = ["Sports"] * 50 + ["Weather"] * 8 + ["Health"] * 30
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (30, {"Sports": 11, "Weather": 8, "Health": 11}),
+        (12, {"Sports": 4, "Weather": 4, "Health": 4}),
+        (1000, {"Sports": 50, "Weather": 8, "Health": 30}),
+    ],
+)
+def test_classes_are_of_equal_size_as_far_as_possible(limit: int, expected: dict[str, int]) -> None:
+    drawn = balanced(LABELS, limit, seed=1)
+    assert Counter(LABELS[place] for place in drawn) == expected
+    assert sorted(set(drawn.tolist())) == drawn.tolist()
+
+
+def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:
+    (tmp_path / "en_sentences.txt").write_text("It rained.\nIt snowed.\n")
+    (tmp_path / "en_categories.txt").write_text("Weather\n \n")
+    with pytest.raises(EaseError, match=r"en_categories\.txt, line 2: the category is blank"):
+        clean_released(tmp_path, news_options(), tmp_path / "clean")

@@ -34,19 +34,6 @@ PAGES = [
 ]
 
 
-def test_text_files_and_table_agree_line_by_line(tmp_path: Path) -> None:
-    pages = [
-        article(1, "It <nowiki>rained\u2028or\n\x85snowed</nowiki>."),
-        article(2, "A &#8232; b.", SPORTS),
-    ]
-    folder, _ = build(tmp_path, *pages)
-    rows = rows_of(folder)
-    for column, name in (("sentence", "en_sentences.txt"), ("category", "en_categories.txt")):
-        lines = (folder / name).read_text(encoding="utf-8").splitlines()
-        assert lines == [row[column] for row in rows]
-    assert [row["sentence"] for row in rows] == ["It rained or snowed.", "A b."]
-
-
 def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
     folder, _ = build(tmp_path, *PAGES)
     options = mewsc16.options(path=folder, subsets=("en",))
@@ -80,7 +67,7 @@ def contents(folder: Path) -> Mapping[str, bytes]:
 @pytest.mark.slow
 def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> None:
     write_news(tmp_path / "dumps", *PAGES)
-    german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 30)]
+    german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 12)]
     write_news(tmp_path / "dumps", *german, language="de")
     dumps = dumps_in(tmp_path / "dumps", "en", "de")
     made_with: list[tuple[Mapping[str, bytes], Any]] = []

@@ -64,21 +64,7 @@ CASES = {
     "category page of a loop": make_page(29, "Category:Loop", "#REDIRECT [[:Category:Loop]]", 14),
     "category of a loop": article(30, categories="[[Category:Loop]]"),
 }
-KEPT = {
-    1: "Weather",
-    6: "Sports",
-    7: "Sports",
-    8: "Sports",
-    9: "Sports",
-    10: "Sports",
-    11: "Sports",
-    12: "Sports",
-    13: "Sports",
-    14: "Weather",
-    16: "Weather",
-    18: "Weather",
-    20: "Sports",
-}
+KEPT = {**dict.fromkeys((1, 14, 16, 18), "Weather"), **dict.fromkeys((*range(6, 14), 20), "Sports")}
 SKIPPED = {
     "several_topics": 1,
     "no_topic": 3,
@@ -147,34 +133,6 @@ def test_a_row_has_its_source(tmp_path: Path) -> None:
             "licence": "cc-by-4.0",
         }
     ]
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "category", "expected"),
-    [
-        (
-            "ar",
-            "الثلاثاء 3 مايو 2022\n\n'''فاز''' الفريق. وخسر الآخر.",
-            "[[تصنيف:رياضة]]",
-            ("فاز الفريق.", "Sports"),
-        ),
-        ("ar", "أمطرت في ليما.", "[[Category:طقس]]", ("أمطرت في ليما.", "Weather")),
-        (
-            "tr",
-            "İstanbul'da yağmur yağdı.",
-            "[[kategori:hava_durumu]]",
-            ("İstanbul'da yağmur yağdı.", "Weather"),
-        ),
-        ("de", "Es regnete.", "[[Kategorie:Themenportal Wetter|Regen]]", ("Es regnete.", "Weather")),
-        ("ja", "雨が降った。雪も降った。", "[[カテゴリ:気象]]", ("雨が降った。", "Weather")),
-    ],
-)
-def test_other_languages(
-    tmp_path: Path, language: str, text: str, category: str, expected: tuple[str, str]
-) -> None:
-    folder, _ = build(tmp_path, article(1, text, category), language=language)
-    (row,) = rows_of(folder, language)
-    assert (row["sentence"], row["category"]) == expected
 
 
 def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from ease.io.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikipedia import REDIRECTS, SENTENCES, ingest_wikipedia, read_dump
 from ease.wikimedia.wikitext.parser import Article, Link, Prose, read_prose, split_article
@@ -80,24 +79,6 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogC
     assert large in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        ("ease.wikimedia.wikipedia.WIKIPEDIA_PARTS", WIKIPEDIA_PARTS + 1),
-        ("icu.ICU_VERSION", "0.0"),
-        ("importlib.metadata.version", lambda name: f"other {name}"),
-    ],
-)
-def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, value: object
-) -> None:
-    dumps = [made(tmp_path, article(1))]
-    first = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
-    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences == first.sentences
-    monkeypatch.setattr(place, value)
-    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
-
-
 @pytest.fixture
 def _faulty_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail on pages with the text "fail", and never end on pages with the text "wait"."""
@@ -153,21 +134,3 @@ def test_a_link_over_two_lines_is_left_out() -> None:
     found, counts = split("First line\nsecond line", Link(6, 14, "Line"), Link(0, 5, "First"))
     assert found == [("First line", ["First"]), ("second line", [])]
     assert counts["links_across_lines"] == 1
-
-
-def test_the_white_space_around_a_surface_is_cut() -> None:
-    text = "One.  Two. "
-    sentences, _ = split_article(
-        Article(text, [Link(4, 11, "Two"), Link(0, 6, "One")]), SentenceSplitter("en")
-    )
-    assert [(one.start, one.end, one.links) for one in sentences] == [
-        (0, 4, [Link(0, 4, "One")]),
-        (6, 10, [Link(0, 4, "Two")]),
-    ]
-
-
-def test_a_link_outside_any_sentence_is_left_out() -> None:
-    assert split("One. \n\n Two.", Link(5, 6, "Space")) == (
-        [("One.", []), ("Two.", [])],
-        {"boundaries_in_links": 0, "links_across_lines": 1},
-    )

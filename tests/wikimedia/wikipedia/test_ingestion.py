@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import itertools
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
@@ -19,7 +20,6 @@ from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikipedia import WikipediaParts, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
     ONE,
-    TAIL,
     article,
     as_dump,
     as_streams,
@@ -41,9 +41,19 @@ def streams_dump(tmp_path: Path) -> DumpFile:
     return as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", as_streams(cut(export, 2000)))
 
 
-def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def parts_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the Italian slice is parsed once."""
+    return tmp_path_factory.mktemp("parts")
+
+
+def table(paths: Sequence[Path]) -> pa.Table:
+    return pa.concat_tables(map(pq.read_table, paths))
+
+
+def test_the_real_slices(test_data: Path, parts_folder: Path) -> None:
     dumps = find_dumps(test_data / "dumps", ["it", "pt", "ko", "tr"])
-    parts = ingest_wikipedia(dumps, ONE, tmp_path)
+    parts = ingest_wikipedia(dumps, ONE, parts_folder)
     assert {language: counts["articles"] for language, counts in parts.counts.items()} == {
         "it": 607,
         "pt": 1,
@@ -52,61 +62,17 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     }
     # One Italian article is a template alone.
     assert parts.counts["it"]["skipped"] == {"no_sentences": 1, "other_namespace": 75, "redirect": 64}
-    assert list(dict.fromkeys(row["language"] for row in rows(parts.sentences))) == ["it", "pt", "ko", "tr"]
-    for row in rows(parts.sentences):
+    found = rows(parts.sentences)
+    assert list(dict.fromkeys(row["language"] for row in found)) == ["it", "pt", "ko", "tr"]
+    for row in found:
         assert row["text"] == row["text"].strip() != ""
         assert "\n" not in row["text"]
         for link in row["links"]:
             assert 0 <= link["start"] < link["end"] <= len(row["text"])
-    first = next(row for row in rows(parts.sentences) if row["page_title"] == "Armonium")
+    first = next(row for row in found if row["page_title"] == "Armonium")
     assert first["text"].startswith("L'armonium o armonio (in francese, harmonium) è uno strumento musicale")
     surfaces = [(first["text"][link["start"] : link["end"]], link["target"]) for link in first["links"]]
     assert surfaces[0] == ("strumento musicale", "Strumenti musicali")
-
-
-@pytest.mark.parametrize(
-    "name", ["itwiki-2013-slice-pages-articles.xml.gz", "enwiki-mini-pages-articles.xml.bz2"]
-)
-def test_content_exports_give_the_rows_of_the_articles_dump(
-    test_data: Path, tmp_path: Path, name: str
-) -> None:
-    slice_ = test_data / "dumps/wikipedia" / name
-    language = name[:2]
-    with (gzip.open if name.endswith("gz") else bz2.open)(slice_, "rt", encoding="utf-8") as file:
-        head, *pages = file.read().replace("</mediawiki>", "").split("<page>")
-    head = re.sub("<dbname>.*?</dbname>", f"<dbname>{language}wiki</dbname>", head)
-    other = [(1, "Discussione"), (2, "Utente"), (10, "Template"), (828, "Modulo")]
-    interleaved = [
-        "<page>" + page
-        for number, own in enumerate(pages)
-        for namespace, prefix in [*other[number % 4 :][:1], (None, "")]
-        for page in [own if namespace is None else _elsewhere(own, 10**7 + number, namespace, prefix)]
-    ]
-    (tmp_path / "articles").mkdir()
-    plain = tmp_path / f"articles/{language}wiki-latest-pages-articles.xml"
-    plain.write_text(head + "".join("<page>" + page for page in pages) + TAIL, encoding="utf-8")
-    (tmp_path / "exports").mkdir()
-    half = len(interleaved) // 2
-    for pages_of, some in (("p1p5000", interleaved[:half]), ("p5001p90000", interleaved[half:])):
-        content = bz2.compress((head + "".join(some) + TAIL).encode())
-        (tmp_path / f"exports/{language}wiki-2026-11-01-{pages_of}.xml.bz2").write_bytes(content)
-    articles, exports = (
-        ingest_wikipedia(find_dumps(tmp_path / kind, [language]), ONE, tmp_path / f"{kind}.parts")
-        for kind in ("articles", "exports")
-    )
-    assert len(exports.sentences) == 2
-    assert rows(exports.sentences) == rows(articles.sentences) != []
-    assert rows(exports.redirects) == rows(articles.redirects)
-    counts, before = exports.counts[language], articles.counts[language]
-    assert counts["articles"] == before["articles"]
-    assert counts["skipped"]["other_namespace"] - before["skipped"]["other_namespace"] == len(pages)
-
-
-def _elsewhere(page: str, page_id: int, namespace: int, prefix: str) -> str:
-    """Return a page with the same text in another namespace."""
-    page = re.sub("<title>", f"<title>{prefix}:", page, count=1)
-    page = re.sub("<ns>.*?</ns>", f"<ns>{namespace}</ns>", page, count=1)
-    return re.sub("<id>.*?</id>", f"<id>{page_id}</id>", page, count=1)
 
 
 def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_path: Path) -> None:
@@ -156,7 +122,9 @@ def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark
     assert "\n" not in str(caught.value)
 
 
-def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, tmp_path: Path) -> None:
+def test_files_of_all_namespaces_give_the_rows_of_the_articles(
+    test_data: Path, tmp_path: Path, parts_folder: Path
+) -> None:
     """Two files, each a complete export, in which every page is followed by a talk, user, template or module page."""
     (dump,) = find_dumps(test_data / "dumps", ["it"])
     export = b"".join(block for _, block in DecompressedStream(dump.path))
@@ -172,9 +140,9 @@ def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, 
         as_dump(tmp_path / f"{name}.xml", header + b"\n".join(some) + b"</mediawiki>", "it")
         for name, some in {"p1p700": mixed[:700], "p701p9999": mixed[700:]}.items()
     ]
-    expected, found = (ingest_wikipedia(some, ONE, tmp_path / "parts") for some in ([dump], files))
-    for table in ("sentences", "redirects"):
-        assert rows(getattr(found, table)) == rows(getattr(expected, table))
+    expected, found = (ingest_wikipedia(some, ONE, parts_folder) for some in ([dump], files))
+    assert table(found.sentences).equals(table(expected.sentences))
+    assert table(found.redirects).equals(table(expected.redirects))
     assert [row for row in rows(found.pages) if row["page_id"] < 10**9] == rows(expected.pages)
     assert len(rows(found.pages)) == 2 * len(pages) == found.counts["it"]["pages"]
     assert found.counts["it"]["skipped"] == {
@@ -185,9 +153,10 @@ def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, 
 
     cut = files[1].path.read_bytes()[:-3000]
     files[1].path.write_bytes(cut)
-    kept = ingest_wikipedia(files, ONE, tmp_path / "parts")
+    kept = ingest_wikipedia(files, ONE, parts_folder)
     assert [file["truncated"] for file in kept.counts["it"]["dumps"]] == [False, True]
-    assert rows(kept.sentences) == rows(expected.sentences)[: len(rows(kept.sentences))]
+    sentences = table(kept.sentences)
+    assert sentences.equals(table(expected.sentences)[: len(sentences)])
     assert 0 <= 2 * len(pages) - len(rows(kept.pages)) < 5
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ease.wikimedia import wikipedia
 from ease.wikimedia.wikipedia import SENTENCES_FILE, ingest_wikipedia, read_dump
 from tests.wikimedia.made_dumps import ONE, PACK, article, made, make_export, make_page, rows
 
@@ -23,21 +24,11 @@ PAGES = [
 ]
 
 
-def test_articles_have_titles_prose_and_links(tmp_path: Path) -> None:
-    first, second = read_dump(made(tmp_path, *PAGES).path)
-    assert (first.title, first.page_id, first.revision_id, first.language) == ("The title", 5, 1005, "en")
-    assert first.text == "It is in the country. See berlins.\nNo link."
-    assert [link.target for link in first.links] == ["Germany", "Berlin"]
-    assert [sentence.text for sentence in first.sentences()] == [
-        "It is in the country.",
-        "See berlins.",
-        "No link.",
-    ]
-    assert second.title == "Article 9"
-
-
-@pytest.mark.parametrize("ending", PACK)
-def test_the_stream_agrees_with_the_ingested_table(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize(("ending", "rows_per_group"), list(zip(PACK, (1, 2, 4, 1000), strict=True)))
+def test_the_stream_agrees_with_the_ingested_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int
+) -> None:
+    monkeypatch.setattr(wikipedia, "ROWS_PER_GROUP", rows_per_group)
     path = tmp_path / f"dewiki-pages-articles.xml{ending}"
     path.write_bytes(PACK[ending](make_export(PAGES, "de").encode()))
     parts = ingest_wikipedia([made(tmp_path / "plain", *PAGES, language="de")], ONE, tmp_path / "parts")

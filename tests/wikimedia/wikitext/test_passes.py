@@ -23,31 +23,9 @@ WORDS = r"""
 、 。 a B c. é 漢 😀 Dr. ا ---- =
 """
 MARKS = [*"\x04 \x05 (\x05) [\x05] （\x05） (,\x05 \x05,) [[\x05]] \x07".split(" "), "\n\x06", "\n\x07= a ="]
-SPACES = [
-    " ",
-    "  ",
-    "\t",
-    "\xa0",
-    "\x85",
-    "\x1c",
-    "\u3000",
-    "\u2028",
-    "\u200b",
-    "\n",
-    "\n\n",
-    "\n== a ==\n",
-    "\n* ",
-]
-TOKENS = [
-    *WORDS.split(),
-    *MARKS,
-    *SPACES,
-    "\n#:",
-    "\n----",
-    f"[[{'a' * 63}]]",
-    f"[[{'b' * 64}]]",
-    "[[e\u0301]]",
-]
+SPACES = [*" \t\xa0\x85\x1c\u3000\u2028\u200b\n", "  ", "\n\n", "\n== a ==\n", "\n* "]
+LONG = [f"[[{'a' * 63}]]", f"[[{'b' * 64}]]"]
+TOKENS = [*WORDS.split(), *MARKS, *SPACES, *LONG, "\n#:", "\n----", "[[e\u0301]]"]
 SITES = [SiteInfo(language) for language in ("en", "it", "tr", "ar", "ka", "zh")]
 
 
@@ -73,8 +51,8 @@ def source() -> ModuleType:
 
 def test_the_compiled_passes_are_those_of_the_source(source: ModuleType) -> None:
     generator = random.Random(0)
-    for text in random_texts(3000):
-        for name in ("cut_templates", "strip_quotes", "normalize_gaps", "join_blocks"):
+    for text in random_texts(1500):
+        for name in ("strip_quotes", "normalize_gaps", "join_blocks"):
             assert getattr(passes, name)(text) == getattr(source, name)(text), (name, text)
         places = sorted(generator.choices(range(len(text) + 1), k=6))
         starts, found = source.cut_sentences(text, places)
@@ -85,9 +63,9 @@ def test_the_compiled_passes_are_those_of_the_source(source: ModuleType) -> None
 
 
 def test_plain_links_are_read_as_others(monkeypatch: pytest.MonkeyPatch, source: ModuleType) -> None:
-    texts = list(random_texts(3001))
+    texts = list(random_texts(1501))
     read = [parse_wikitext(text, SITES[number % len(SITES)]) for number, text in enumerate(texts)]
-    assert sum(bool(article.links) for article in read) > 1000
+    assert sum(bool(article.links) for article in read) > 500
     for plain in (source.read_plain_links, lambda text, position, *others: position):
         monkeypatch.setattr(parser, "read_plain_links", plain)
         for number, text in enumerate(texts):
@@ -102,13 +80,3 @@ def test_no_trail_begins_with_an_ascii_character_that_the_passes_ignore() -> Non
             texts = [character + letter for letter in ("", "a", "é", "я", "ا")]
             follows = any(trail.sub("", text, count=1) != text for text in texts)
             assert not follows or character.isalpha() or character in "'-:", (language, character)
-
-
-def test_any_white_space_becomes_one_space() -> None:
-    spaces = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
-    generator = random.Random(0)
-    for _ in range(3000):
-        text = "".join(generator.choices([*spaces, "a", "b", "\n", " "], k=30))
-        joined = passes.join_blocks(text)
-        assert joined == "\n".join(" ".join(line.split()) for line in joined.split("\n") if line.strip())
-        assert "".join(joined.split()) == "".join(text.split())

@@ -7,14 +7,9 @@ CC BY-SA 3.0 (before June 2023) and 4.0. Quantities are written with the name of
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
-from ease.wikimedia.dumps.files import Shard, recognise_dump
-from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
 
@@ -51,13 +46,3 @@ def test_at_least_98_percent_are_read_as_written_by_hand() -> None:
     ]
     assert len(set(passages)) == len(passages) >= 300
     assert len(wrong) <= 0.02 * len(passages), wrong
-
-
-@pytest.mark.slow
-def test_the_passages_are_those_of_the_dumps(test_data: Path) -> None:
-    pages: dict[tuple[str, str], str] = defaultdict(str)
-    for path in sorted((test_data / "dumps" / "wikipedia").iterdir()):
-        _, dump = recognise_dump(path)
-        for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
-            pages[dump.language, page.title] += page.text
-    assert [passage for passage in read_passages() if passage.wikitext not in pages[passage[:2]]] == []

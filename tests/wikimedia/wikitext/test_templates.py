@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.templates import language_name
 from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.wikitext.lost_templates import measure
 
@@ -209,12 +208,6 @@ def test_links_in_templates_keep_their_offsets() -> None:
         ("the city", "Lima"),
         ("Oslo", "Oslo"),
     ]
-
-
-def test_names_of_languages_are_kept_up_to_a_limit() -> None:
-    for number in range(5000):
-        language_name(f"x{number}", "en")
-    assert language_name.cache_info().currsize < 5000
 
 
 def test_all_templates_can_be_removed() -> None:

@@ -1,12 +1,12 @@
-"""Wikitext becomes prose, with links where MediaWiki shows them."""
+"""Wikitext becomes prose, with links where MediaWiki shows them, also in other languages and scripts."""
 
 from __future__ import annotations
 
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext
-from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
+from ease.wikimedia.wikitext.parser import Article, Link, link_trail, parse_wikitext
+from ease.wikimedia.wikitext.titles import SiteInfo, decode_entities, decode_title_entities, redirect_target
 
 ENGLISH = SiteInfo("en")
 
@@ -183,11 +183,6 @@ def test_blocks_are_lines(source: str, text: str) -> None:
     assert read(source) == (text, [])
 
 
-def test_links_stay_in_list_items_but_not_in_headings() -> None:
-    source = "== The [[Year]] 1950 ==\n* [[Rome]] falls\n: [[Item|x]]"
-    assert read(source) == ("The Year 1950\nRome falls\nx", [("Rome", "Rome"), ("x", "Item")])
-
-
 @pytest.mark.parametrize(
     ("source", "text"),
     [
@@ -243,16 +238,6 @@ def test_offsets_count_code_points_from_right_to_left_and_beyond_the_bmp() -> No
     assert links == [("😀 b", "𝔅erlin"), ("عاصمة", "عاصمة"), ("المانيا", "ألمانيا")]
 
 
-def test_local_files_and_categories_are_removed() -> None:
-    source = "[[Archivo:X.jpg|thumb|[[Berlín]]]]La [[ciudad]].\n[[Categoría:Capitales]]"
-    assert read(source, "es") == ("La ciudad.", [("ciudad", "Ciudad")])
-
-
-def test_script_variants_are_resolved() -> None:
-    source = "-{zh-hans:计算机;zh-hant:電腦}-和-{[[电脑]]}--{T|zh:题}-。"
-    assert read(source, "zh") == ("计算机和电脑。", [("电脑", "电脑")])
-
-
 def test_internal_marks_in_the_source_are_ignored() -> None:
     assert read("a\x01b\x02 [[c\x03]]\x05d") == ("ab cd", [("cd", "C")])
 
@@ -294,3 +279,129 @@ def test_a_language_code_is_enough() -> None:
     assert parse_wikitext("[[File:A.jpg]][[bus]]es").text == "buses"
     with pytest.raises(EaseError, match="Unknown language 'english' in `language`: use a code such as en"):
         parse_wikitext("x", "english")
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "text", "surfaces"),
+    [
+        ("sv", "''[[Dagens Nyheter]]''s chef", "Dagens Nyheters chef", ["Dagens Nyheter"]),
+        ("en", "''[[bus]]''es", "buses", ["bus"]),
+        ("en", "'''[[X]]'''bar '''''[[Y]]'''''z", "Xbar Yz", ["X", "Y"]),
+        ("en", "<small>[[bus]]</small>es", "buses", ["bus"]),
+        ("en", "<i><b>''[[bus]]''</b></i>es <b></b>", "buses", ["bus"]),
+        ("en", "''[[bus]]es''", "buses", ["buses"]),
+        ("en", "[[Foo|''[[bus]]''es]]", "buses", ["bus"]),
+        ("en", "[[Foo|a [b] ''c'']]''es", "a [b] ces", ["a [b] c"]),
+        ("ar", "ال''[[مغرب]]''ي", "المغربي", ["مغرب"]),
+        ("en", "a ''[[b]]'' '''c''' d", "a b c d", ["b"]),
+    ],
+)
+def test_quotes_and_tags_end_a_link_trail(language: str, source: str, text: str, surfaces: list[str]) -> None:
+    found, links = read(source, language)
+    assert found == text
+    assert [surface for surface, _ in links] == surfaces
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "surfaces"),
+    [
+        ("ar", "في ال[[مغرب]] و[[مصر|المصريين]].", ["المغرب", "والمصريين"]),
+        ("ar", "وَ[[مصر]]", ["وَمصر"]),
+        ("arz", "ال[[مغرب]]", ["المغرب"]),
+        ("ar", "[[مصر]]ال[[مغرب]]", ["مصرال", "مغرب"]),
+        ("ar", "1[[مصر]] «[[مغرب]]»", ["مصر", "مغرب"]),
+        ("ar", "ال[[مغرب|[x] y]]", ["ال[x] y"]),
+        ("hy", "նախա[[Հայաստան]]ը", ["նախաՀայաստանը"]),
+        ("is", "Suður-[[Kórea]] og 1939–[[1945]]", ["Suður-Kórea", "1945"]),
+        ("is", "[[Norður]]-kóreska - [[x]]-", ["Norður-kóreska", "x"]),
+        ("en", "pre[[fix]]es", ["fixes"]),
+        ("fa", "[[کتاب]]‌ها و [[کتاب]]‌", ["کتاب‌ها", "کتاب"]),
+        ("ca", "[[Mar]]'l [[Terra]]'", ["Mar'l", "Terra"]),
+        ("br", "[[X]]'où [[ar]]c'hwezh [[A]]C’H [[b]]cʼh", ["X", "arc'hwezh", "AC’H", "bc"]),
+        ("kaa", "[[x]]'a [[y]]’a [[z]]'", ["x'a", "y’a", "z"]),
+        ("se", "[[NRK]]:s [[x]]: [[y]]a:b", ["NRK:s", "x", "ya"]),
+    ],
+)
+def test_letters_before_and_after_the_brackets(language: str, source: str, surfaces: list[str]) -> None:
+    text, links = read(source, language)
+    assert [surface for surface, _ in links] == surfaces
+    if "|" not in source:
+        assert text == source.replace("]]", "").replace("[[", "")
+
+
+@pytest.mark.parametrize(
+    ("language", "letters"),
+    [
+        *(("ba", "һың"), ("alt", "ӱ"), ("lbe", "аӀ"), ("cu", "ѣ"), ("ary", "ات"), ("inh", "аӀ")),
+        *(("kbd", "Ӏэ"), ("ady", "хэ"), ("atj", "é"), ("avk", "é"), ("gcr", "é"), ("awa", "ों")),
+        *(("anp", "ों"), ("lld", "ì"), ("smn", "đ"), ("nb", "ø"), ("mo", "ț"), ("ur", "وں"), ("skr", "یں")),
+    ],
+)
+def test_link_trails_of_smaller_wikis_and_inherited_ones(language: str, letters: str) -> None:
+    assert [surface for surface, _ in read(f"[[x]]{letters} y", language)[1]] == [f"x{letters}"]
+
+
+@pytest.mark.parametrize("language", ["zh", "wuu", "nan", "hak", "zh-yue"])
+def test_chinese_has_no_link_trails(language: str) -> None:
+    assert link_trail(language) == ""
+    assert [surface for surface, _ in read("[[bus]]es", language)[1]] == ["bus"]
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "text"),
+    [
+        ("zh", "用-{zh-hans|简}-字", "用简字"),
+        ("zh", "-{zh-hans:计算机;zh-hant:電腦}-和-{[[电脑]]}--{T|zh:题}-。", "计算机和电脑。"),
+        ("zh", "a-{zh-cn:x&nbsp;y&amp;z;zh-tw:w}-b", "ax y&zb"),
+        ("zh", "-{Fate:stay}- -{Fate;stay night}-", "Fate:stay Fate;stay night"),
+        ("zh", "甲-{A|zh-hans:嵌-{x}-;zh-hant:y}-乙", "甲嵌x乙"),
+        ("zh", "甲-{H|zh-cn:博客; zh-tw:網誌;}-乙-{-|zh-cn:博客}-丙-{A;T|zh-cn:x}-丁", "甲乙丙丁"),
+        ("zh", "甲-{ zh-hans : 简 ; zh-hant : 繁 ; }-乙", "甲简乙"),
+        ("zh", "甲-{zh-hans:简;}-乙", "甲简乙"),
+        ("zh", "甲-{R|zh-cn}-乙-{}-丙", "甲zh-cn乙丙"),
+        ("zh", "-{open [[x]]", "-{open x"),
+        ("zh", "a }- b", "a }- b"),
+        ("zh", "[[-{zh-hans:甲;zh-hant:乙}-|-{丙}-]]", "丙"),
+        ("zh", "-{[[甲|乙]]}-丙", "乙丙"),
+        ("sr", "-{sr-ec:Ћ;sr-el:Ć}- -{HTML}-", "Ћ HTML"),
+        ("kk", "-{kk-cyrl:а;kk-arab:ب}-", "а"),
+        ("sr", "-{zh-hans:x;zh-hant:y}-", "zh-hans:x;zh-hant:y"),
+        ("en", "f = -{x}- and -{zh-hans:a;zh-hant:b}-", "f = -{x}- and -{zh-hans:a;zh-hant:b}-"),
+    ],
+)
+def test_variants_are_resolved_if_the_wiki_converts(language: str, source: str, text: str) -> None:
+    assert read(source, language)[0] == text
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("NOTOC", "notoc", "NoToc", "ללא_תוכן_עניינים", "KEIN_INHALTSVERZEICHNIS", "बिना_अनुक्रम", "अनुक्रम"),
+        *("بی‌فهرست", "لا_وصلة_قسم_جديد", "KHÔNG_MỤC_LỤC", "БЕЗ_ОГЛАВЛЕНИЯ", "უგალერეო", "目次なし"),
+        *("ഉള്ളടക്കംവേണ്ട", "ไม่มีสารบัญ", "노목차"),
+    ],
+)
+def test_magic_words_of_all_languages_are_dropped(word: str) -> None:
+    assert read(f"a __{word}__ b")[0] == "a b"
+
+
+@pytest.mark.parametrize("tag", ["section", "Abschnitt", "trecho", "sección", "קטע", "SECTION"])
+def test_section_tags_are_invisible(tag: str) -> None:
+    source = (
+        f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
+    )
+    assert read(source) == ("One sentence only. Next xs", [("x", "X")])
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("&sectional; &sect; &notit; &copyright; &amp;sect;", "&sectional; § &notit; &copyright; &sect;"),
+        (f"&#{'1' * 5000}; &#x{'f' * 5000}; &#{'0' * 5000}65; &#0;", "\ufffd \ufffd A \ufffd"),
+        ("&lt;b&gt; &#x41;&#66; &Aacute;&aacute; &nbsp; &", "<b> AB Áá &"),
+    ],
+)
+def test_entities_by_their_exact_names(source: str, text: str) -> None:
+    assert read(source)[0] == text
+    assert " ".join(decode_entities(source).split()) == text
+    assert " ".join(decode_title_entities(source).split()) == text

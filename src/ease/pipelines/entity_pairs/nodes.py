@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from ease.entities.audit import without_pages
 from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions
-from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
+from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, filter_links, select_pairs
 from ease.entities.vocabulary import (
     VocabularyOptions,
     build_vocabulary,
@@ -100,10 +100,11 @@ def make_pairs(
         linked = without_pages(linked, audit_pages)
         logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
     mining = mining_tables(tables, dumps, negatives) if negatives.without == "drop" else None
-    funnel = count_filters(sentences, linked, vocabulary, options, mining).to_pandas()
+    filtered = filter_links(sentences, linked, vocabulary, options, mining).cache()  # read twice
+    funnel = count_filters(filtered, options).to_pandas()
     check_pairs_left(funnel, options.min_pairs_per_language, setting.languages)
     logger.info(
         "Pairs left after each filter (only languages that lost some, and the total):\n%s",
         format_losses(funnel, "pairs", "left"),
     )
-    return select_pairs(sentences, linked, vocabulary, options, mining), funnel, plot_pair_funnel(funnel)
+    return select_pairs(filtered, sentences, options), funnel, plot_pair_funnel(funnel)

@@ -9,10 +9,14 @@ from ease.errors import EaseError
 from ease.io.models import split_words
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.sample.world import SAMPLE_LANGUAGES
-from ease.wikimedia.companions import nearest_companions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages
+from ease.wikimedia.languages import (
+    WIKIPEDIA_LANGUAGES,
+    check_codes,
+    check_languages,
+    nearest_companions,
+)
 from ease.wikimedia.wikidata import find_page_props
 
 TEACH = "teach"

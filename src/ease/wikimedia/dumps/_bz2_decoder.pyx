@@ -24,7 +24,6 @@ cdef enum:
     LONGEST_CODE = 20
     SHORT_BITS = 10  # the symbols of codes up to this length stand in a table
     RUN_SYMBOLS = 2  # the symbols 0 and 1 are digits of the length of a run
-    FIRST = 8  # bytes of the list of moved bytes that stand in one integer
     LANES = 8  # pieces followed at a time
     MAX_PIECES = 512  # with more of them the lanes end closer together, with fewer there is less to join
     BEGINS_PIECE = 1 << 30  # in a link: a piece begins here, whose number the other bits are
@@ -50,11 +49,6 @@ cdef struct Code:
     uint32_t limits[LONGEST_CODE + 2]  # by length: the least value of the next 20 bits whose code is longer
     int32_t offsets[LONGEST_CODE + 2]  # by length: added to a code, its place in `symbols`
     uint16_t symbols[MAX_SYMBOLS]
-
-cdef struct Front:
-    # The bytes of a block by their last use: the first ones in an integer, from its lowest byte on, then the others.
-    uint64_t first_ones
-    uint8_t others[256 - FIRST]
 
 cdef struct Piece:
     # A part of the text, found by following links from `link` to the beginning of another piece.
@@ -305,11 +299,12 @@ cdef inline int read_symbol(Bits* bits, const Code* code) noexcept nogil:
 cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
     """Read the transformed text, and count its bytes."""
     cdef Bits bits = given[0]
-    cdef Front front = front_of(block)
+    cdef uint8_t front[256]  # the bytes of the block by their last use
     cdef const Code* code
     cdef uint32_t length = 0, run = 0, weight = 1
     cdef int group, symbol, end_symbol = block.distinct_bytes + 1
     memset(block.counts, 0, sizeof(block.counts))
+    memcpy(front, block.byte_values, block.distinct_bytes)
     for group in range(block.selector_count):
         if bits.next > bits.last:
             return False
@@ -325,7 +320,7 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
                     return False
                 continue
             if run:
-                add_bytes(block, <uint8_t> front.first_ones, run, &length)
+                add_bytes(block, front[0], run, &length)
                 run = 0
                 weight = 1
             if symbol == end_symbol:
@@ -334,7 +329,7 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
                 return True
             if length == MAX_LENGTH:
                 return False
-            add_bytes(block, move_to_front(&front, symbol - 1), 1, &length)
+            add_bytes(block, move_to_front(front, symbol - 1), 1, &length)
     return False
 
 
@@ -344,32 +339,15 @@ cdef inline void add_bytes(Block* block, uint8_t byte, uint32_t count, uint32_t*
     length[0] += count
 
 
-cdef Front front_of(const Block* block) noexcept nogil:
-    cdef Front front
-    cdef int place
-    cdef uint8_t byte
-    front.first_ones = 0
-    for place in range(256):
-        byte = block.byte_values[place] if place < block.distinct_bytes else 0
-        if place < FIRST:
-            front.first_ones |= <uint64_t> byte << (8 * place)
-        else:
-            front.others[place - FIRST] = byte
-    return front
-
-
-cdef inline uint8_t move_to_front(Front* front, int place) noexcept nogil:
-    cdef uint64_t first_ones = front.first_ones, moved
-    cdef uint8_t byte
-    if place < FIRST:
-        moved = <uint64_t> -1 >> (56 - 8 * place)  # the places that change: 0 to `place`
-        byte = <uint8_t> (first_ones >> (8 * place))
-        front.first_ones = (first_ones & ~moved) | (first_ones << 8 & moved) | byte
+cdef inline uint8_t move_to_front(uint8_t* front, int place) noexcept nogil:
+    cdef uint8_t byte = front[place]
+    if place < 16:  # faster than a call for the few bytes of most symbols
+        while place:
+            front[place] = front[place - 1]
+            place -= 1
     else:
-        byte = front.others[place - FIRST]
-        memmove(front.others + 1, front.others, place - FIRST)
-        front.others[0] = <uint8_t> (first_ones >> 56)
-        front.first_ones = first_ones << 8 | byte
+        memmove(front + 1, front, place)
+    front[0] = byte
     return byte
 
 

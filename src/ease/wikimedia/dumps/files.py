@@ -133,7 +133,7 @@ def find_dumps(
         try:
             of, dump = recognise_dump(path)
         except EaseError as error:
-            if len(files) == 1 or _match(path):
+            if len(files) == 1 or _match(path.name):
                 raise
             unread.append(error)  # another XML file in the folder
             continue
@@ -161,12 +161,11 @@ def find_dumps(
 
 def _is_dump_name(name: str) -> bool:
     """Whether a file of a folder may be a dump by its name."""
-    named = CONTENT_NAME.fullmatch(name) or ARTICLES_NAME.fullmatch(name)
-    return bool(named or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
+    return bool(_match(name) or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
 
 
-def _match(path: Path) -> re.Match[str] | None:
-    return CONTENT_NAME.fullmatch(path.name) or ARTICLES_NAME.fullmatch(path.name)
+def _match(name: str) -> re.Match[str] | None:
+    return CONTENT_NAME.fullmatch(name) or ARTICLES_NAME.fullmatch(name)
 
 
 def _check_wiki(dump: DumpFile) -> None:
@@ -243,7 +242,7 @@ def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
 
 def recognise_dump(path: Path) -> tuple[str, DumpFile]:
     """Return a dump's project and file; the language comes from the name, else from the header."""
-    if match := _match(path):
+    if match := _match(path.name):
         project, database = match["project"], match["wiki"]
     else:
         header = read_siteinfo(path)
@@ -322,12 +321,12 @@ def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
     for fault in ranges[chosen]:
         logger.warning("%s", fault)
     if len(editions) > 1:
-        names = {
-            edition: f"{'articles dump' if edition[1] else 'content export'} of {edition[0]}"
+        names = [
+            f"{'articles dump' if edition[1] else 'content export'} of {edition[0]}"
             for edition in newest_first
-        }
-        others = ", ".join(names[edition] for edition in newest_first if edition != chosen)
-        logger.info("%s: using the %s, not the %s", dumps[0].language, names[chosen], others)
+        ]
+        used = names.pop(newest_first.index(chosen))
+        logger.info("%s: using the %s, not the %s", dumps[0].language, used, ", ".join(names))
         for edition in newest_first:
             if edition > chosen:
                 logger.warning("%s", " ".join(filter(None, [unlisted[edition], *ranges[edition]])))
@@ -364,7 +363,7 @@ def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
     """Return messages about page ranges that are missing between the files of a dump, or are in two of them."""
     ranges: dict[tuple[int, int], Path] = {}
     for dump in dumps:
-        match = _match(dump.path)
+        match = _match(dump.path.name)
         if match and match["first"]:
             first = int(match["first"])
             ranges.setdefault((first, int(match["last"] or first)), dump.path)
@@ -387,7 +386,7 @@ def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
     editions: dict[str, dict[tuple[bool, bool], list[tuple[DumpFile, dict[str, str]]]]] = defaultdict(dict)
     chosen = []
     for dump in dumps:
-        if (match := _match(dump.path)) is None:
+        if (match := _match(dump.path.name)) is None:
             chosen.append(dump)
             continue
         names = {name: value or "" for name, value in match.groupdict().items()}
@@ -430,8 +429,6 @@ _MAX_HEADER_BYTES = 16 << 20
 _HEADER_END = re.compile(rb"</siteinfo|<page[\s>]|</mediawiki")
 _OVERLAP = 16
 """Bytes of a block that are searched again with the next, since a tag may span both."""
-_DECLARATIONS = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
-_ENCODING = re.compile(rb"\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.-]+)")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
@@ -444,10 +441,10 @@ def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
         language: Language of the wiki; None: the one that the export names, or an empty text.
 
     Raises:
-        EaseError: The file is missing, broken, not a MediaWiki export, or declares a document type.
+        EaseError: The file is missing, broken, or not a MediaWiki export.
     """
     content, complete = _read_header(path)
-    _check_declarations(path, content)
+    # Does not expand entities, which no MediaWiki export declares.
     parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
     fault: etree.XMLSyntaxError | None = None
     try:
@@ -485,19 +482,6 @@ def read_number(text: str) -> int:
     if (found := _NUMBER.fullmatch(text)) and abs(number := int(found[1])) < 1 << 63:
         return number
     raise ValueError(f"{text[:40]!r} is not a number of 64 bits")
-
-
-def _check_declarations(path: Path, content: bytes) -> None:
-    if _DECLARATIONS.search(content):
-        raise EaseError(
-            f"{path} declares a document type or entities, which can expand without bound and which no MediaWiki "
-            "export does: refused. Download the dump from its publisher."
-        )
-    encoding = _ENCODING.match(content)
-    if encoding and encoding[1].lower() not in {b"utf-8", b"utf8", b"us-ascii"}:
-        raise EaseError(
-            f"{path} is encoded in {encoding[1].decode()}, but MediaWiki exports are UTF-8: convert it."
-        )
 
 
 def _read_header(path: Path) -> tuple[bytes, bool]:

@@ -5,20 +5,21 @@ What is known of a layout (its addresses, and when a dump is complete) is in one
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import date as Day
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all, whole_number
+from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import (
     CHECKSUM_LIST,
@@ -37,6 +38,7 @@ LayoutName = Literal["auto", "content", "articles"]
 _MAX_LISTED_DATES = 6
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
+_TABLE = r"page_props\.sql\.gz"
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,6 @@ class MirrorOptions:
     download: DownloadOptions = field(default_factory=DownloadOptions)
 
 
-class ListedDumps(NamedTuple):
-    """The dumps of some wikis on a mirror, all of one date, and their page_props tables of the nearest dates."""
-
-    date: str
-    pages: Mapping[str, Sequence[RemoteFile]]
-    """By language."""
-    tables: Mapping[str, RemoteFile]
-    """By language; empty if not wanted."""
-
-
 class FetchedDumps(NamedTuple):
     """The downloaded files."""
 
@@ -85,25 +77,12 @@ class FetchedDumps(NamedTuple):
 
 
 class Unavailable(EaseError):
-    """Raised for a dump that is missing or not complete.
-
-    Attributes:
-        any_listed: Whether the server lists a dump of any of the wikis in this layout.
-    """
-
-    def __init__(self, message: str, any_listed: bool = True) -> None:
-        super().__init__(message)
-        self.any_listed = any_listed
+    """Raised for a dump that is missing or not complete."""
 
 
 def is_mirror(address: str) -> bool:
     """Whether a source is the address of a mirror."""
     return address.startswith(("https://", "http://"))
-
-
-def wiki_name(language: str, project: Project = "wiki") -> str:
-    """Return the database name of a wiki, as in its dumps' names: zh-min-nan is zh_min_nanwiki."""
-    return Language(language).database + project
 
 
 def fetch_dumps(
@@ -117,61 +96,25 @@ def fetch_dumps(
         Unavailable: If the mirror has no complete dump of a language.
         EaseError: If a file is missing or has a wrong checksum, or the disk is full. Downloaded files are kept.
     """
+    wikis = {Language(language).database + project: language for language in languages}
     with Client(options.download) as client:
-        listed = list_dumps(mirror, languages, options, client, project)
-        wanted = [file for files in listed.pages.values() for file in files]
-        for files in listed.pages.values():
+        layout, date, pages = _choose_layout(mirror, list(wikis), options, client)
+        tables: dict[str, RemoteFile] = {}
+        if options.page_props:
+            source = layout if _is_archive(mirror) else _ArticlesDumps(mirror, options, client)
+            tables = {wiki: _table_near(source, wiki, date) for wiki in wikis}
+        for files in pages.values():
             _write_checksums(files)
-        outcome = download_all([*wanted, *listed.tables.values()], client, f"dumps of {listed.date}")
+        wanted = [file for files in (*pages.values(), tables.values()) for file in files]
+        outcome = download_all(wanted, client, f"dumps of {date}")
     outcome.require_all()
     message = "Dumps of %s, %s: %d files downloaded from %s, %d existed"
-    logger.info(
-        message, ", ".join(languages), listed.date, len(outcome.fetched), mirror, len(outcome.present)
-    )
+    logger.info(message, ", ".join(languages), date, len(outcome.fetched), mirror, len(outcome.present))
     return FetchedDumps(
-        listed.date,
-        {language: tuple(file.path for file in files) for language, files in listed.pages.items()},
-        {language: file.path for language, file in listed.tables.items()},
+        date,
+        {wikis[wiki]: tuple(file.path for file in files) for wiki, files in pages.items()},
+        {wikis[wiki]: file.path for wiki, file in tables.items()},
     )
-
-
-def list_dumps(
-    mirror: str, languages: Sequence[str], options: MirrorOptions, client: Client, project: Project = "wiki"
-) -> ListedDumps:
-    """Return the files that `fetch_dumps` downloads.
-
-    Raises:
-        Unavailable: If the mirror has no complete dump of a language.
-        EaseError: If the mirror cannot be reached.
-    """
-    wikis = {wiki_name(language, project): language for language in languages}
-    archived = _is_archive(mirror)
-    known: dict[str, type[_Layout]] = {"content": _ContentExports, "articles": _ArticlesDumps}
-    names = known if options.layout == "auto" else [options.layout]
-    faults = []
-    for kind in [_Archive] if archived else [known[name] for name in names]:
-        layout = kind(mirror, options, client)
-        try:
-            date, files = _choose(layout, list(wikis), options.date)
-            break
-        except Unavailable as fault:
-            faults.append(fault)
-            logger.info("%s", fault)
-    else:
-        listed = [fault for fault in faults if fault.any_listed]
-        reasons = " ".join(map(str, listed or faults))
-        if not listed:
-            reasons = f"{mirror} has no dumps in a known layout: {reasons} Check the address."
-        raise Unavailable(
-            f"{reasons} Set another `dump_date` or mirror, or remove the language from `languages`. Old dumps are at "
-            "https://archive.org/download."
-        )
-    pages = {wikis[wiki]: found for wiki, found in files.items()}
-    tables: dict[str, RemoteFile] = {}
-    if options.page_props:
-        source = layout if archived else _ArticlesDumps(mirror, options, client)
-        tables = {language: _table_near(source, wiki, date) for wiki, language in wikis.items()}
-    return ListedDumps(date, pages, tables)
 
 
 def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
@@ -193,9 +136,8 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
             file = undated
         outcome = download_all([file], client, "Wikidata")
     outcome.require_all()
-    path = file.path
-    logger.info("%s %s", path, "downloaded" if outcome.fetched else "existed")
-    return path
+    logger.info("%s %s", file.path, "downloaded" if outcome.fetched else "existed")
+    return file.path
 
 
 def _write_checksums(files: Sequence[RemoteFile]) -> None:
@@ -215,6 +157,28 @@ def _is_archive(mirror: str) -> bool:
     return urlsplit(mirror).path.rstrip("/") == "/download"
 
 
+def _choose_layout(
+    mirror: str, wikis: Sequence[str], options: MirrorOptions, client: Client
+) -> tuple[_Layout, str, dict[str, list[RemoteFile]]]:
+    """Return the first layout in which the dumps of all wikis are complete, their date, and the files of each wiki."""
+    kinds: list[type[_Layout]] = [_Archive]
+    if not _is_archive(mirror):
+        known = {"content": _ContentExports, "articles": _ArticlesDumps}
+        kinds = [known[options.layout]] if options.layout != "auto" else list(known.values())
+    faults = []
+    for kind in kinds:
+        layout = kind(mirror, options, client)
+        try:
+            return layout, *_choose(layout, wikis, options.date)
+        except Unavailable as fault:
+            faults.append(str(fault))
+            logger.info("%s", fault)
+    raise Unavailable(
+        f"{' '.join(faults)} Set another `dump_date` or mirror, or remove the language from `languages`. Old dumps are "
+        "at https://archive.org/download."
+    )
+
+
 def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, dict[str, list[RemoteFile]]]:
     """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
 
@@ -230,12 +194,11 @@ def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, di
     listed = {wiki: layout.dates(wiki) for wiki in wikis}
     if lacking := [wiki for wiki, dates in listed.items() if not dates]:
         raise Unavailable(
-            f"{layout.place} lists no dumps of {', '.join(lacking)}, as of closed and unknown wikis.",
-            any_listed=len(lacking) < len(wikis),
+            f"{layout.place} lists no dumps of {', '.join(lacking)}, as of closed and unknown wikis."
         )
     common = sorted(set.intersection(*map(set, listed.values())), reverse=True)
     if wanted != LATEST:
-        common.sort(key=lambda date: _days_between(date, wanted))
+        common.sort(key=lambda date: abs(Day.fromisoformat(date) - Day.fromisoformat(wanted)))
     for date in common:
         try:
             found = {wiki: layout.pages(wiki, date) for wiki in wikis}
@@ -246,13 +209,7 @@ def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, di
         if wanted == LATEST:
             return date, found
         raise Unavailable(f"{reason}The nearest complete date there is {date}.")
-    near = {
-        wiki: dates[-_MAX_LISTED_DATES:]
-        if wanted == LATEST
-        else sorted(sorted(dates, key=lambda date: _days_between(date, wanted))[:_MAX_LISTED_DATES])
-        for wiki, dates in listed.items()
-    }
-    shown = "; ".join(f"{wiki} has {', '.join(dates)}" for wiki, dates in near.items())
+    shown = "; ".join(f"{wiki} has {', '.join(dates[-_MAX_LISTED_DATES:])}" for wiki, dates in listed.items())
     raise Unavailable(
         f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {reason}Listed: {shown}."
     )
@@ -272,8 +229,52 @@ def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
     )
 
 
-def _days_between(first: str, second: str) -> int:
-    return abs((datetime.strptime(first, "%Y%m%d") - datetime.strptime(second, "%Y%m%d")).days)
+class _Facts(BaseModel):
+    """A file's name, size and checksums as a server states them."""
+
+    name: str = ""
+    size: int | None = None
+    sha256: str | None = None
+    sha1: str | None = None
+    md5: str | None = None
+
+    def checksums(self) -> dict[str, str]:
+        """Return the stated checksums by algorithm."""
+        return self.model_dump(include={"sha256", "sha1", "md5"}, exclude_none=True)
+
+
+class _Job(BaseModel):
+    status: str
+    files: dict[str, _Facts] = {}
+
+
+class _Status(BaseModel):
+    """A dump's dumpstatus.json."""
+
+    jobs: dict[str, _Job]
+
+
+class _Item(BaseModel):
+    """The Internet Archive's description of an item; empty for an unknown one."""
+
+    files: list[_Facts] = []
+
+
+class _Identifier(BaseModel):
+    identifier: str
+
+
+class _Response(BaseModel):
+    docs: list[_Identifier]
+
+
+class _Search(BaseModel):
+    """The Internet Archive's answer to a search for items."""
+
+    response: _Response
+
+
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class _Layout:
@@ -296,11 +297,11 @@ class _Layout:
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         """Return the files of a dump; raises Unavailable if it is missing or not complete."""
-        raise Unavailable(f"{self.place} has no dump of {wiki}.")
+        raise NotImplementedError
 
     def page_props(self, wiki: str, date: str) -> RemoteFile:
         """Return the page_props table of a dump; raises Unavailable if it is missing or not complete."""
-        raise Unavailable(f"{self.place} has no page_props table of {wiki}.")
+        raise NotImplementedError
 
     def undated(self) -> RemoteFile | None:
         """Return a dump without a date, which is used if no dated one is complete; None if there is none."""
@@ -326,13 +327,12 @@ class _Layout:
             return self._client.size(url)
         return None
 
-    def _json(self, url: str) -> dict[str, Any]:
-        text = self._client.text(url)
+    def _json(self, url: str, model: type[Answer]) -> Answer:
         try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise EaseError(f"{url} is not JSON ({error}): choose another date or mirror.") from error
-        return dict(_object(found))
+            return model.model_validate_json(self._client.text(url))
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise EaseError(f"{url} is damaged ({reason}): choose another date or mirror.") from error
 
     def _checksums(self, url: str) -> dict[str, str]:
         """Return checksums by name; empty if the server does not have the list."""
@@ -359,15 +359,14 @@ class _ContentExports(_Layout):
         listed = self._checksums(f"{folder}/{CHECKSUM_LIST}")
         if not listed:
             raise Unavailable(f"{folder} has no complete export (no readable {CHECKSUM_LIST}).")
-        names = [
-            name
-            for name in listed
+        files = [
+            self._file(f"{folder}/{name}", wiki, date, {"sha256": checksum}, self._size(f"{folder}/{name}"))
+            for name, checksum in listed.items()
             if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki
         ]
-        if not names:
+        if not files:
             raise Unavailable(f"{folder}/{CHECKSUM_LIST} names no export of {wiki}.")
-        files = [self._file(f"{folder}/{name}", wiki, date, {"sha256": listed[name]}) for name in names]
-        return [replace(file, size=self._size(file.url)) for file in files]
+        return files
 
 
 class _ArticlesDumps(_Layout):
@@ -392,34 +391,30 @@ class _ArticlesDumps(_Layout):
     def _files(self, wiki: str, date: str, what: str, pattern: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/{date}"
         try:
-            status = self._json(f"{folder}/dumpstatus.json")
+            known = self._json(f"{folder}/dumpstatus.json", _Status).jobs
         except NotFound:
             raise Unavailable(f"{folder} has no dump (dumpstatus.json).") from None
-        known = _object(status.get("jobs"))
-        jobs = {name: job for name in self.JOBS[what] if (job := _object(known.get(name)))}
-        done = next((job for job in jobs.values() if job.get("status") == "done"), None)
+        jobs = {name: known[name] for name in self.JOBS[what] if name in known}
+        done = next((job for job in jobs.values() if job.status == "done"), None)
         if done is None:
-            states = ", ".join(f"{name} is {job.get('status')}" for name, job in jobs.items())
+            states = ", ".join(f"{name} is {job.status}" for name, job in jobs.items())
             raise Unavailable(
                 f"The {what} of {wiki} of {date} is not finished: {states or 'it has no such job'}."
             )
-        listed = _object(done.get("files"))
-        names = [name for name in sorted(listed) if re.fullmatch(f"{wiki}-{date}-{pattern}", name)]
+        names = [name for name in sorted(done.files) if re.fullmatch(f"{wiki}-{date}-{pattern}", name)]
         if not names:
             raise Unavailable(f"{folder}/dumpstatus.json names no file of the {what}.")
-        return [self._described(folder, wiki, date, name, _object(listed[name])) for name in names]
+        return [self._described(folder, wiki, date, name, done.files[name]) for name in names]
 
-    def _described(
-        self, folder: str, wiki: str, date: str, name: str, facts: Mapping[str, Any]
-    ) -> RemoteFile:
-        sums = _sums(facts)
+    def _described(self, folder: str, wiki: str, date: str, name: str, facts: _Facts) -> RemoteFile:
+        sums = facts.checksums()
         for algorithm in ("sha1", "md5"):
             if not sums:
                 listed = self._checksums(f"{folder}/{wiki}-{date}-{algorithm}sums.txt")
                 sums = {algorithm: listed[name]} if name in listed else {}
         if not sums:
             raise EaseError(f"{folder}/{name} has no published checksum: choose another date or mirror.")
-        return self._file(f"{folder}/{name}", wiki, date, sums, whole_number(facts.get("size")))
+        return self._file(f"{folder}/{name}", wiki, date, sums, facts.size)
 
 
 class _WikidataDumps(_Layout):
@@ -461,49 +456,46 @@ class _Archive(_Layout):
     PREFIXES: ClassVar[tuple[str, ...]] = ("{wiki}-",)
     """Beginnings of the items' names, before the date."""
 
+    def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
+        super().__init__(mirror, options, client)
+        self._server = self._mirror.removesuffix("/download")
+
     def dates(self, wiki: str) -> list[str]:
-        return sorted({date for prefix in self._prefixes(wiki) for date in self._items(prefix)})
+        prefixes = [prefix.format(wiki=wiki) for prefix in self.PREFIXES]
+        return sorted({date for prefix in prefixes for date in self._items(prefix)})
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         kinds = ("multistream", "plain") if self._options.kind == "multistream" else ("plain", "multistream")
         for kind in kinds:
-            files = list(self._files(wiki, date, f"{wiki}-{date}-{_pages_pattern(kind)}"))
-            joined = [file for file in files if file.path.name.endswith(".xml.bz2")]
-            if files:
-                return joined or files
+            if files := self._files(wiki, date, f"{wiki}-{date}-{_pages_pattern(kind)}"):
+                return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
         raise Unavailable(f"{self.place} has no dump of the articles of {wiki} of {date}.")
 
     def page_props(self, wiki: str, date: str) -> RemoteFile:
-        for file in self._files(wiki, date, f"{wiki}-{date}-{_TABLE}"):
-            return file
+        if files := self._files(wiki, date, f"{wiki}-{date}-{_TABLE}"):
+            return files[0]
         raise Unavailable(f"{self.place} has no page_props table of {wiki} of {date}.")
-
-    def _prefixes(self, wiki: str) -> list[str]:
-        return [prefix.format(wiki=wiki) for prefix in self.PREFIXES]
 
     def _items(self, prefix: str) -> Iterator[str]:
         """Yield the dates of the items with a prefix."""
-        server = self._mirror.removesuffix("/download")
         query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
-        answer = _object(self._json(f"{server}/advancedsearch.php?{query}").get("response"))
-        for item in _list(answer.get("docs")):
-            name = str(_object(item).get("identifier"))
-            if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name):
-                yield name.removeprefix(prefix)
+        for item in self._json(f"{self._server}/advancedsearch.php?{query}", _Search).response.docs:
+            if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", item.identifier):
+                yield item.identifier.removeprefix(prefix)
 
-    def _files(self, wiki: str, date: str, pattern: str) -> Iterator[RemoteFile]:
-        """Yield the files of a dump whose names have a pattern, sorted by name."""
-        server = self._mirror.removesuffix("/download")
-        for prefix in self._prefixes(wiki):
-            try:
-                listed = _list(self._json(f"{server}/metadata/{prefix}{date}").get("files"))
-            except NotFound:
-                continue
-            for file in sorted(map(_object, listed), key=lambda file: str(file.get("name"))):
-                name, sums = str(file.get("name")), _sums(file)
-                if re.fullmatch(pattern, name) and sums:
-                    url = f"{self._mirror}/{prefix}{date}/{name}"
-                    yield self._file(url, wiki, date, sums, whole_number(file.get("size")))
+    def _files(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:
+        """Return the files of a dump whose names have a pattern, sorted by name."""
+        found = []
+        for prefix in self.PREFIXES:
+            item = f"{prefix.format(wiki=wiki)}{date}"
+            with suppress(NotFound):
+                for file in sorted(
+                    self._json(f"{self._server}/metadata/{item}", _Item).files, key=lambda file: file.name
+                ):
+                    if re.fullmatch(pattern, file.name) and (sums := file.checksums()):
+                        url = f"{self._mirror}/{item}/{file.name}"
+                        found.append(self._file(url, wiki, date, sums, file.size))
+        return found
 
 
 class _ArchivedWikidata(_Archive):
@@ -514,33 +506,13 @@ class _ArchivedWikidata(_Archive):
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}"
-        files = list(self._files(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)"))
+        files = self._files(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)")
         if not files:
             raise Unavailable(f"{self.place} has no {name}.bz2 or .gz.")
         return sorted(files, key=lambda file: file.path.suffix != f".{self._options.packing}")[:1]
-
-
-_TABLE = r"page_props\.sql\.gz"
 
 
 def _pages_pattern(kind: str) -> str:
     """Return the pattern of the names of an articles dump after `{wiki}-{date}-`."""
     middle = "-multistream" if kind == "multistream" else ""
     return rf"pages-articles{middle}\d*\.xml(-p\d+p\d+)?\.bz2"
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    """Return a value of JSON that should be an object; an empty one if it is missing or of another shape."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[Any]:
-    """Return a value of JSON that should be a list; an empty one if it is missing or of another shape."""
-    return value if isinstance(value, list) else []
-
-
-def _sums(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return a file's checksums by algorithm."""
-    return {
-        algorithm: str(facts[algorithm]) for algorithm in ("sha256", "sha1", "md5") if facts.get(algorithm)
-    }

@@ -8,13 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, partial
 from typing import NamedTuple, NoReturn, TypeVar
 
 from lxml import etree
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_number, read_siteinfo
+from ease.wikimedia.dumps.files import Shard, read_number, read_siteinfo
 from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
 
@@ -256,7 +256,7 @@ def iterate_pages(
             error but sets `tally.truncated`.
     """
     tally = PageTally() if tally is None else tally
-    parser = _PageParser(shard.dump, namespaces)
+    site = cache(partial(read_siteinfo, shard.dump.path, shard.dump.language))
     scanner = PageScanner(shard, max_page_bytes, namespaces)
     for content, fault in scanner:
         tally.check(shard)
@@ -268,7 +268,7 @@ def iterate_pages(
             )
             continue
         try:
-            page = parser.parse(content)
+            page = _parse(content, site, namespaces)
         except EaseError:
             raise
         except Exception as error:
@@ -298,49 +298,36 @@ def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
     return "not_wikitext" if page.model != "wikitext" else None if page.text.strip() else "empty"
 
 
-class _PageParser:
-    """Parses the pages of a file."""
+def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[int] | None) -> Page:
+    """Read one `<page>` element; `site` is asked for pages without a namespace, as of dumps before schema 0.6.
 
-    def __init__(self, dump: DumpFile, namespaces: Collection[int] | None) -> None:
-        self._dump = dump
-        self._namespaces = namespaces
-
-    def parse(self, content: bytes) -> Page:
-        """Read one `<page>` element.
-
-        Raises:
-            XMLSyntaxError: The element is not well-formed.
-            ValueError: A required element is missing, or an id is not a number.
-        """
-        page = etree.fromstring(content, _PARSER)
-        parts = {_local_name(child): child for child in page}
-        title, number = _text_of(parts, "title"), _text_of(parts, "ns")
-        namespace = read_number(number) if number else self._namespace_of(title)
-        revision: dict[str, etree._Element] = {}
-        if self._namespaces is None or namespace in self._namespaces:
-            if "revision" not in parts:
-                raise ValueError("it has no revision")
-            revision = {_local_name(child): child for child in reversed(parts["revision"])}
-        redirect = parts.get("redirect")
-        return Page(
-            page_id=read_number(_text_of(parts, "id")),
-            title=title,
-            namespace=namespace,
-            revision_id=read_number(_text_of(revision, "id") or "0"),
-            redirect=None if redirect is None else redirect.get("title"),
-            text=_text_of(revision, "text"),
-            model=_text_of(revision, "model") or "wikitext",
-            timestamp=_text_of(revision, "timestamp"),
-        )
-
-    def _namespace_of(self, title: str) -> int:
-        """Return a page's namespace by its title: dumps before schema 0.6 do not name it."""
-        prefix, colon, _ = title.partition(":")
-        return self._site.namespaces.get(prefix.replace("_", " ").strip().lower(), 0) if colon else 0
-
-    @cached_property
-    def _site(self) -> SiteInfo:
-        return read_siteinfo(self._dump.path, self._dump.language)
+    Raises:
+        XMLSyntaxError: The element is not well-formed.
+        ValueError: A required element is missing, or an id is not a number.
+    """
+    page = etree.fromstring(content, _PARSER)
+    parts = {_local_name(child): child for child in page}
+    title, number = _text_of(parts, "title"), _text_of(parts, "ns")
+    namespace = read_number(number) if number else 0
+    if not number and ":" in title:
+        prefix = title.partition(":")[0].replace("_", " ").strip().lower()
+        namespace = site().namespaces.get(prefix, 0)
+    revision: dict[str, etree._Element] = {}
+    if namespaces is None or namespace in namespaces:
+        if "revision" not in parts:
+            raise ValueError("it has no revision")
+        revision = {_local_name(child): child for child in reversed(parts["revision"])}
+    redirect = parts.get("redirect")
+    return Page(
+        page_id=read_number(_text_of(parts, "id")),
+        title=title,
+        namespace=namespace,
+        revision_id=read_number(_text_of(revision, "id") or "0"),
+        redirect=None if redirect is None else redirect.get("title"),
+        text=_text_of(revision, "text"),
+        model=_text_of(revision, "model") or "wikitext",
+        timestamp=_text_of(revision, "timestamp"),
+    )
 
 
 def _local_name(element: etree._Element) -> str:

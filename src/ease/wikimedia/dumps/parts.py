@@ -23,7 +23,6 @@ from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch, temporary_folder
 from ease.io.models import StrictModel
-from ease.io.project import make_or
 from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, DEFAULT_MAX_PAGE_SECONDS
 from ease.wikimedia.wikitext.sentences import SplitterEngine
@@ -94,7 +93,6 @@ def spark_map(context: SparkContext) -> MapShards:
 
 
 ROWS_PER_GROUP = 50_000
-CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
 
 
@@ -105,22 +103,15 @@ class TableWriter:
         self._path = path
         self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
-        self._characters = 0
         self._buffered: list[pa.Table] = []
         self._buffered_rows = self._buffered_bytes = 0
         self._file = path.open("wb")
         self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
 
-    def append(self, row: tuple[Any, ...], characters: int = 0) -> None:
-        """Add a row.
-
-        Args:
-            row: One value for each column of the schema.
-            characters: Length of the row's text, which bounds the size of a group.
-        """
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row: one value for each column of the schema."""
         self._rows.append(row)
-        self._characters += characters
-        if len(self._rows) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:
+        if len(self._rows) >= ROWS_PER_GROUP:
             self._flush()
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
@@ -149,7 +140,6 @@ class TableWriter:
         self.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._write_buffered()
         self._rows.clear()
-        self._characters = 0
 
     def __enter__(self) -> Self:
         return self
@@ -193,7 +183,6 @@ def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
     """
     remove_leftovers(part.parent)
     if not is_complete(part):
-        _log_other_versions(part)
         with part_folder(part) as folder:
             _write_counts(folder, write(folder))
     return read_counts(part)
@@ -224,7 +213,6 @@ def make_parts(
     missing = [(write, source, part) for part, source in sources.items() if not is_complete(part)]
     logger.info("%s: %d of %d parts are missing", progress, len(missing), len(sources))
     if missing:
-        _log_other_versions(missing[0][2])
         total = sum(map(size, sources.values()))
         done = total - sum(size(source) for _, source, _ in missing)
         with tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=progress, disable=None) as bar:
@@ -246,20 +234,6 @@ def _make_one(task: tuple[Callable[[Source, Path], Counts], Source, Path]) -> tu
     except EaseError as error:
         return part, str(error)
     return part, None
-
-
-def _log_other_versions(missing: Path) -> None:
-    """Log the parts of other code versions, which explain why unchanged files are read again."""
-    version = missing.name.partition("-")[0]
-    folder = missing.parent
-    found = folder.iterdir() if not is_remote(folder) and folder.is_dir() else ()
-    if other := [path for path in found if not path.name.startswith((".", f"{version}-"))]:
-        logger.info(
-            "%d parts in %s were made by another version of the code and are not used: `%s` lists them",
-            len(other),
-            folder,
-            make_or("prune", "python -m ease.pruning"),
-        )
 
 
 @contextmanager

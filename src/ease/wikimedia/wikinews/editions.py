@@ -101,14 +101,6 @@ class NewsSource(NamedTuple):
 WIKINEWS = NewsSource(**read_data_file("ease.wikimedia.wikinews", "source.yml"))
 
 
-class Written(NamedTuple):
-    """Pages by topic in a language's files, dropped small topics, and rows by licence."""
-
-    classes: dict[str, int]
-    dropped: dict[str, int]
-    licences: dict[str, int]
-
-
 def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
     """Return the rows of some parts sorted by page id, and the number of repeated pages.
 
@@ -119,7 +111,7 @@ def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
     return found.take(pa.array(first)), found.num_rows - len(first)
 
 
-def with_licences(table: pa.Table, language: str, source: NewsSource) -> pa.Table:
+def _with_licences(table: pa.Table, language: str, source: NewsSource) -> pa.Table:
     """Add the licence of each row."""
     if source.licence is not None:
         licences = [source.licence] * table.num_rows
@@ -129,39 +121,17 @@ def with_licences(table: pa.Table, language: str, source: NewsSource) -> pa.Tabl
     return table.append_column(NEWS.field("licence"), pa.array(licences, pa.string()))
 
 
-def without_small_classes(table: pa.Table, min_class_size: int) -> tuple[pa.Table, dict[str, int]]:
-    """Drop topics with too few rows, and return their sizes."""
-    dropped = {name: size for name, size in _sizes(table, "category").items() if size < min_class_size}
-    kept = pc.invert(pc.is_in(table["category"], pa.array(dropped, pa.string())))
-    return table.filter(kept), dropped
-
-
-def write_language(folder: Path, language: str, table: pa.Table, dropped: dict[str, int]) -> Written:
-    """Write the files of a language; no files if nothing is left."""
-    if table.num_rows:
-        pq.write_table(table, folder / f"{language}.parquet", compression="zstd")
-        _write_lines(folder / f"{language}_sentences.txt", table["sentence"])
-        _write_lines(folder / f"{language}_categories.txt", table["category"])
-    return Written(_sizes(table, "category"), dropped, _sizes(table, "licence"))
-
-
 def _sizes(table: pa.Table, column: str) -> dict[str, int]:
     """Return the numbers of rows by value, sorted."""
     return dict(sorted((row["values"], row["counts"]) for row in table[column].value_counts().to_pylist()))
 
 
 def _write_lines(path: Path, column: pa.ChunkedArray) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for chunk in column.chunks:
-            file.writelines(f"{line}\n" for line in chunk.to_pylist())
+    path.write_text("".join(f"{line}\n" for line in column.to_pylist()), encoding="utf-8", newline="\n")
 
 
-def write_card(
-    folder: Path,
-    counts: Mapping[str, Mapping[str, Any]],
-    min_class_size: int,
-    source: NewsSource,
-    edition: str,
+def _write_card(
+    folder: Path, counts: Mapping[str, Mapping[str, Any]], options: NewsOptions, source: NewsSource
 ) -> None:
     """Write README.md: the hub's metadata, then content, method, statistics, sources and attribution."""
     written = {language: found for language, found in sorted(counts.items()) if found["sentences"]}
@@ -174,17 +144,12 @@ def write_card(
         topics=sorted({topic for found in written.values() for topic in found["classes"]}),
         removed=sorted({reason for found in written.values() for reason in found["removed"]}),
         licences=sorted({licence for found in written.values() for licence in found["licences"]}),
-        history=_histories(written) if source.licence is None else {},
-        min_class_size=min_class_size,
+        history={} if source.licence else {language: licence_history(language) for language in written},
+        min_class_size=options.min_class_size,
         source=source,
-        edition=edition,
+        edition=options.edition,
     )
     (folder / "README.md").write_text(f"{card}\n", encoding="utf-8")
-
-
-def _histories(languages: Sequence[str] | Mapping[str, Any]) -> dict[str, list[Licence]]:
-    """Return the licences of each language."""
-    return {language: licence_history(language) for language in languages}
 
 
 SMALL, EARLIER, RECENT = "small", "earlier", "recent"
@@ -290,7 +255,7 @@ def finish_folder(
             f"The licence of some sentences is not known ({rows}), so they cannot be published: make the data set from "
             "dumps, or set `for_publishing` to false for your own use."
         )
-    write_card(folder, counts, options.min_class_size, source, options.edition)
+    _write_card(folder, counts, options, source)
 
 
 def finish_language(
@@ -312,15 +277,24 @@ def finish_language(
     removed = Counter[str]()
     if options.edition == "clean":
         table, removed = clean(table, language, options.cleaning)
-    table, dropped = without_small_classes(with_licences(table, language, source), options.min_class_size)
-    written = write_language(folder, language, table, dropped)
-    splits = write_splits(folder, language, table, options.splits) if options.edition == "clean" else {}
+    dropped = {
+        name: size for name, size in _sizes(table, "category").items() if size < options.min_class_size
+    }
+    table = table.filter(pc.invert(pc.is_in(table["category"], pa.array(dropped, pa.string()))))
+    table = _with_licences(table, language, source)
+    splits: dict[str, int] = {}
+    if table.num_rows:
+        pq.write_table(table, folder / f"{language}.parquet", compression="zstd")
+        _write_lines(folder / f"{language}_sentences.txt", table["sentence"])
+        _write_lines(folder / f"{language}_categories.txt", table["category"])
+    if options.edition == "clean":
+        splits = write_splits(folder, language, table, options.splits)
     return {
         "sentences": table.num_rows,
-        "classes": written.classes,
-        "dropped_classes": written.dropped,
-        "removed": {**removed, "small_class": sum(written.dropped.values())},
-        "licences": written.licences,
+        "classes": _sizes(table, "category"),
+        "dropped_classes": dropped,
+        "removed": {**removed, "small_class": sum(dropped.values())},
+        "licences": _sizes(table, "licence"),
         "splits": splits,
     }
 
@@ -358,7 +332,9 @@ def clean_released(
         for language in tqdm(chosen, desc="cleaning MewsC-16", unit="language", disable=None):
             table = _read(folder, language)
             found = finish_language(aside, language, table, options, RELEASED)
-            _log(language, table.num_rows, found)
+            removed = ", ".join(f"{number} {reason}" for reason, number in found["removed"].items() if number)
+            message = "%s: %d of %d sentences stay; removed: %s"
+            logger.info(message, language, found["sentences"], table.num_rows, removed or "none")
             counts[language] = {**found, "pages": table.num_rows, "dumps": []}
         finish_folder(aside, counts, options, RELEASED)
     return counts
@@ -381,13 +357,6 @@ def _chosen(folder: Path, languages: Sequence[str] | None) -> list[str]:
     if lacking := sorted(set(languages or ()).difference(found)):
         logger.info("%s has no %s", folder, ", ".join(lacking))
     return chosen
-
-
-def _log(language: str, rows: int, found: Counts) -> None:
-    removed = ", ".join(f"{number} {reason}" for reason, number in found["removed"].items() if number)
-    logger.info(
-        "%s: %d of %d sentences stay; removed: %s", language, found["sentences"], rows, removed or "none"
-    )
 
 
 def _read(folder: Path, language: str) -> pa.Table:

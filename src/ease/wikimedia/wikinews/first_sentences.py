@@ -75,11 +75,9 @@ class DateLines:
         """Collect the names of a language; for a language unknown to ICU, only numbers are recognised."""
         self._months: set[str] = set()
         self._names: set[str] = set()
-        for _, symbols in _symbols(language):
-            for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
-                for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
-                    self._months.update(_words(symbols.getMonths(context, style)))
-                    self._names.update(_words(symbols.getWeekdays(context, style)))
+        for _, months, weekdays in _date_names(language):
+            self._months.update(_words(months))
+            self._names.update(_words(weekdays))
         self._names |= self._months
         self._words = self._names.union(_pattern_words(language))
         joined = sorted((word for word in self._words if word == word.upper()), key=len, reverse=True)
@@ -117,24 +115,26 @@ class DateLines:
 def month_names(language: str) -> dict[str, list[tuple[str, int]]]:
     """Return the calendars and numbers (from 0) of the months by their folded names."""
     names: dict[str, list[tuple[str, int]]] = {}
-    for calendar, symbols in _symbols(language):
-        for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
-            for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
-                for number, name in enumerate(symbols.getMonths(context, style)):
-                    places = names.setdefault(fold(name).rstrip("."), [])
-                    if _WORD.search(name) and (calendar, number) not in places:
-                        places.append((calendar, number))
+    for calendar, months, _ in _date_names(language):
+        for number, name in enumerate(months):
+            places = names.setdefault(fold(name).rstrip("."), [])
+            if _WORD.search(name) and (calendar, number) not in places:
+                places.append((calendar, number))
     return {name: places for name, places in names.items() if places and not _NUMBER.search(name)}
 
 
-def _symbols(language: str) -> Iterator[tuple[str, icu.DateFormatSymbols]]:
-    """Yield the names of months and weekdays in each country's own calendar and in the Gregorian calendar."""
+def _date_names(language: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield calendar, months and weekdays in all forms: each country's own calendar, and the Gregorian calendar."""
+    form = icu.DateFormatSymbols
     countries = [name for name in icu.Locale.getAvailableLocales() if name.startswith(f"{language}_")]
     for name in (language, *sorted(countries)):
         calendars = {"gregorian", icu.Calendar.createInstance(icu.Locale(name)).getType()}
         for calendar in sorted(calendars):
             locale = icu.Locale(f"{name}@calendar={calendar}")
-            yield calendar, icu.SimpleDateFormat("y", locale).getDateFormatSymbols()
+            symbols = icu.SimpleDateFormat("y", locale).getDateFormatSymbols()
+            for style in (form.WIDE, form.ABBREVIATED):
+                for context in (form.FORMAT, form.STANDALONE):
+                    yield calendar, symbols.getMonths(context, style), symbols.getWeekdays(context, style)
 
 
 def _pattern_words(language: str) -> Iterator[str]:

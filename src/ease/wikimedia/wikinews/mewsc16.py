@@ -163,7 +163,7 @@ def _read_shard(task: _Task) -> tuple[Path, PageTally]:
                 page, lambda page: _read_page(page, task, sentences, dates), options.max_page_seconds
             )
             if found and found[1]:
-                table.append(found[1], characters=len(found[1][0]))
+                table.append(found[1])
             elif found:
                 skipped[found[0]] += 1
     tally.skipped += skipped

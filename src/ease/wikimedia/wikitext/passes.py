@@ -1,5 +1,5 @@
 # cython: language_level=3, infer_types=True, boundscheck=False, wraparound=False
-"""The passes over wikitext that read single characters: templates, links, quotes, gaps, blocks, spans of sentences.
+"""The passes over wikitext that read single characters: links, quotes, gaps, blocks, spans of sentences.
 
 This module is compiled as it is when the package is installed, if a C++ compiler works there (`hatch_build.py`): with
 inferred types, a comparison of characters becomes one of numbers. So characters are literals here: U+0001 and U+0002
@@ -80,69 +80,6 @@ def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more 
             pieces.append(tail)
             done += len(tail)
         pieces.append("\x02")
-
-
-def cut_templates(text: str) -> str:  # noqa: C901
-    """Remove templates, parser functions and parameters; unbalanced braces stay as text.
-
-    As in MediaWiki, braces inside `[[…]]` do not close a template that is open outside.
-
-    Returns:
-        The text after a line break. An `ITEM` replaces the marks of lists and rules at the beginning of a line, a
-        `HEADING` the first one of a heading.
-    """
-    text = f"\n{text}\0"
-    starts: list[int] = []  # of runs of brackets,
-    counts: list[int] = []  # and the numbers of their unmatched brackets
-    cuts: list[tuple[int, int, str]] = []
-    i, end = -1, 0
-    for c in text:  # several times as fast as a loop over indices
-        i += 1
-        if c not in "\n{}[]" or i < end:
-            continue
-        end = i + 1
-        if c == "\n":
-            first = text[end]
-            stop = end
-            if first == "=":
-                cuts.append((end, end + 1, "\x07"))
-            elif first in "*#:;-":
-                while text[stop] == "-" if first == "-" else text[stop] in "*#:;":
-                    stop += 1
-                if first != "-" or stop - end >= 4:
-                    cuts.append((end, stop, "\x06"))
-            continue
-        while text[end] == c:
-            end += 1
-        start = i
-        if c == "{" and end - start == 2 and text[end] == "!" and text.startswith("}}", end + 1):
-            cuts.append((start, end + 3, "|"))
-            start = end = end + 3
-        if end - start >= 2 and (c == "{" or (c == "[" and starts)):
-            starts.append(start)
-            counts.append(end - start)
-        while (
-            end - start >= 2 and starts and text[starts[len(starts) - 1]] == ("{" if c == "}" else "[") != c
-        ):
-            first_start, count = starts.pop(), counts.pop()
-            matched = 3 if c == "}" and count > 2 and end - start > 2 else 2
-            start += matched
-            count -= matched
-            if c == "}":
-                while cuts and cuts[len(cuts) - 1][0] >= first_start + count:
-                    cuts.pop()
-                cuts.append((first_start + count, start, "\x05"))
-            if count >= 2:
-                starts.append(first_start)
-                counts.append(count)
-    pieces: list[str] = []
-    done = 0
-    for cut in cuts:
-        pieces.append(text[done : cut[0]])
-        pieces.append(cut[2])
-        done = cut[1]
-    pieces.append(text[done : len(text) - 1])
-    return "".join(pieces)
 
 
 def strip_quotes(text: str) -> str:

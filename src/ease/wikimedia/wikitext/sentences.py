@@ -49,15 +49,11 @@ class SentenceSplitter:
             )
         self._boundaries = engines[engine](language)
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each sentence in characters, without surrounding white space.
+    def split(self, text: str) -> tuple[list[int], list[str]]:
+        """Return the offsets in characters and the texts of the sentences, without surrounding white space.
 
         A newline always ends a sentence.
         """
-        return [(start, start + len(sentence)) for start, sentence in zip(*self.split(text), strict=True)]
-
-    def split(self, text: str) -> tuple[list[int], list[str]]:
-        """Return the offsets and the texts of the sentences, as `spans` finds them."""
         return cut_sentences(text, _in_characters(text, self._boundaries(text)) if text else ())
 
 
