@@ -60,7 +60,7 @@ def train(
         options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,
             `learning_rate`, `epochs`, `max_steps`, `seed`, …). `teacher` is a hub name, a folder, an encoder or a
             mapping (docs/teacher.md); `lora={"rank": 16}` trains low-rank adapters. Default: the values of the
-            encoder's file (docs/encoders.md), if it has one.
+            encoder's file (docs/own_encoder.md), if it has one.
 
     Returns:
         The trained encoder.
