@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.pipelines.distill.nodes import described_student
+from ease.pipelines.distill import described_student
 from ease.pipelines.setting import Setting
 from tests.project import Project
 

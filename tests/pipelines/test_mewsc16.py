@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from ease.evaluation.tasks import get_task
-from ease.pipelines.mewsc16.nodes import Published, statistics
+from ease.pipelines.mewsc16 import Published, statistics
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog
 from tests.file_server import running_server

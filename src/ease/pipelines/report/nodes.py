@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
 from ease.encoders.options import EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
-from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
+from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
@@ -149,7 +150,7 @@ def write_report(
     with atomic_folder(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
-        log_folder(folder, "report")
+        mlflow.log_artifacts(str(folder), "report")
     bars = plot_table_bars([(table.title, bar_rows(table)) for table in report.tables])
     scatter = plot_table_scatter(report.scatters)
     log_plot(bars, "report_bars")

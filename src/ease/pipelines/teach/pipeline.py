@@ -3,11 +3,11 @@
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.io.names import UNTRAINED
-from ease.pipelines.audit.pipeline import create_pipeline as audit
-from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
-from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
+from ease.pipelines.audit import create_pipeline as audit
+from ease.pipelines.entity_embeddings import create_pipeline as entity_embeddings
+from ease.pipelines.entity_pairs import create_pipeline as entity_pairs
 from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
-from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
+from ease.pipelines.hard_negatives import create_pipeline as hard_negatives
 from ease.pipelines.ingest.pipeline import create_pipeline as ingest
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import EASE_PLUS, MLM

@@ -1,4 +1,4 @@
-"""Nodes of `validate_evaluation`."""
+"""Compare the scores of published checkpoints with those that their papers print."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from kedro.pipeline import Pipeline, node, pipeline
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions
@@ -117,3 +118,43 @@ def _model(name: str, evaluate: EvaluateOptions) -> OwnModel:
     """Return a baseline as a model without scores."""
     (model,) = gather_models([about_baseline(name, evaluate.baselines[name])])
     return model
+
+
+NAMESPACE = "validation"
+SHARED = (
+    "acquire",
+    "acquire_evaluation",
+    "tasks",
+    "evaluate",
+    "published",
+    "encoding",
+    "validate_evaluation",
+)
+
+
+def create_pipeline() -> Pipeline:
+    """Create the comparison of the baselines' scores with the papers' printed ones."""
+    sets = [
+        "params:acquire",
+        "params:acquire_evaluation",
+        "params:tasks",
+        "params:evaluate",
+        "params:published",
+    ]
+    given = ["evaluation_data", "params:tasks", "params:evaluate", "params:published", "params:encoding"]
+    compared = ["scores", "params:published", "params:validate_evaluation"]
+    return pipeline(
+        [
+            node(
+                locate_printed_sets,
+                sets,
+                "evaluation_data",
+                name="locate_printed_sets",
+                tags="acquire_evaluation",
+            ),
+            node(score_printed, given, "scores", name="score_printed", tags="evaluate"),
+            node(name_differences, compared, "differences", name="name_differences", tags="report"),
+        ],
+        namespace=NAMESPACE,
+        parameters={f"params:{name}" for name in SHARED},
+    )

@@ -1,18 +1,21 @@
-"""Nodes of `contamination`."""
+"""Find test texts among the training sentences, and score encoders without them."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.io.lazy import ibis
+from ease.io.names import BASELINES, UNTRAINED
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
@@ -90,3 +93,43 @@ def score_clean_items(
     logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(shown))
     log_table(table, "clean_scores")
     return table
+
+
+def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+    """Create `contamination` over the training pairs of one setting, and the scores of its methods and of baselines."""
+    scored = (UNTRAINED, *methods)
+    given = [
+        "training_pairs",
+        "evaluation_data",
+        *(f"params:{name}" for name in ("tasks", "setting", "evaluate")),
+    ]
+    return pipeline(
+        [
+            node(
+                find_contaminated_items,
+                [*given, "params:contamination"],
+                ["contaminated_items", "contamination_matches"],
+                name="find_contaminated_items",
+            ),
+            node(
+                score_clean_items,
+                {
+                    "contaminated": "contaminated_items",
+                    "encoding": "params:encoding",
+                    "baselines": "baseline_scores",
+                    **{method: f"{method}_scores" for method in scored},
+                },
+                "clean_scores",
+                name="score_clean_items",
+            ),
+        ],
+        namespace=setting,
+        inputs={
+            "baseline_scores": f"{BASELINES}.scores",
+            **{f"{method}_scores": f"{setting}.{method}.scores" for method in scored},
+        },
+        parameters={
+            f"params:{name}": f"params:{name}" for name in ("tasks", "evaluate", "encoding", "contamination")
+        },
+        tags="contamination",
+    )
