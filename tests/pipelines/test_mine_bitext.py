@@ -15,7 +15,7 @@ from ibis.backends.sql import SQLBackend
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.pipelines.mine_bitext.parts import BitextOptions, Mining, mined_part
+from ease.pipelines.mine_bitext.parts import BitextOptions, Mining
 from ease.pipelines.training import TextOptions
 from ease.wikimedia.wikipedia import wikipedia_licence
 from tests.project import Done, Project
@@ -215,7 +215,7 @@ def test_both_engines_mine_the_same_part(
         TextOptions(),
         tmp_path / "scratch",
     )
-    part, counts = mined_part(mining, ("en", "fr"), "cc-by-sa-4.0", tmp_path / "kept")
+    part, counts = mining.part(("en", "fr"), "cc-by-sa-4.0", tmp_path / "kept")
     table = pd.read_parquet(part / "en-fr.parquet")
     assert counts["candidates"] == 9
     assert counts["equal_texts"] == 1

@@ -19,12 +19,7 @@ Catalog = CatalogProtocol[Any, Any]
 
 
 def check_tables(catalog: Catalog, rows: int) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield each table that exists with its number of rows and a sentence for each kind of fault.
-
-    Args:
-        catalog: Has the tables as `<setting>.<name>`, with the names of `SCHEMAS`.
-        rows: Rows that are in memory at a time.
-    """
+    """Yield each table that exists with its number of rows and a sentence for each kind of fault."""
     for setting in settings_of(catalog):
         for name in SCHEMAS:
             dataset = f"{setting}.{name}"

@@ -154,12 +154,7 @@ class Fault(NamedTuple):
 
 
 def find_faults(name: str, rows: pd.DataFrame) -> list[Fault]:
-    """Return the faults in some rows of a table; none if they fit its schema.
-
-    Args:
-        name: The table's name in `SCHEMAS`.
-        rows: Some or all of its rows.
-    """
+    """Return the faults in some rows of a table; none if they fit its schema."""
     try:
         SCHEMAS[name].validate(_comparable(rows), lazy=True)
     except SchemaErrors as error:

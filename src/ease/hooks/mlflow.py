@@ -128,13 +128,7 @@ class MlflowStore:
 
 
 def follow_project(store: Path, project: Path, artifacts: str) -> None:
-    """Replace the project's former folder in a store's addresses by the current one.
-
-    Args:
-        store: MLflow's SQLite file.
-        project: The project's current folder.
-        artifacts: The folder of artifacts, relative to the project.
-    """
+    """Replace the project's former folder in a store's addresses by the current one."""
     here, ending = (project.absolute() / artifacts).as_uri(), Path("/", artifacts).as_uri()[len("file://") :]
     with closing(sqlite3.connect(store, timeout=60)) as database, database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")} & LOCATIONS.keys()

@@ -107,11 +107,7 @@ class Checks:
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Check what the nodes of the run need.
-
-        Raises:
-            EaseError: With all faults, one per line.
-        """
+        """Check what the nodes of the run need."""
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
 
@@ -166,11 +162,7 @@ class Provenance:
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Refuse a run that would keep a stale output.
-
-        Raises:
-            EaseError: With the dataset and what differs.
-        """
+        """Refuse a run that would keep a stale output."""
         self._catalog = catalog
         if run_params.get("only_missing_outputs"):
             for node in pipeline.nodes:
@@ -267,11 +259,7 @@ class Results:
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Log what was made.
-
-        Raises:
-            EaseError: With the missing scores and their reasons.
-        """
+        """Log what was made."""
         # The linked outputs; importing the datasets' classes here would slow down every command.
         links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
         made = [

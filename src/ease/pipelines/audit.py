@@ -42,11 +42,7 @@ def find_audit_candidates(
     options: AuditOptions,
     setting: Setting,
 ) -> ibis.Table:
-    """Find the sentences that the setting's audit can use.
-
-    Raises:
-        EaseError: If the setting has one language, not the pivot, or no sitelinks.
-    """
+    """Find the sentences that the setting's audit can use."""
     if options.pivot not in setting.languages or len(setting.languages) < 2:
         raise EaseError(
             f"An audit matches sentences of other languages with `audit.pivot` {options.pivot}, and the setting "
@@ -69,9 +65,6 @@ def write_audit(
     Returns:
         The pages of the audit (language, page_id); the folder of the files; a row for each subset with its numbers of
         pairs, of pairs of each kind, of distractors of each grade, and of pages.
-
-    Raises:
-        EaseError: If a language has fewer than `min_pairs` pairs.
     """
     rows = audit.order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"]).to_pyarrow()
     frame = rows.drop_columns(["text"]).to_pandas()

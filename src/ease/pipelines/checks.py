@@ -127,14 +127,7 @@ class Faults(list[str]):
 
 
 def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
-    """Return one sentence for each fault that would stop the run; warn of other faults.
-
-    Args:
-        pipeline: The nodes that will run.
-        catalog: Their datasets and parameters.
-        data: The root of all data.
-        free: Minimum free bytes of its disk.
-    """
+    """Return one sentence for each fault that would stop the run; warn of other faults."""
     run, faults = Run(pipeline, catalog), Faults()
     for node in pipeline.nodes:
         for check in (*CHECKS.get(node.func, ()), _check_recipes, _check_folders):
@@ -436,16 +429,7 @@ def _check_variant(
     recipes: Mapping[str, Any],
     available: Iterable[str],
 ) -> None:
-    """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made.
-
-    Args:
-        sweep: The sweep of the variant.
-        variant: The variant.
-        varied: The setting as the variant changes it.
-        setting: The sweep's own setting.
-        recipes: The setting's recipes by their methods' names.
-        available: The tables that the sweep's node finds.
-    """
+    """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
     faults = Faults()
     needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}
     languages: tuple[str, ...] = ()

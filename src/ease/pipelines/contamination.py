@@ -40,9 +40,6 @@ def find_contaminated_items(
     Returns:
         One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
         text that was found, with its best match.
-
-    Raises:
-        EaseError: If the setting has no training pairs yet.
     """
     pairs = required_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
@@ -70,17 +67,7 @@ def find_contaminated_items(
 def score_clean_items(
     contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows
 ) -> pd.DataFrame:
-    """Score the encoders on the items that are not contaminated, beside their scores on all items.
-
-    Args:
-        contaminated: As `find_contaminated_items` gives them.
-        encoding: Its cache has the contribution of each item to each score.
-        baselines: Scores of encoders that are not trained here.
-        scores: Scores of the setting's encoders by their methods; empty if an encoder is not scored.
-
-    Raises:
-        EaseError: If no encoder has scores of these items.
-    """
+    """Score the encoders on the items that are not contaminated, beside their scores on all items."""
     given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
     rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
     if not rows:

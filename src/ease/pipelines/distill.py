@@ -54,9 +54,6 @@ def distill_static(
 
     Returns:
         The folder of the student, in the work folder; rows of step, name and value.
-
-    Raises:
-        EaseError: If there is no teacher or no pair, or the options do not fit the teacher.
     """
     pairs = required_pairs(training_pairs, setting)
     return _distill("static_student", teacher, pairs, dumps, options, setting, encoding, work, tracking)

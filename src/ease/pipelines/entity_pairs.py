@@ -37,11 +37,7 @@ def make_vocabulary(
     options: VocabularyOptions,
     setting: Setting,
 ) -> ibis.Table:
-    """Number the entities above `min_link_count`, or all titles of released pairs.
-
-    Raises:
-        EaseError: If there is no such entity.
-    """
+    """Number the entities above `min_link_count`, or all titles of released pairs."""
     if released_files(dumps):
         return number_titles(links, sitelinks)
     options = with_min_link_count(options, links)
@@ -65,20 +61,9 @@ def make_pairs(
 ) -> tuple[ibis.Table, pd.DataFrame, go.Figure]:
     """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative.
 
-    Args:
-        dumps: What `acquire` located.
-        options: The filters and the numbers of pairs.
-        negatives: Whether pairs without a hard negative are dropped.
-        setting: The setting.
-        audit_pages: The pages that `without_audit` excludes; None if there is no audit yet.
-        tables: The setting's tables.
-
     Returns:
         The pairs; how many each filter removed, as a table, also in the log, and as a plot. Pairs on excluded pages of
         the audit are not counted.
-
-    Raises:
-        EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
     released = dumps["source"] if released_files(dumps) else None
     if options.released != released:

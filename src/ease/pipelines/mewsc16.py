@@ -83,9 +83,6 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     """List the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
 
     No dumps are listed if published files are to be cleaned.
-
-    Raises:
-        EaseError: If the source does not exist, has no dump of a language, or cannot be downloaded.
     """
     if options.clean is not None:
         return {"source": str(options.clean), "wikinews": []}
@@ -131,11 +128,7 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
 
 
 def _with_all_topics(options: Mewsc16Options, dumps: Sequence[DumpFile]) -> Mewsc16Options:
-    """Add the names of topics in languages that only the table of language links names.
-
-    Raises:
-        EaseError: The table is given without the English dump, or names no topic of a language.
-    """
+    """Add the names of topics in languages that only the table of language links names."""
     if options.langlinks is None:
         return options
     english = [dump for dump in dumps if dump.language == "en"]

@@ -42,11 +42,7 @@ def locate_printed_sets(
     evaluate: EvaluateOptions,
     published: Published,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets of all figures that are printed for a baseline.
-
-    Raises:
-        EaseError: If there is no such baseline.
-    """
+    """Locate the evaluation sets of all figures that are printed for a baseline."""
     references = dict.fromkeys(task for own in _printed(evaluate, published).values() for task in own)
     return locate(tuple(references), acquire, sets, tasks)
 
@@ -91,11 +87,7 @@ def name_differences(
 
 
 def _printed(evaluate: EvaluateOptions, published: Published) -> dict[str, tuple[str, ...]]:
-    """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on.
-
-    Raises:
-        EaseError: If no baseline has any.
-    """
+    """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on."""
     tasks = {name: printed_tasks(published, _model(name, evaluate)) for name in evaluate.baselines}
     chosen = {name: _restricted(own, evaluate.baselines[name].tasks) for name, own in tasks.items()}
     found = {name: own for name, own in chosen.items() if own}

@@ -66,15 +66,6 @@ def fetch_evaluation_sets(
 
     Existing files stay untouched. A file without a known checksum is recorded in SHA256SUMS when first seen, and
     compared with that checksum afterwards.
-
-    Args:
-        tasks: Names of tasks; tasks without a source are skipped.
-        sources: Sources by task, as `read_sources` returns them.
-        folder: The evaluation folder.
-        options: How to download.
-
-    Raises:
-        EaseError: If the folder cannot be written to, or the disk is full.
     """
     sums = _read_sums(folder)
     wanted = {

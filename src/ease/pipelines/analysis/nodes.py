@@ -99,9 +99,6 @@ def find_differing_pairs(
     """Find the graded pairs on which two models differ most, in both directions.
 
     A model that is not one of the setting's encoders is loaded from its folder or the hub.
-
-    Raises:
-        EaseError: If one of the two models is not trained yet, or does not load.
     """
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     compared = {name: _encode_named(name, encoders, encoding) for name in (options.model, options.baseline)}

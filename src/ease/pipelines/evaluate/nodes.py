@@ -74,14 +74,6 @@ def score_baselines(
     """Score the encoders that the parameters name, each in its own nested MLflow run.
 
     Rows without a value name what could not be scored.
-
-    Args:
-        evaluation_data: The located evaluation sets.
-        tasks: The options of each task, by its name.
-        evaluate: The baselines, and other tasks to score.
-        encoding: Batch size and cache.
-        training_pairs: Training sentences, on which the language subspace is fitted.
-        settings: Name the test tasks.
     """
     located = read_located(evaluation_data)
     test_tasks = all_test_tasks(*settings.values())
@@ -123,11 +115,7 @@ def score_baseline(
 def load_baseline(
     name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
 ) -> SentenceTransformer:
-    """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so.
-
-    Raises:
-        EaseError: If it does not load, there are no pairs, or the rank is too high.
-    """
+    """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so."""
     from ease.encoders.encoder import load_for_evaluation
     from ease.encoders.encoding import place
     from ease.encoders.whitening import remove_language_subspace
@@ -141,11 +129,7 @@ def load_baseline(
 
 
 def _sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterator[str]]:
-    """Return a stream of distinct training sentences of each language, in an order that depends on the sentences only.
-
-    Raises:
-        EaseError: If there are no pairs yet, with the command that makes them.
-    """
+    """Return distinct training sentences of each language, in an order that depends on the sentences only."""
     from ease.encoders.whitening import SENTENCES_PER_LANGUAGE
     from ease.entities.links import distinct_sentences
 

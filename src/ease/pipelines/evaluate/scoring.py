@@ -170,11 +170,7 @@ def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
 def score_all(
     encoder: Path, references: Sequence[str], located: Located, tasks: TaskOptions, encoding: EncodingOptions
 ) -> list[Score]:
-    """Score a saved encoder on the named tasks whose data can be read.
-
-    Raises:
-        EaseError: If the encoder does not load or one of these tasks fails.
-    """
+    """Score a saved encoder on the named tasks whose data can be read."""
     from ease.encoders.encoder import load_encoder
 
     scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding)

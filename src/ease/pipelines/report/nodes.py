@@ -37,11 +37,7 @@ HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
 
 def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Figure]:
-    """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow.
-
-    Args:
-        scores: Each encoder's scores by its method's name.
-    """
+    """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
     rows = by_method(scores, COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
     logger.info("Scores, in points of 100:\n%s", format_table(table))
@@ -51,11 +47,7 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
 
 
 def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
-    """Plot the training curves of several methods, also in MLflow.
-
-    Args:
-        histories: Each training's history by its method's name.
-    """
+    """Plot the training curves of several methods, also in MLflow."""
     figure = plot_curves(by_method(histories, HISTORY_COLUMNS))
     log_plot(figure, "curves")
     return figure
@@ -77,12 +69,7 @@ def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str])
 
 
 def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[str, Any]]:
-    """Return the scores of a setting's sweeps with their variants and seeds.
-
-    Args:
-        setting: The setting of the sweeps.
-        sweeps: Each sweep's scores by its name; None if the sweep has not run.
-    """
+    """Return the scores of a setting's sweeps with their variants and seeds."""
     rows = []
     for name, table in sweeps.items():
         for row in table.to_pandas().to_dict("records") if table is not None else ():
@@ -100,13 +87,7 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[st
 def gather_scores(
     setting: Setting, sweep_scores: list[dict[str, Any]], **scores: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the scores of a setting with their encoders and methods.
-
-    Args:
-        setting: The setting of the scores.
-        sweep_scores: Scores of the setting's sweeps, which come last.
-        scores: Each encoder's scores by its method's name; empty if the encoder is not scored yet.
-    """
+    """Return the scores of a setting with their encoders and methods."""
     # A row's own values take precedence: the setting may have changed since.
     rows = [{**_about(setting), "method": method, **row} for method, own in scores.items() for row in own]
     return [*rows, *sweep_scores]
@@ -125,14 +106,6 @@ def write_report(
     **settings: list[dict[str, Any]],
 ) -> tuple[Path, go.Figure, go.Figure]:
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
-
-    Args:
-        published: The papers' figures.
-        options: What else to show.
-        work: Folder for temporary files.
-        encoding: Its cache holds the items of the scores.
-        baselines: Scores of encoders that are not trained here.
-        settings: Scores of each setting, as `gather_scores` gives them.
 
     Returns:
         The folder with `report.md` and `report.html`, the tables as bars, tasks against tasks as points.
@@ -159,13 +132,7 @@ def write_report(
 
 
 def export_scores(work: str, baselines: list[dict[str, Any]], **settings: list[dict[str, Any]]) -> Path:
-    """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads.
-
-    Args:
-        work: Folder for temporary files.
-        baselines: Scores of encoders that are not trained here.
-        settings: Scores of each setting, as `gather_scores` gives them.
-    """
+    """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads."""
     written = scratch_for_run(work, "exported_scores") / "exported_scores"
     with atomic_folder(written) as folder:
         count = write_exports(folder, gather_models(full_rows(all_rows(baselines, settings))))

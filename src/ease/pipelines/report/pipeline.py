@@ -74,12 +74,7 @@ def create_gathering_pipeline(setting: str, methods: Sequence[str], sweeps: Sequ
 def create_report_pipeline(
     methods: Mapping[str, Sequence[str]], sweeps: Mapping[str, Sequence[str]]
 ) -> Pipeline:
-    """Create the report over all settings, sweeps and the baselines, beside the papers' tables.
-
-    Args:
-        methods: The methods of each setting.
-        sweeps: The sweeps of each setting.
-    """
+    """Create the report over all settings, sweeps and the baselines, beside the papers' tables."""
     given = {
         "published": "params:published",
         "options": "params:report",

@@ -114,13 +114,7 @@ def _finished_work(folder: Path, sweep: Sweep, setting: Setting) -> Path:
 def report_sweep(
     trainings: list[dict[str, Any]], sweep: Sweep, setting: Setting
 ) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
-    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
-
-    Args:
-        trainings: The newest scores of each training; those that the sweep no longer has are dropped.
-        sweep: The sweep's variants and seeds.
-        setting: The setting, for its languages.
-    """
+    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them."""
     setting = sweep.own_setting(setting)
     rows = trained_rows(trainings, sweep, setting)
     tested = rows[rows["split"] != DEVELOPMENT]

@@ -182,13 +182,7 @@ def _score(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
 
 
 def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) -> Rows:
-    """Score the encoders that the sweep joins, one for each language; return a row for each score.
-
-    Args:
-        sweep: Names the variants whose encoders are joined, and the tasks.
-        data: The evaluation sets and the sweep's own setting.
-        models: The encoder of each training, by the name of its MLflow run.
-    """
+    """Score the encoders that the sweep joins, one for each language; return a row for each score."""
     from ease.encoders.encoding import encode_with
     from ease.evaluation.encodes import EncodeByLanguage
 

@@ -76,11 +76,7 @@ class Variant(StrictModel):
         return f"{self.label} seed={seed}"
 
     def varied(self, recipes: Mapping[str, Any], seed: int) -> Recipe:
-        """Return the changed recipe with the seed.
-
-        Raises:
-            EaseError: If the method is unknown, the setting has no recipe for it, or the method has no such parameter.
-        """
+        """Return the changed recipe with the seed."""
         check_name(self.method, method_names(), "training method")
         if self.method not in recipes:
             raise EaseError(
@@ -199,11 +195,7 @@ class Sweep(StrictModel):
         return self
 
     def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
-        """Return the variants and those of the grids, under each setting; with `each_language`, one for each language.
-
-        Args:
-            languages: Languages of the setting.
-        """
+        """Return the variants and grids under each setting; with `each_language`, one for each of the languages."""
         given = (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
         seeded = [one if one.seeds else one.model_copy(update={"seeds": self.seeds}) for one in given]
         placed = [
@@ -221,20 +213,12 @@ class Sweep(StrictModel):
         return (*starts, *(_with_pivot(variant, code) for variant in trained for code in others))
 
     def trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
-        """Return every variant with each of its seeds, by the names of their MLflow runs.
-
-        Args:
-            languages: Languages of the setting.
-        """
+        """Return every variant with each of its seeds, by the names of their MLflow runs."""
         variants = self.all_variants(languages)
         return {variant.run_name(seed): (variant, seed) for variant in variants for seed in variant.seeds}
 
     def chosen_trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
-        """Return the trainings to run: all, or the one that `only` names.
-
-        Raises:
-            EaseError: If the sweep has no training of this name.
-        """
+        """Return the trainings to run: all, or the one that `only` names."""
         trainings = self.trainings(languages)
         if self.only is None:
             return trainings
@@ -252,19 +236,11 @@ class Sweep(StrictModel):
         return found
 
     def own_setting(self, setting: Setting) -> Setting:
-        """Return the setting as the sweep changes it for all variants.
-
-        Raises:
-            EaseError: If the sweep changes a field wrongly.
-        """
+        """Return the setting as the sweep changes it for all variants."""
         return _overlaid(setting, f"The sweep {self.name!r}", self.setting)
 
     def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
-        """Return the sweep's own setting as a variant changes it, with the seed of the training.
-
-        Raises:
-            EaseError: If the sweep or the variant changes a field wrongly.
-        """
+        """Return the sweep's own setting as a variant changes it, with the seed of the training."""
         seeded = {} if seed is None else {"encoder": {"seed": seed}}
         of_variant = f"The variant {variant.label!r} of {self.name!r}"
         return _overlaid(
@@ -272,11 +248,7 @@ class Sweep(StrictModel):
         )
 
     def varied_settings(self, setting: Setting) -> list[Setting]:
-        """Return the settings of all variants, each once.
-
-        Args:
-            setting: The sweep's own setting.
-        """
+        """Return the settings of all variants, each once."""
         varied = [self.varied_setting(setting, variant) for variant in self.all_variants(setting.languages)]
         return [one for number, one in enumerate(varied) if one not in varied[:number]]
 
