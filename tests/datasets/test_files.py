@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import ibis
-import plotly.graph_objects as go
 import pytest
 from kedro.io import DatasetError, Version
 
-from ease.datasets.files import FigureDataset, JSONDataset, PathDataset, ScoresDataset, TrainingsDataset
+from ease.datasets.files import JSONDataset, PathDataset, ScoresDataset, TrainingsDataset
 from ease.datasets.tables import PartsDataset, TableDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
@@ -22,12 +21,6 @@ DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 
 def table_dataset(path: Path, version: Version | None = None) -> TableDataset:
     return TableDataset(filepath=str(path), connection=DUCKDB, version=version or Version(None, None))
-
-
-def test_a_saved_table_is_loaded_unchanged(tmp_path: Path) -> None:
-    dataset = table_dataset(tmp_path / "t.parquet")
-    dataset.save(ibis.memtable({"a": [1, 2], "b": ["x", "y"]}))
-    assert dataset.load().to_pandas().to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
 
 
 def test_the_link_points_to_the_newest_version_and_is_no_version(tmp_path: Path) -> None:
@@ -139,15 +132,6 @@ KILLED = {
         json.dump = dump
         JSONDataset(**unversioned, version=version).save([1])
     """,
-    "table": """
-        @ibis.udf.scalar.python
-        def killing(n: int) -> int:
-            return kill() if n == 900_000 else n
-
-        rows = ibis.range(0, 1_000_000).unnest().name("n").as_table()
-        table = rows.mutate(n=killing(rows.n))
-        TableDataset(**unversioned, connection={**duckdb, "threads": 1}, version=version).save(table)
-    """,
     "parts": """
         os.link = at_call(1, os.link)
         dataset = PartsDataset(**unversioned, connection=duckdb, version=version)
@@ -191,9 +175,6 @@ def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path, source: Path, ca
     latest = Version(None, None)
     if case == "JSON":
         assert saved_again(JSONDataset(filepath=str(path), version=latest), {"n": 1}) == {"n": 1}
-    elif case == "table":
-        table = saved_again(table_dataset(path), ibis.memtable({"n": [1]}))
-        assert table.to_pandas()["n"].tolist() == [1]
     elif case == "parts":
         dataset = PartsDataset(filepath=str(path), connection=DUCKDB, version=latest)
         parts = saved_again(dataset, [source / "a.parquet", source / "b.parquet"])
@@ -242,29 +223,3 @@ def test_an_empty_list_of_parts_is_refused(tmp_path: Path) -> None:
     dataset = PartsDataset(filepath=str(tmp_path / "t"), connection=DUCKDB, version=Version(None, None))
     with pytest.raises(DatasetError, match="No part to save"):
         dataset.save([])
-
-
-def test_a_folder_is_moved_into_its_version(tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "weights").write_text("w")
-    dataset = PathDataset(filepath=str(tmp_path / "kept"), version=Version(None, None))
-    assert not dataset.exists()
-    dataset.save(folder)
-    assert (dataset.load() / "weights").read_text() == "w"
-    assert not folder.exists()
-
-
-def test_a_saved_figure_is_loaded_unchanged(tmp_path: Path) -> None:
-    dataset = FigureDataset(filepath=str(tmp_path / "f.json"), version=Version(None, None))
-    dataset.save(go.Figure(go.Bar(x=["a"], y=[1])))
-    assert dataset.load().data[0].y == (1,)
-
-
-def test_the_preview_shows_lists_as_text(tmp_path: Path) -> None:
-    dataset = table_dataset(tmp_path / "t.parquet")
-    dataset.save(ibis.memtable({"a": [1, 2], "links": [[1, 2], [3]]}))
-    preview = dataset.preview()
-    assert preview["columns"] == ["a", "links"]
-    assert preview["data"][0][0] == 1
-    assert isinstance(preview["data"][0][1], str)

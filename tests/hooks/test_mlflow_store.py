@@ -11,7 +11,6 @@ from mlflow.tracking import MlflowClient
 
 from ease.hooks.mlflow import follow_project
 from tests.contexts import undisturbed
-from tests.project import Project
 
 ARTIFACTS = "data/08_reporting/mlflow_artifacts"
 
@@ -63,20 +62,3 @@ def test_artifacts_outside_the_project_keep_their_address(tmp_path: Path) -> Non
         experiment = MlflowClient(f"sqlite:///{store}").get_experiment_by_name("ease")
         assert experiment is not None
         assert experiment.artifact_location == elsewhere.as_uri()
-
-
-@pytest.mark.slow
-def test_a_run_in_a_copied_project_leaves_the_original_alone(bare: Project, tmp_path: Path) -> None:
-    original = bare.copy(tmp_path / "original")
-    original.run("acquire")
-    copy = original.copy(tmp_path / "copy")
-    shutil.rmtree(original.folder)
-    again = copy.run("acquire")
-    assert "project was moved" in again.stderr
-    assert not original.folder.exists()
-    client = MlflowClient(copy.store)
-    experiment = client.get_experiment_by_name("ease")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id])
-    assert len(runs) == 2
-    assert all(run.info.artifact_uri.startswith((copy.folder / ARTIFACTS).as_uri()) for run in runs)

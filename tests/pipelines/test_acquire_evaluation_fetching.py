@@ -224,19 +224,6 @@ def test_fetches_the_published_files(server: FileServer, tmp_path: Path, test_da
     assert (tmp_path / some).read_bytes() == (test_data / "eval" / some).read_bytes()
 
 
-def test_checksums_of_sick_and_sts17_equal_the_published_files(test_data: Path) -> None:
-    sources = read_sources()
-    members = [
-        m
-        for task in ("sickr", "sts17")
-        for archive in sources[task].archives
-        for m in archive.members.values()
-    ]
-    known = {member.path: member.sha256 for member in members if member.sha256}
-    assert len(known) == 10
-    assert {path: sha256((test_data / "eval" / path).read_bytes()) for path in known} == known
-
-
 def test_an_interrupted_download_is_repeated(server: FileServer, tmp_path: Path) -> None:
     server.files["/a"] = b"A" * 100_000
     server.answers["/a"] = [Answer(break_after=1000)]

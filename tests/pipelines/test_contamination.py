@@ -77,14 +77,6 @@ def test_a_subset_without_clean_items_is_left_out_of_the_average(tmp_path: Path)
     assert table.set_index("subset")["clean"].dropna().to_dict() == {"b": 50.0}
 
 
-def test_too_few_clean_items_have_no_interval(tmp_path: Path) -> None:
-    table = score_clean_items(
-        contaminated(list(range(80))), EncodingOptions(cache=tmp_path), [], ease=scored(tmp_path, "ours")
-    )
-    assert table["low"].isna().all()
-    assert table["clean"].tolist() == [75.0, 75.0, 75.0]
-
-
 def test_scores_of_other_data_are_skipped_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = scored(tmp_path, "ours")
     rows[0]["data"] = "other"

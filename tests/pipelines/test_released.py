@@ -71,7 +71,9 @@ def test_published_vectors_are_found_by_title(bare: Project) -> None:
     write_lines(given / "2.json", RECORDS[100:])
     write_vectors(bare.folder / "enwiki.vec", ["New ham", "Other lake"], 32)
     vectors = {"entity_embeddings__source": "file", "entity_embeddings__file": "enwiki.vec"}
-    bare.run("train_monolingual", monolingual__pairs__released="given/*.json", **vectors, **WITHOUT_DUMPS)
+    stages = "--to-nodes=monolingual.make_entity_embeddings"
+    released = {"monolingual__pairs__released": "given/*.json", **vectors, **WITHOUT_DUMPS}
+    bare.run("train_monolingual", stages, **released)
     vocabulary = pq.read_table(bare.latest("03_primary/monolingual/entity_vocabulary.parquet")).to_pylist()
     table = load_file(bare.latest("05_model_input/monolingual/entity_embeddings.safetensors"))["embeddings"]
     found = [row["label"] for row, own in zip(vocabulary, table, strict=True) if (own == 0.25).all()]
@@ -79,7 +81,6 @@ def test_published_vectors_are_found_by_title(bare: Project) -> None:
     pairs = pq.read_table(bare.latest("03_primary/monolingual/pairs.parquet"))
     assert len(pairs) == len(RECORDS)
     assert set(pairs["language"].to_pylist()) == {"en"}
-    assert bare.json("07_model_output/monolingual/ease/scores.json")
 
 
 @pytest.mark.parametrize(
