@@ -12,8 +12,7 @@ import pytest
 from kedro.io import DataCatalog, DatasetError
 from kedro.validation.exceptions import DataValidationError
 
-from ease.datasets.complete_check import check_tables
-from ease.datasets.schemas import SCHEMAS, find_faults
+from ease.datasets.schemas import SCHEMAS, check_tables, find_faults
 
 Rows = list[dict[str, Any]]
 Change = Callable[[dict[str, Any]], Any]

@@ -30,7 +30,7 @@ def _check_project(project: Path, env: str | None, rows: int) -> int:
     from kedro.framework.session import KedroSession
     from kedro.framework.startup import bootstrap_project
 
-    from ease.datasets.complete_check import check_tables
+    from ease.datasets.schemas import check_tables
 
     bootstrap_project(project)
     results = []

@@ -95,60 +95,47 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         sys.__excepthook__(kind, error, trace)
 
 
-class Checks:
-    """Refuses, before its first node and before MLflow opens a run, a run that would fail late."""
+class Guard:
+    """Locks the data folder against `make prune`, and refuses a run that would fail late before it starts."""
+
+    _lock: IO[bytes] | None = None
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Remember the data folder and the required disk space."""
         self._globals = context.config_loader["globals"]
 
+    # Before MLflow opens a run.
     @hook_impl(tryfirst=True)
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Check what the nodes of the run need."""
+        """Lock the data folder until the process ends, and check what the nodes of the run need; name all faults."""
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
 
+        release_work()  # of an interrupted run of this process, such as a notebook's
+        data = str(self._globals["data"])
+        if "://" not in data and self._lock is None:  # a remote folder has no lock
+            self._lock = lock_data_for_run(Path(data))
         if run_params.get("only_missing_outputs"):
             needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
             pipeline = Pipeline(needed)
-        free = round(self._globals["free_disk_gb"] * 1e9)
-        faults = find_faults(pipeline, catalog, Path(self._globals["data"]), free)
+        faults = find_faults(pipeline, catalog, Path(data), round(self._globals["free_disk_gb"] * 1e9))
         if len(faults) > 1:
             listed = "".join(f"\n- {fault}" for fault in faults)
             raise EaseError(f"{len(faults)} faults, found before anything was run:{listed}")
         if faults:
             raise EaseError(faults[0])
 
-
-class RunLocks:
-    """Locks the data folder against `make prune` until the process ends; releases work folders when a run ends."""
-
-    _lock: IO[bytes] | None = None
-
-    @hook_impl
-    def after_context_created(self, context: KedroContext) -> None:
-        """Locate the data folder; a remote one has no lock."""
-        data = str(context.config_loader["globals"]["data"])
-        self._data = None if "://" in data else Path(context.project_path) / data
-
-    @hook_impl(tryfirst=True)
-    def before_pipeline_run(self) -> None:
-        """Release folders that an interrupted run of this process, such as a notebook's, still holds; lock the data."""
-        release_work()
-        if self._data is not None and self._lock is None:
-            self._lock = lock_data_for_run(self._data)
-
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Release the folders of a complete run."""
+        """Release the work folders of a complete run."""
         release_work(succeeded=True)
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Release the folders of a failed run."""
+        """Release the work folders of a failed run."""
         release_work()
 
 
