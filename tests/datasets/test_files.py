@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import json
 import subprocess
 import sys
 import textwrap
@@ -101,12 +101,11 @@ def test_a_dataset_without_versions_is_empty_with_missing_ok(tmp_path: Path) -> 
 
 
 BEGIN = """
-    import os, shutil, signal, sys
+    import json, os, shutil, signal, sys
     from pathlib import Path
-    import ibis
     from kedro.io import Version
-    from ease.datasets.tables import PartsDataset, TableDataset
-    from ease.datasets.files import FigureDataset, JSONDataset, PathDataset
+    from ease.datasets.tables import PartsDataset
+    from ease.datasets.files import JSONDataset, PathDataset
 
     def kill(*arguments, **options):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -117,14 +116,19 @@ BEGIN = """
             return function(*arguments, **options) if next(calls, None) is not None else kill()
         return called
 
-    path, source = Path(sys.argv[1]), Path(sys.argv[2])
     duckdb = {"backend": "duckdb", "database": ":memory:"}
-    unversioned, version = {"filepath": str(path)}, Version(None, None)
+    for code, path, source in json.loads(sys.argv[1]):
+        path, source = Path(path), Path(source)
+        unversioned, version = {"filepath": str(path)}, Version(None, None)
+        if not (child := os.fork()):
+            exec(code)
+            os._exit(0)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, code
 """
+"""Runs each code with a path and a source in a process of its own, which the code kills."""
 
 KILLED = {
     "JSON": """
-        import json
         def dump(data, file, **options):
             file.write("[" + ",".join(map(str, range(100_000))))
             file.flush()
@@ -144,7 +148,7 @@ KILLED = {
         shutil.copyfile = at_call(1, shutil.copyfile)
         PathDataset(**unversioned, version=version).save(source)
     """,
-    "whole, but not yet named": """
+    "complete, but not yet named": """
         os.replace = kill
         PathDataset(**unversioned, version=version).save(source)
     """,
@@ -152,38 +156,38 @@ KILLED = {
 """Code that kills a save of each dataset after writing has started."""
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    """A folder of two tables, to be saved."""
-    folder = tmp_path / "source"
-    folder.mkdir()
+def make_source(folder: Path) -> Path:
+    """Write a folder of two tables, to be saved."""
+    folder.mkdir(parents=True)
     for name in "ab":
         ibis.duckdb.connect().to_parquet(ibis.memtable({"n": [name]}), folder / f"{name}.parquet")
     return folder
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", KILLED)
-def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path, source: Path, case: str) -> None:
-    path = tmp_path / "t"
-    script = textwrap.dedent(BEGIN) + textwrap.dedent(KILLED[case])
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path), str(source)], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert list(path.rglob(".t.scratch-*/t")), "the save had begun"
+def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path) -> None:
+    cases = {
+        case: (tmp_path / f"{number}" / "t", make_source(tmp_path / f"{number}" / "source"))
+        for number, case in enumerate(KILLED)
+    }
+    given = [(textwrap.dedent(KILLED[case]), *map(str, places)) for case, places in cases.items()]
+    command = [sys.executable, "-c", textwrap.dedent(BEGIN), json.dumps(given)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     latest = Version(None, None)
-    if case == "JSON":
-        assert saved_again(JSONDataset(filepath=str(path), version=latest), {"n": 1}) == {"n": 1}
-    elif case == "parts":
-        dataset = PartsDataset(filepath=str(path), connection=DUCKDB, version=latest)
-        parts = saved_again(dataset, [source / "a.parquet", source / "b.parquet"])
-        assert parts.to_pandas()["n"].tolist() == ["a", "b"]
-    elif case == "folder of another disk":
-        folder = saved_again(PathDataset(filepath=str(path), version=latest), source)
-        assert sorted(file.name for file in folder.iterdir()) == ["a.parquet", "b.parquet"]
-    else:
-        assert not PathDataset(filepath=str(path), version=latest).exists()
+    for path, _ in cases.values():
+        assert list(path.rglob(".t.scratch-*/t")), "the save had begun"
+    path, _ = cases["JSON"]
+    assert saved_again(JSONDataset(filepath=str(path), version=latest), {"n": 1}) == {"n": 1}
+    path, source = cases["parts"]
+    dataset = PartsDataset(filepath=str(path), connection=DUCKDB, version=latest)
+    parts = saved_again(dataset, [source / "a.parquet", source / "b.parquet"])
+    assert parts.to_pandas()["n"].tolist() == ["a", "b"]
+    path, source = cases["folder of another disk"]
+    folder = saved_again(PathDataset(filepath=str(path), version=latest), source)
+    assert sorted(file.name for file in folder.iterdir()) == ["a.parquet", "b.parquet"]
+    path, _ = cases["complete, but not yet named"]
+    assert not PathDataset(filepath=str(path), version=latest).exists()
 
 
 def saved_again(dataset: Any, data: Any) -> Any:
