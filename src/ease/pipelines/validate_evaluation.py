@@ -126,27 +126,21 @@ SHARED = (
 
 def create_pipeline() -> Pipeline:
     """Create the comparison of the baselines' scores with the papers' printed ones."""
-    sets = [
-        "params:acquire",
-        "params:acquire_evaluation",
-        "params:tasks",
-        "params:evaluate",
-        "params:published",
+    located = [
+        f"params:{name}" for name in ("acquire", "acquire_evaluation", "tasks", "evaluate", "published")
     ]
-    given = ["evaluation_data", "params:tasks", "params:evaluate", "params:published", "params:encoding"]
+    scored = [
+        "evaluation_data",
+        *(f"params:{name}" for name in ("tasks", "evaluate", "published", "encoding")),
+    ]
     compared = ["scores", "params:published", "params:validate_evaluation"]
+    sets = node(locate_printed_sets, located, "evaluation_data", name="locate_printed_sets")
     return pipeline(
         [
-            node(
-                locate_printed_sets,
-                sets,
-                "evaluation_data",
-                name="locate_printed_sets",
-                tags="acquire_evaluation",
-            ),
-            node(score_printed, given, "scores", name="score_printed", tags="evaluate"),
+            sets.tag("acquire_evaluation"),
+            node(score_printed, scored, "scores", name="score_printed", tags="evaluate"),
             node(name_differences, compared, "differences", name="name_differences", tags="report"),
         ],
         namespace=NAMESPACE,
-        parameters={f"params:{name}" for name in SHARED},
+        parameters=set(SHARED),
     )

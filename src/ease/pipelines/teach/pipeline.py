@@ -56,16 +56,11 @@ def _create_own_steps() -> Pipeline:
     ]
     reported += [f"params:{name}" for name in ("setting", "language", "accept", "work")]
     made = ["teaching_page", "teaching_scores"]
+    located = node(locate_taught_sets, sets, "evaluation_data", name="locate_evaluation_sets")
     return pipeline(
         [
             node(locate_taught_dumps, dumps, "dumps", name="locate_dumps", tags="acquire"),
-            node(
-                locate_taught_sets,
-                sets,
-                "evaluation_data",
-                name="locate_evaluation_sets",
-                tags="acquire_evaluation",
-            ),
+            located.tag("acquire_evaluation"),
             node(report_teaching, reported, made, name="report_teaching", tags="report"),
         ],
         namespace=TEACH,
