@@ -178,19 +178,17 @@ def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
     versioned = {name: ds for name, ds in datasets.items() if isinstance(ds, AbstractVersionedDataset)}
     if not versioned or not all(dataset.exists() for dataset in versioned.values()):
         return
-    now = _provenance(node, catalog, {name: catalog.load(name) for name in node.inputs if is_parameter(name)})
+    given = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
+    now = dotted(_provenance(node, catalog, given))
     for name, dataset in versioned.items():
-        then = read_json(_folder(dataset, dataset.resolve_load_version() or "") / SIDECAR) or {}
-        if differing := [key for key in now if now[key] != then.get(key)]:
-            old, new = (
-                dotted({key: then.get(key) for key in differing}),
-                dotted({key: now[key] for key in differing}),
-            )
-            changed = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-            shown = [f"`{key}`: {old.get(key)!r} then, {new.get(key)!r} now" for key in changed[:SHOWN]]
+        then = dotted(read_json(_folder(dataset, dataset.resolve_load_version() or "") / SIDECAR) or {})
+        then.pop("dataset", None)
+        if changed := [key for key in sorted({*now, *then}) if now.get(key) != then.get(key)]:
+            kinds = dict.fromkeys(key.partition(".")[0] for key in changed)
+            shown = [f"`{key}`: {then.get(key)!r} then, {now.get(key)!r} now" for key in changed[:SHOWN]]
             shown += [f"{len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
             raise EaseError(
-                f"`{name}` was made from other {' and '.join(differing)} than this run would use ({'; '.join(shown)}): "
+                f"`{name}` was made from other {' and '.join(kinds)} than this run would use ({'; '.join(shown)}): "
                 "run without --only-missing-outputs, or delete that version."
             )
 
