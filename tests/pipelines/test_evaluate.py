@@ -92,7 +92,8 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
     scored, _ = score(encoder, tasks, (2, 4, 4, 8, 512), cache=tmp_path if cached else None)
     assert sorted(encoded) == sorted({text for pair in PAIRS for text in pair[:2]})
     (complete,) = scored.scores
-    assert (complete.subset, complete.value) == ("en", pytest.approx(values[None]))
+    assert complete.subset == "en"
+    assert complete.value == pytest.approx(values[None])
     found = {dimension: score.value for dimension, score in scored.truncated}
     assert found == {dimension: pytest.approx(values[dimension]) for dimension in (2, 4)}
     assert len(set(values.values())) == 3

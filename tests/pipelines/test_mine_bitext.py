@@ -213,6 +213,10 @@ def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -
 
 
 def test_the_licence_is_that_of_wikipedias_text_at_the_date_of_the_dump() -> None:
-    dates = {"20080101": "gfdl", "20130201": "cc-by-sa-3.0", "20230601": "cc-by-sa-3.0"}
+    dates: dict[str | None, str] = {
+        "20080101": "gfdl",
+        "20130201": "cc-by-sa-3.0",
+        "20230601": "cc-by-sa-3.0",
+    }
     dates |= {"20240101": "cc-by-sa-4.0", None: "cc-by-sa-4.0"}
     assert {date: wikipedia_licence(date) for date in dates} == dates

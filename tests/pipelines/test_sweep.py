@@ -42,7 +42,7 @@ SETTING: dict[str, Any] = {
     "dev_tasks": ("sample_graded",),
     "test_tasks": ("sample_parallel",),
 }
-TRAINING = {"max_steps": 10, "batch_size": 4, "learning_rate": 0.001}
+TRAINING: dict[str, Any] = {"max_steps": 10, "batch_size": 4, "learning_rate": 0.001}
 RECIPE: dict[str, Any] = {
     "method": "simcse",
     "options": {"self_temperature": 0.05},
@@ -265,7 +265,8 @@ def test_trainings_from_different_seeds_have_the_same_data(method: str, tmp_path
     variant = Variant(method=method, seeds=(1, 2), rows=20)
 
     def rows(seed: int, own_seed: int) -> pd.DataFrame:
-        recipe = {"method": method, "options": {}, "training": {**TRAINING, "seed": own_seed}, **data}
+        training: dict[str, Any] = {**TRAINING, "seed": own_seed}
+        recipe = {"method": method, "options": {}, "training": training, **data}
         given = inputs(tmp_path / "sweep", setting(), ibis.memtable(PAIRS), **{method: recipe})
         complete = variant.varied(given.recipes, seed).complete("any", DEFAULTS)
         return variant_data(variant, complete, given.data, given).rows.to_pandas()

@@ -46,8 +46,10 @@ from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.ingest.nodes import parse_wikipedia
 from ease.pipelines.mewsc16 import Mewsc16Options, locate_wikinews
-from ease.pipelines.mine_bitext.nodes import BitextOptions, find_bitext_candidates, mine_pairs
-from ease.pipelines.publish.nodes import PublishOptions, check_token, free_folder, write_folder
+from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
+from ease.pipelines.mine_bitext.parts import BitextOptions
+from ease.pipelines.publish.nodes import check_token, free_folder, write_folder
+from ease.pipelines.publish.options import PublishOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pipelines.sweep.nodes import run_sweep
