@@ -25,18 +25,19 @@ def load_catalog(project: Project, env: str | None = None, **parameters: Any) ->
 
     Use one project for all contexts of a process, because MLflow caches the store of a relative tracking URI.
     """
-    with _context(project, env, parameters) as context:
+    with given_context(project, env, **parameters) as context:
         return context.catalog
 
 
 def load_parameters(project: Project, env: str) -> dict[str, Any]:
     """Return an environment's parameters as configured, before validation by Pydantic models."""
-    with _context(project, env, {}) as context:
+    with given_context(project, env) as context:
         return dict(context.config_loader["parameters"])
 
 
 @contextmanager
-def _context(project: Project, env: str | None, parameters: dict[str, Any]) -> Iterator[KedroContext]:
+def given_context(project: Project, env: str | None = None, **parameters: Any) -> Iterator[KedroContext]:
+    """Open a Kedro context with runtime parameters; `__` in the name of a parameter is replaced by a dot."""
     dotted = [f"{name.replace('__', '.')}={value}" for name, value in parameters.items()]
     nested: Any = OmegaConf.to_container(OmegaConf.from_dotlist(dotted))
     with open_context(project, env, nested) as context:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import errno
 
 import pytest
-from kedro.framework.project import configure_project
 from kedro.io import DatasetError
 from mlflow.exceptions import MlflowException
 
 from ease.errors import EaseError
-from ease.hooks.names import refuse_unknown_parameters
 from ease.hooks.runs import show_exception
 
 
@@ -62,17 +60,3 @@ def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[s
     error = caught(KeyError("a bug"))
     show_exception(type(error), error, error.__traceback__)
     assert "Traceback (most recent call last)" in capsys.readouterr().err
-
-
-def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
-    configure_project("ease")
-    place = "in a file"
-    known = {"multilingual": {"ease": {"training": {"max_steps": 1}}}, "ingest": {"workers": 1}}
-    refuse_unknown_parameters(known, place)
-    expected = r"`multilingual\.eaze\.training\.max_steps`.* did you mean .*multilingual\.ease"
-    with pytest.raises(EaseError, match=expected):
-        refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"max_steps": 1}}}}, place)
-    with pytest.raises(
-        EaseError, match=r"`ingest\.workers` .* has no effect: write `ingest: {workers: …}`\."
-    ):
-        refuse_unknown_parameters({"ingest.workers": 1}, place)

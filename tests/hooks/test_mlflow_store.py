@@ -6,12 +6,10 @@ import shutil
 from pathlib import Path
 
 import mlflow
-import pytest
 from mlflow.tracking import MlflowClient
 
 from ease.hooks.mlflow import follow_project
 from tests.contexts import undisturbed
-from tests.project import Project
 
 ARTIFACTS = "data/08_reporting/mlflow_artifacts"
 
@@ -30,53 +28,25 @@ def artifact(project: Path, run: str) -> str:
     return Path(client.download_artifacts(run, "name.txt")).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("moved", [True, False], ids=["moved", "copied"])
-def test_runs_and_artifacts_follow_the_project(tmp_path: Path, moved: bool) -> None:
-    old, new = tmp_path / "an old place", tmp_path / "new"
+def test_runs_and_artifacts_follow_a_copied_project(tmp_path: Path) -> None:
+    old, new, elsewhere = tmp_path / "an old place", tmp_path / "new", tmp_path / "shared disk"
     (old / "data" / "08_reporting").mkdir(parents=True)
+    store = new / "data/08_reporting/mlflow.db"
     with undisturbed():
         client = MlflowClient(f"sqlite:///{old}/data/08_reporting/mlflow.db")
         client.create_experiment("ease", (old / ARTIFACTS).as_uri())
+        client.create_experiment("outside", elsewhere.as_uri())
         first = log_run(old, "first")
         shutil.copytree(old, new)
-        if moved:
-            shutil.rmtree(old)
         before = sorted(old.rglob("*"))
-        follow_project(new / "data/08_reporting/mlflow.db", new, ARTIFACTS)
+        follow_project(store, new, ARTIFACTS)
         mlflow.tracking.fluent._active_experiment_id = None
         second = log_run(new, "second")
+        assert sorted(old.rglob("*")) == before
+        shutil.rmtree(old)
+        follow_project(store, new, ARTIFACTS)
         assert (artifact(new, first), artifact(new, second)) == ("first", "second")
         assert len(list((new / ARTIFACTS).rglob("name.txt"))) == 2
-        assert sorted(old.rglob("*")) == before
-        follow_project(new / "data/08_reporting/mlflow.db", new, ARTIFACTS)
-        assert artifact(new, second) == "second"
-
-
-def test_artifacts_outside_the_project_keep_their_address(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "shared disk"
-    (tmp_path / "project" / "data" / "08_reporting").mkdir(parents=True)
-    with undisturbed():
-        store = tmp_path / "project" / "data/08_reporting/mlflow.db"
-        client = MlflowClient(f"sqlite:///{store}")
-        client.create_experiment("ease", elsewhere.as_uri())
-        follow_project(store, tmp_path / "project", ARTIFACTS)
-        experiment = MlflowClient(f"sqlite:///{store}").get_experiment_by_name("ease")
-        assert experiment is not None
-        assert experiment.artifact_location == elsewhere.as_uri()
-
-
-@pytest.mark.slow
-def test_a_run_in_a_copied_project_leaves_the_original_alone(bare: Project, tmp_path: Path) -> None:
-    original = bare.copy(tmp_path / "original")
-    original.run("acquire")
-    copy = original.copy(tmp_path / "copy")
-    shutil.rmtree(original.folder)
-    again = copy.run("acquire")
-    assert "project was moved" in again.stderr
-    assert not original.folder.exists()
-    client = MlflowClient(copy.store)
-    experiment = client.get_experiment_by_name("ease")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id])
-    assert len(runs) == 2
-    assert all(run.info.artifact_uri.startswith((copy.folder / ARTIFACTS).as_uri()) for run in runs)
+        outside = MlflowClient(f"sqlite:///{store}").get_experiment_by_name("outside")
+        assert outside is not None
+        assert outside.artifact_location == elsewhere.as_uri()

@@ -1,4 +1,4 @@
-"""Values of `--params` that end in a colon, and values that other parameters refer to."""
+"""Values of `--params` that YAML would read otherwise, and values that other parameters refer to."""
 
 from __future__ import annotations
 
@@ -14,65 +14,48 @@ from tests.project import Project, make_project
 
 
 @pytest.mark.parametrize("env", ["base", "paper"])
-def test_a_value_with_a_trailing_colon_is_text(bare: Project, env: str) -> None:
+def test_values_are_read_as_they_are_meant(bare: Project, env: str) -> None:
     given = {
         "acquire__wikipedia": "sample:",
-        "acquire__wikidata": "sample:",
+        "acquire__wikidata": "null",
+        "evaluate__tasks": "null",
         "multilingual__setting__encoder__name": "random:",
+        "multilingual__setting__languages": "en",  # the groups of `analysis.language_identity` follow
+        "tasks__tnews__subsets": "test_public",
+        "tasks__pawsx__learning_rates": 0.1,
+        "publish__forms": "onnx",
+        "_dueam": "weakly_supervised",
+        "_mirror_bert": "word",
     }
     catalog = load_catalog(bare, env, **given)
     acquire = catalog.load("params:acquire")
-    assert (acquire.wikipedia, acquire.wikidata) == ("sample:", "sample:")
-    assert catalog.load("params:multilingual.setting").encoder.name == "random:"
+    assert (acquire.wikipedia, acquire.wikidata) == ("sample:", None)
+    assert catalog.load("params:evaluate").tasks is None
+    setting = catalog.load("params:multilingual.setting")
+    assert (setting.encoder.name, setting.languages) == ("random:", ("en",))
+    tasks = catalog.load("params:tasks")
+    assert dict(get_task("tnews").Options(**tasks["tnews"]))["subsets"] == ("test_public",)
+    assert dict(get_task("pawsx").Options(**tasks["pawsx"]))["learning_rates"] == (0.1,)
+    assert catalog.load("params:publish").forms == ("onnx",)
+    sources = catalog.load("params:multilingual.dueam").data
+    assert {source["form"] for source in sources} == {"premise_hypothesis"}
+    words = catalog.load("params:multilingual.mirror_bert").options
+    assert (words["temperature"], words["span"]) == (0.2, 0)
 
 
-def test_the_code_of_norwegian_is_not_a_truth_value(tmp_path: Path) -> None:
+def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path: Path) -> None:
     made = make_project(tmp_path)
     text = "multilingual: {setting: {languages: [en, no]}}\nteach: {language: no, companions: [en]}\n"
-    text += "audit: {pivot: no}\n"
+    text += "audit: {pivot: no}\nengine: spark\n"
     (tmp_path / "conf" / "local" / "parameters.yml").write_text(text, encoding="utf-8")
     catalog = load_catalog(made)
     assert catalog.load("params:multilingual.setting").languages == ("en", "no")
     assert catalog.load("params:teach.setting").languages == ("no", "en")
     assert catalog.load("params:audit").pivot == "no"
-
-
-def test_one_word_or_number_is_a_list_of_one(bare: Project) -> None:
-    given = {
-        "tasks__tnews__subsets": "test_public",
-        "tasks__pawsx__learning_rates": 0.1,
-        "publish__forms": "onnx",
-        "multilingual__setting__languages": "en",  # the groups of `analysis.language_identity` follow
-    }
-    catalog = load_catalog(bare, **given)
-    tasks = catalog.load("params:tasks")
-    assert dict(get_task("tnews").Options(**tasks["tnews"]))["subsets"] == ("test_public",)
-    assert dict(get_task("pawsx").Options(**tasks["pawsx"]))["learning_rates"] == (0.1,)
-    assert catalog.load("params:publish").forms == ("onnx",)
-    assert catalog.load("params:multilingual.setting").languages == ("en",)
-
-
-def test_the_engine_of_a_file_computes_the_tables_too(tmp_path: Path) -> None:
-    made = make_project(tmp_path)
-    (tmp_path / "conf" / "local" / "parameters.yml").write_text("engine: spark", encoding="utf-8")
-    pairs: Any = load_catalog(made).get("multilingual.pairs")
-    assert pairs._connection_config["backend"] == "pyspark"
-
-
-def test_a_null_is_a_null(bare: Project) -> None:
-    catalog = load_catalog(bare, acquire__wikidata="null", evaluate__tasks="null")
-    assert catalog.load("params:acquire").wikidata is None
-    assert catalog.load("params:evaluate").tasks is None
-
-
-@pytest.mark.parametrize("env", ["base", "paper"])
-def test_a_shared_value_changes_what_refers_to_it(bare: Project, env: str) -> None:
-    usual = load_catalog(bare, env).load("params:multilingual.dueam").data
+    usual = catalog.load("params:multilingual.dueam").data
     assert {source["form"] for source in usual} == {"shuffled"}
-    chosen = load_catalog(bare, env, _dueam="weakly_supervised").load("params:multilingual.dueam").data
-    assert {source["form"] for source in chosen} == {"premise_hypothesis"}
-    words = load_catalog(bare, env, _mirror_bert="word").load("params:multilingual.mirror_bert")
-    assert (words.options["temperature"], words.options["span"]) == (0.2, 0)
+    pairs: Any = catalog.get("multilingual.pairs")
+    assert pairs._connection_config["backend"] == "pyspark"
 
 
 @pytest.mark.parametrize(

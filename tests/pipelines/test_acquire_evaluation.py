@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ease.errors import EaseError
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.acquire_evaluation import nodes
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
@@ -81,11 +80,3 @@ def test_available_sets_are_downloaded_and_others_reported_missing(
     assert (tmp_path / "sets" / "stsb" / "sts-dev.csv").read_bytes() == DEV
     assert located["sickr"]["missing"] == {"trial": ["SICK_trial.txt"]}
     assert "Evaluation set sickr: 1 of its files could not be fetched" in caplog.text
-
-
-@pytest.mark.slow
-def test_a_task_without_configuration_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        EaseError, match="task 'bucc' is to be scored, but `tasks.bucc.path` is not configured"
-    ):
-        locate(tmp_path, tasks="bucc")

@@ -16,7 +16,7 @@ from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
-from ease.pipelines.contamination.nodes import score_clean_items
+from ease.pipelines.contamination import score_clean_items
 
 pytestmark = pytest.mark.slow
 
@@ -75,14 +75,6 @@ def test_a_subset_without_clean_items_is_left_out_of_the_average(tmp_path: Path)
     leaked[0]["rows"] = list(range(100))
     table = score_clean_items(leaked, EncodingOptions(cache=tmp_path), [], ease=scored(tmp_path, "ours"))
     assert table.set_index("subset")["clean"].dropna().to_dict() == {"b": 50.0}
-
-
-def test_too_few_clean_items_have_no_interval(tmp_path: Path) -> None:
-    table = score_clean_items(
-        contaminated(list(range(80))), EncodingOptions(cache=tmp_path), [], ease=scored(tmp_path, "ours")
-    )
-    assert table["low"].isna().all()
-    assert table["clean"].tolist() == [75.0, 75.0, 75.0]
 
 
 def test_scores_of_other_data_are_skipped_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

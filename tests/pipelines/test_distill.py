@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.pipelines.distill.nodes import described_student
-from ease.pipelines.setting import Setting
 from tests.project import Project
 
 SIZES = {"layers": 2, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 500}
@@ -73,20 +69,3 @@ def test_the_report_and_mlflow_have_the_students(distilled: Project) -> None:
         metrics = runs[f"multilingual.{student}"].metrics
         assert {"loss", "sample_graded/en", "sample_graded/en/8_dimensions"} <= set(metrics)
         assert runs[f"multilingual.{student}"].params["learning.epochs"] == "1"
-
-
-def test_the_card_names_the_settings_own_teacher_or_the_given_one() -> None:
-    setting = Setting.model_validate(
-        {
-            "name": "multilingual",
-            "languages": ["en"],
-            "encoder": {"name": "random:"},
-            "dev_tasks": [],
-            "test_tasks": [],
-        }
-    )
-    dumps: dict[str, Any] = {"source": "sample:", "wikipedia": [], "wikidata": [], "wikidata_source": None}
-    own = described_student("static_student", dumps, setting, None)
-    assert (own.start, own.base_model) == ("the encoder `multilingual.ease_plus`", None)
-    given = described_student("static_student", dumps, setting, "sentence-transformers/LaBSE")
-    assert (given.start, given.base_model) == ("`sentence-transformers/LaBSE`", "sentence-transformers/LaBSE")

@@ -11,7 +11,6 @@ import pytest
 
 from ease.encoders.known import known_encoder
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
-from ease.pipelines.setting import Setting
 
 NULLS = {"batch_size": None, "learning_rate": None, "max_steps": None, "epochs": None, "threads": None}
 TABLE: dict[str, Any] = {
@@ -123,14 +122,6 @@ def test_the_architecture_of_a_language_model_gives_no_file_to_an_encoder_of_sen
     ]
 
 
-def test_an_encoder_with_random_weights_has_no_row_of_a_pretrained_one() -> None:
-    assert loop(complete("random:"))[0] == 128
-
-
-def test_a_folder_called_like_a_kind_is_a_pretrained_encoder() -> None:
-    assert loop(complete("/models/random")) == loop(complete("of-my-own"))
-
-
 def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     given = complete("random:", learning_rate=1e-4, epochs=3, temperature=0.1)
     assert loop(given) == (128, 1e-4, None, 3, 1)
@@ -148,13 +139,6 @@ def test_the_log_names_the_defaults_and_an_encoder_without_a_row(caplog: pytest.
     assert "learning_rate" not in line
 
 
-def test_a_setting_accepts_just_the_name_of_its_encoder() -> None:
-    tasks = {"dev_tasks": "stsb", "test_tasks": "stsb"}
-    setting = Setting(name="s", languages="en", encoder="org/name", **tasks)
-    assert (setting.encoder.name, setting.encoder.pooling) == ("org/name", None)
-    assert Setting(name="s", languages="en", encoder="random:", **tasks).encoder.pooling == "mean"
-
-
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
@@ -166,8 +150,3 @@ def test_a_setting_accepts_just_the_name_of_its_encoder() -> None:
 def test_wrong_parameters_are_refused_without_the_defaults(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         Recipe(**{"method": "ease", "options": {}, **given}).check_options()
-
-
-def test_a_table_without_a_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="no row pretrained"):
-        EncoderDefaults.model_validate({"random": {}})

@@ -11,8 +11,8 @@ import pytest
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
-from ease.pipelines.entity_pairs.nodes import make_pairs
-from ease.pipelines.hard_negatives.nodes import add_hard_negatives
+from ease.pipelines.entity_pairs import make_pairs
+from ease.pipelines.hard_negatives import add_hard_negatives
 from ease.pipelines.setting import Setting
 
 CITIES, RIVERS = [(1, "Berlin"), (2, "Roma"), (3, "Oslo")], [(11, "Spree")]

@@ -7,15 +7,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pandas as pd
-import plotly.graph_objects as go
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from ease.evaluation.tasks import get_task
-from ease.pipelines.mewsc16.nodes import Published, statistics
+from ease.pipelines.mewsc16 import Published, statistics
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog
 from tests.file_server import running_server
@@ -58,19 +56,6 @@ def test_the_data_set_has_the_expected_sentences(made: tuple[Project, Done], lan
     assert lines == [row["sentence"] for row in rows]
 
 
-def test_the_folder_has_only_the_data_set(made: tuple[Project, Done]) -> None:
-    folder = made[0].latest("05_model_input/mewsc16")
-    ends = (".parquet", "_categories.txt", "_sentences.txt")
-    assert {path.name for path in folder.iterdir()} == {
-        "README.md",
-        *(f"{language}{end}" for language in LANGUAGES for end in ends),
-    }
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert "license: apache-2.0" in card
-    assert "the sample Wikinews" in card
-    assert list((made[0].folder / "data" / "02_intermediate" / "mewsc16").iterdir()) == []
-
-
 def test_the_statistics_are_compared_with_the_papers(made: tuple[Project, Done]) -> None:
     project, done = made
     table = pd.read_parquet(project.latest("08_reporting/mewsc16/statistics.parquet")).set_index("language")
@@ -82,24 +67,6 @@ def test_the_statistics_are_compared_with_the_papers(made: tuple[Project, Done])
     counts = project.json("08_reporting/mewsc16/counts.json")
     assert table.loc["total", "sentences"] == sum(of["sentences"] for of in counts.values())
     assert "beside the paper's Table 13" in done.stderr
-
-
-def test_the_figure_shows_the_table(made: tuple[Project, Done]) -> None:
-    project = made[0]
-    figure = go.Figure(json.loads(project.latest("08_reporting/mewsc16/statistics_plot.json").read_text()))
-    table = pd.read_parquet(project.latest("08_reporting/mewsc16/statistics.parquet"))
-    table = table[table["language"] != "total"]
-    columns = ["sentences", "label_types", "paper_sentences", "paper_label_types"]
-    assert [list(bar.x) for bar in figure.data] == [list(table[column]) for column in columns]
-    assert all(list(bar.y) == list(table["language"]) for bar in figure.data)
-
-
-def test_the_table_and_the_figure_are_logged_to_mlflow(made: tuple[Project, Done]) -> None:
-    client = mlflow.MlflowClient(made[0].store)
-    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    (run,) = client.search_runs(experiments)
-    assert {"mewsc16.json", "mewsc16.html"} <= {file.path for file in client.list_artifacts(run.info.run_id)}
-    assert run.data.params["mewsc16.min_class_size"] == "10"
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import mlflow
 import pytest
@@ -22,10 +21,10 @@ HISTORY = [
 ]
 
 
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[MlflowClient]:
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
     with undisturbed():
-        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db")
         mlflow.set_experiment("test")
         yield MlflowClient()
 

@@ -66,12 +66,6 @@ def test_page_props_need_no_wikidata_dump(by_json: Project, tmp_path: Path) -> N
         assert rows(project, name) == rows(by_json, name)
 
 
-def test_truthy_statements_beside_the_json_dump_are_refused(by_json: Project) -> None:
-    done = by_json.run("acquire", check=False, acquire__wikidata_types="truthy")
-    assert done.returncode == 1
-    assert "`wikidata_types: truthy` goes with `wikidata_titles: page_props`" in done.stderr
-
-
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FileServer]:
     """A mirror with dumps of two wikis, their page_props, and Wikidata's truthy statements."""

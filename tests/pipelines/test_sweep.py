@@ -1,4 +1,4 @@
-"""Variants of a sweep and their training data."""
+"""Sweeps: their variants, starts, training data and scores."""
 
 from __future__ import annotations
 
@@ -6,16 +6,33 @@ from pathlib import Path
 from typing import Any
 
 import ibis
+import mlflow
 import pandas as pd
 import pytest
+import yaml
+from mlflow.tracking import MlflowClient
+from transformers import AutoConfig
 
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.evaluation.sets import LocatedSet, check_scorable
+from ease.evaluation.encodes import EncodeByLanguage
+from ease.evaluation.sets import locate_sets
+from ease.evaluation.tasks import get_task
+from ease.io.names import safe_name
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.recipe import EncoderDefaults
+from ease.pipelines.report.nodes import gather_sweeps
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import _subsets, trained_rows, training_times
-from ease.pipelines.sweep.trainings import drawn_pairs
+from ease.pipelines.sweep.nodes import _subsets, trained_rows
+from ease.pipelines.sweep.trainings import Inputs, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, Variant
+from ease.pipelines.training import TextOptions, TrainingData
+from ease.reporting.own import gather_models
+from ease.reporting.published import Model
+from tests.evaluation.tasks.test_bli import write
+from tests.project import Project
 
 LANGUAGES = ("en", "br", "kab")
 SETTING: dict[str, Any] = {
@@ -25,22 +42,31 @@ SETTING: dict[str, Any] = {
     "dev_tasks": ("sample_graded",),
     "test_tasks": ("sample_parallel",),
 }
+TRAINING: dict[str, Any] = {"max_steps": 10, "batch_size": 4, "learning_rate": 0.001}
 RECIPE: dict[str, Any] = {
     "method": "simcse",
     "options": {"self_temperature": 0.05},
     "data": ({"kind": "pairs"},),
-    "training": {"max_steps": 10, "batch_size": 4, "learning_rate": 0.001},
+    "training": TRAINING,
 }
+DEFAULTS = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
+TWO = [{"method": "ease", "seeds": [1, 2]}, {"method": "simcse", "seeds": [1]}]
+VARIANTS = [{"method": "mirror_bert", "name": f"words {code}", "seeds": [1, 2]} for code in ("en", "de")]
+ENCODERS = {"en": "words en", "de": "words de"}
+SMALL = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
 
 
 def sweep(**given: Any) -> Sweep:
     return Sweep(name="mine", **given)
 
 
+def setting(**given: Any) -> Setting:
+    return Setting.model_validate({**SETTING, **given})
+
+
 @pytest.mark.parametrize(
     ("given", "label"),
     [
-        ({}, "ease"),
         ({"name": "w/o hard negative", "rows": 5}, "w/o hard negative"),
         (
             {
@@ -76,19 +102,15 @@ def test_a_grid_is_every_combination() -> None:
 
 
 def test_each_language_has_its_own_model_and_the_start_is_scored_once() -> None:
-    each = sweep(
-        variants=[{"method": START, "seeds": [1]}, {"method": "ease", "seeds": [1]}], each_language=True
-    )
-    assert [
-        (variant.label, variant.setting.get("languages")) for variant in each.all_variants(LANGUAGES)
-    ] == [
+    variants = [{"method": START, "seeds": [1]}, {"method": "ease", "seeds": [1]}]
+    found = sweep(variants=variants, each_language=True).all_variants(LANGUAGES)
+    assert [(variant.label, variant.setting.get("languages")) for variant in found] == [
         ("start", None),
         ("ease br", ("en", "br")),
         ("ease kab", ("en", "kab")),
     ]
-
-
-TWO = [{"method": "ease", "seeds": [1, 2]}, {"method": "simcse", "seeds": [1]}]
+    assert _subsets("br") == ("br-en", "bre-eng")
+    assert _subsets("sw") == ("sw-en", "swa-eng", "swh-eng")
 
 
 def test_a_single_training_is_chosen_by_its_label_and_seed() -> None:
@@ -101,39 +123,12 @@ def test_a_single_training_is_chosen_by_its_label_and_seed() -> None:
 
 
 def test_a_sweeps_table_has_the_newest_scores_of_its_trainings_in_order() -> None:
-    rows = [
-        {"model": name, "development": None, "deviation": None}
-        for name in ("simcse seed=1", "dropped seed=1", "ease seed=2")
-    ]
-    table = trained_rows(rows, sweep(variants=TWO), Setting.model_validate(SETTING))
+    names = ("simcse seed=1", "dropped seed=1", "ease seed=2")
+    rows = [{"model": name, "development": None, "deviation": None} for name in names]
+    table = trained_rows(rows, sweep(variants=TWO), setting())
     assert table["model"].to_list() == ["ease seed=2", "simcse seed=1"]
-
-
-def test_trainings_that_a_sweep_no_longer_has_are_refused() -> None:
-    rows = [{"model": "dropped seed=1", "development": None}]
     with pytest.raises(EaseError, match="No saved training of mine .*run `kedro run --pipelines=mine`"):
-        trained_rows(rows, sweep(variants=TWO), Setting.model_validate(SETTING))
-
-
-def test_a_language_has_the_subset_of_its_variety() -> None:
-    assert _subsets("br") == ("br-en", "bre-eng")
-    assert _subsets("sw") == ("sw-en", "swa-eng", "swh-eng")
-
-
-def test_the_time_of_each_training_is_plotted_once_and_starts_take_none() -> None:
-    shared = {"variant": "ease", "method": "ease", "value": 50.0}
-    rows = [
-        {**shared, "model": "ease seed=1", "seed": 1, "seconds": 20.0, "task": task}
-        for task in ("stsb", "sickr")
-    ]
-    rows += [{**shared, "model": "ease seed=2", "seed": 2, "seconds": 30.0}]
-    rows += [
-        {**shared, "model": "start seed=1", "variant": "start", "method": START, "seed": 1, "seconds": 0.0}
-    ]
-    figure = training_times(pd.DataFrame(rows), "mirror_words")
-    assert [list(trace.y) for trace in figure.data if trace.mode == "markers"] == [[20.0, 30.0]]
-    assert list(figure.layout.xaxis.ticktext) == ["ease"]
-    assert figure.layout.yaxis.title.text == "training steps (seconds)"
+        trained_rows(rows[1:2], sweep(variants=TWO), setting())
 
 
 @pytest.mark.parametrize(
@@ -149,6 +144,25 @@ def test_the_time_of_each_training_is_plotted_once_and_starts_take_none() -> Non
             {"variants": [{"method": "ease", "seeds": [1], "under": "BRET"}], "settings": {"BERT": {}}},
             "Unknown entry of `mine.settings` 'BRET': did you mean BERT",
         ),
+        (
+            {"variants": VARIANTS, "joined": {"words": {"encoders": {**ENCODERS, "de": "word de"}}}},
+            "'word de': did you mean words de",
+        ),
+        (
+            {"variants": VARIANTS, "joined": {"words en": {"encoders": ENCODERS}}},
+            "names a variant, 'words en': name it otherwise",
+        ),
+        (
+            {"variants": VARIANTS, "joined": {"words": {"encoders": ENCODERS, "tasks": "sts17"}}},
+            "with an encoder for each language 'sts17'",
+        ),
+        (
+            {
+                "variants": [VARIANTS[0], {**VARIANTS[1], "seeds": [7]}],
+                "joined": {"words": {"encoders": ENCODERS}},
+            },
+            "the variants of words have no seed in common",
+        ),
     ],
 )
 def test_a_faulty_sweep_is_refused(given: dict[str, Any], fault: str) -> None:
@@ -157,7 +171,6 @@ def test_a_faulty_sweep_is_refused(given: dict[str, Any], fault: str) -> None:
 
 
 def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
-    setting = Setting.model_validate(SETTING)
     variant = Variant(
         method="simcse",
         seeds=(3,),
@@ -167,34 +180,32 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
         setting={"encoder": {"pooling": "cls"}},
     )
     mine = sweep(variants=[variant], setting={"start": "mlm", "test_tasks": "sample_graded"})
-    varied = mine.varied_setting(mine.own_setting(setting), variant, seed=3)
+    varied = mine.varied_setting(mine.own_setting(setting()), variant, seed=3)
     assert (varied.encoder.pooling, varied.encoder.seed) == ("cls", 3)
     assert (varied.start, varied.test_tasks) == ("mlm", ("sample_graded",))
     assert varied.languages == LANGUAGES
-    recipe = variant.recipe({"simcse": RECIPE}, 3, setting.encoder.name, DEFAULTS)
+    recipe = variant.varied({"simcse": RECIPE}, 3).complete("any", DEFAULTS)
     assert recipe.options.model_dump()["self_temperature"] == 0.1
     assert (recipe.training.max_steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
     assert recipe.rows == 50
-    assert (setting.encoder.pooling, RECIPE["training"]["max_steps"]) == ("mean", 10)
+    assert RECIPE["training"]["max_steps"] == 10
 
 
 def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> None:
+    own = {
+        "method": "simcse",
+        "name": "mine",
+        "under": "BERT",
+        "setting": {"encoder": {"pooling": "cls_mlp"}},
+    }
     mine = sweep(
         seeds="1 2",
         setting={"test_tasks": ["sts"]},
         settings={"BERT": {"encoder": "bert"}, "RoBERTa": {"encoder": {"name": "roberta", "pooling": "cls"}}},
-        variants=[
-            {"method": "simcse"},
-            {
-                "method": "simcse",
-                "name": "mine",
-                "under": "BERT",
-                "setting": {"encoder": {"pooling": "cls_mlp"}},
-            },
-        ],
+        variants=[{"method": "simcse"}, own],
     )
-    own = mine.own_setting(Setting.model_validate(SETTING))
-    varied = {one.label: mine.varied_setting(own, one, seed=1) for one in mine.all_variants()}
+    changed = mine.own_setting(setting())
+    varied = {one.label: mine.varied_setting(changed, one, seed=1) for one in mine.all_variants()}
     found = {label: (one.encoder.name, one.encoder.pooling) for label, one in varied.items()}
     assert found == {
         "simcse (BERT)": ("bert", "mean"),
@@ -214,15 +225,15 @@ def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> N
 )
 def test_a_wrong_change_of_the_setting_is_refused(changes: dict[str, Any], fault: str) -> None:
     with pytest.raises(EaseError, match=fault):
-        sweep(variants=TWO, setting=changes).own_setting(Setting.model_validate(SETTING))
+        sweep(variants=TWO, setting=changes).own_setting(setting())
 
 
-DEFAULTS = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
 PAIRS = pd.DataFrame(
     {
         "pair_id": range(60),
         "language": ["en", "br", "kab"] * 20,
         "entity": [number % 7 for number in range(60)],
+        "sentence": "A city.",
     }
 )
 
@@ -234,17 +245,112 @@ def drawn(seed: int, pairs: pd.DataFrame = PAIRS, rows: int = 5) -> pd.DataFrame
 def test_pairs_are_drawn_evenly_and_depend_only_on_the_seed() -> None:
     first = drawn(seed=1)
     assert first["language"].value_counts().to_dict() == {"en": 5, "br": 5, "kab": 5}
-    assert list(first.columns) == list(PAIRS.columns)
-    assert first.merge(PAIRS).equals(first), "rows are whole"
+    assert first.merge(PAIRS).equals(first), "rows are complete"
     assert drawn(seed=1, pairs=PAIRS.sample(frac=1, random_state=0)).equals(first)
     assert not drawn(seed=2).equals(first)
     assert set(first["pair_id"]) < set(drawn(seed=1, rows=6)["pair_id"])
     assert len(drawn(seed=1, rows=100)) == len(PAIRS)
 
 
-def test_a_sweep_without_data_to_score_on_does_not_start() -> None:
-    there = LocatedSet(path=Path("a"), subsets={"test": ("a.csv",)}, sha256={"a.csv": "0"})
-    missing = LocatedSet(path=Path("b"), subsets={}, sha256={}, missing={"deu-eng": ("b",)})
-    check_scorable(["tatoeba", "stsb:test"], {"stsb": there, "tatoeba": missing})
-    with pytest.raises(ValueError, match="There are no data of tatoeba, stsb:dev, which score the variants"):
-        check_scorable(["tatoeba", "stsb:dev"], {"stsb": there, "tatoeba": missing})
+def inputs(folder: Path, own: Setting, table: ibis.Table, **recipes: Any) -> Inputs:
+    data = TrainingData(Path(), table, {}, {}, {}, own)
+    return Inputs(table, data, AcquireOptions.model_construct(), TextOptions(), recipes, DEFAULTS, folder)
+
+
+@pytest.mark.parametrize("method", ["simcse", "ease"])
+def test_trainings_from_different_seeds_have_the_same_data(method: str, tmp_path: Path) -> None:
+    strings = tmp_path / "words.txt"
+    strings.write_text("".join(f"word {number}\n" for number in range(60)), encoding="utf-8")
+    data = {"data": ({"kind": "lines", "path": str(strings)},)} if method == "simcse" else {}
+    variant = Variant(method=method, seeds=(1, 2), rows=20)
+
+    def rows(seed: int, own_seed: int) -> pd.DataFrame:
+        training: dict[str, Any] = {**TRAINING, "seed": own_seed}
+        recipe = {"method": method, "options": {}, "training": training, **data}
+        given = inputs(tmp_path / "sweep", setting(), ibis.memtable(PAIRS), **{method: recipe})
+        complete = variant.varied(given.recipes, seed).complete("any", DEFAULTS)
+        return variant_data(variant, complete, given.data, given).rows.to_pandas()
+
+    first = rows(1, 42)
+    assert len(first) == 20 * (1 if data else len(LANGUAGES))
+    assert rows(2, 42).equals(first)
+    assert not rows(1, 43).equals(first), "the recipe's own seed draws"
+
+
+def test_a_resumed_sweep_with_another_encoder_builds_a_new_start(tmp_path: Path) -> None:
+    def start(rows: int = 40, seed: int = 1, pooling: str = "mean", **changes: Any) -> Path:
+        encoder = {"random": {**SMALL, **changes}, "seed": seed, "pooling": pooling}
+        own = setting(languages="en", encoder=encoder)
+        texts = [f"The city {number} lies there." for number in range(rows)]
+        table = {"language": "en", "page_id": range(rows), "sentence_index": 0, "text": texts}
+        return start_encoder(seed, own, inputs(tmp_path, own, ibis.memtable(pd.DataFrame(table))))
+
+    before = start()
+    made = (before / "model.safetensors").stat().st_mtime_ns
+    assert AutoConfig.from_pretrained(start(layers=3)).num_hidden_layers == 3
+    assert len({before, start(seed=2), start(pooling="cls"), start(rows=30)}) == 4
+    assert start() == before
+    assert (before / "model.safetensors").stat().st_mtime_ns == made, "an equal one is made once"
+
+
+@pytest.mark.slow
+def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None:
+    bli, words = get_task("bli"), [(f"house{number}", f"Haus{number}") for number in range(30)]
+    (tmp_path / "bli").mkdir()
+    write(tmp_path / "bli", "en-de", words[:20], words[20:])
+    models = {}
+    for side, code in enumerate(ENCODERS):
+        options = EncoderOptions(random=RandomBertOptions(**SMALL))
+        save_encoder(build_encoder(options, [pair[side] for pair in words] * 3), tmp_path / code)
+        models[code] = tmp_path / code
+    tasks = {"bli": {"path": tmp_path / "bli", "subsets": ["en-de"]}}
+    located = {"bli": locate_sets(["bli"], tasks)["bli"].model_dump(mode="json")}
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    joined = {"words": {"encoders": ENCODERS, "base": "monolingual BERTs"}}
+    mine = sweep(variants=[VARIANTS[0], {**VARIANTS[1], "seeds": [2, 3]}], joined=joined)
+    assert mine.joined_trainings() == {"words seed=2": ("words", 2)}, "the seeds that the variants share"
+    data = TrainingData(Path(), ibis.memtable(PAIRS), located, {}, tasks, setting())
+    rows = joined_rows(mine, data, {f"words {code} seed=2": folder for code, folder in models.items()})
+    encode = EncodeByLanguage({code: encode_with(folder) for code, folder in models.items()})
+    expected = bli.evaluate(encode, bli.options(path=tmp_path / "bli", subsets=("en-de",)))
+    assert [(row["subset"], row["metric"], row["value"]) for row in rows] == [
+        (score.subset, score.metric, pytest.approx(score.value)) for score in expected
+    ]
+    about = {(row["variant"], row["method"], row["seed"], row["model"], row["languages"]) for row in rows}
+    assert about == {("words", "joined", 2, "words seed=2", "en de")}
+    assert trained_rows(rows, mine, setting())["model"].unique().tolist() == ["words seed=2"]
+    own = setting(encoder={"name": "any", "pooling": "cls_mlp_train"})
+    (model,) = gather_models(gather_sweeps(own, mine=ibis.memtable(pd.DataFrame(rows))))
+    published = {
+        "base": "monolingual BERTs",
+        "method": "mirror_bert",
+        "variants": ["words"],
+        "pooling": "cls",
+    }
+    assert model.is_like(Model.model_validate(published))
+
+
+GRID = {
+    "variants": [{"method": "start", "name": "w/o training (start)", "seeds": [1, 2]}],
+    "grids": [{"method": "simcse", "training": {"learning_rate": [1.0e-3, 3.0e-3]}, "seeds": [1]}],
+}
+
+
+def test_the_parent_run_holds_the_headline_scores_of_each_variant(copy: Project) -> None:
+    local = copy.folder / "conf" / "local" / "parameters.yml"
+    local.write_text(yaml.safe_dump({"grid": GRID}), encoding="utf-8")
+    copy.run("grid", "--tags=sweep")
+    client = MlflowClient(copy.store)
+    experiments = [found.experiment_id for found in client.search_experiments()]
+    (parent,) = client.search_runs(experiments, "tags.mlflow.runName LIKE 'grid%'")
+    table = pd.read_parquet(copy.latest("08_reporting/multilingual/sweeps/grid.parquet"))
+    main = table[table["subset"].isin(["average", "en"])]
+    means = main.groupby(["variant", "task", "subset"])["value"].mean()
+    expected = {
+        f"multilingual.grid.{safe_name(variant)}/{task}/{subset}": value
+        for (variant, task, subset), value in means.items()
+    }
+    assert len(expected) == 6
+    assert parent.data.metrics == pytest.approx(expected)
+    runs = {run.info.run_name for run in client.search_runs(experiments)}
+    assert {f"w/o training (start) seed={seed}" for seed in (1, 2)} <= runs

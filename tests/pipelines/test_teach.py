@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.errors import EaseError
+from ease.pipelines.acquire.options import AcquireOptions
+from ease.pipelines.teach.options import check_taught_sources
 from tests.contexts import load_catalog
 from tests.project import Project, make_project
+from tests.wikimedia.made_dumps import made as write_dump
 
 SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
 
@@ -106,19 +111,6 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(
     assert "`teach.max_unknown_words` 5%: choose one that knows the script" in done.stderr
 
 
-@pytest.mark.slow
-def test_too_few_pairs_are_refused_with_what_removed_them(taught: Project, tmp_path: Path) -> None:
-    project = taught.copy(tmp_path / "copy")
-    done = teach(project, check=False, teach__pairs__min_pairs_per_language=5000)
-    assert done.returncode == 1
-    assert (
-        "pairs of a sentence and an entity are left for eo, fewer than `min_pairs_per_language` 5000"
-        in done.stderr
-    )
-    assert "Relax these limits, or use a larger dump" in done.stderr
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -128,27 +120,23 @@ def test_too_few_pairs_are_refused_with_what_removed_them(taught: Project, tmp_p
         ({"companions": "xq"}, "Unknown language 'xq' in `teach.companions`"),
     ],
 )
-def test_wrong_languages_are_refused_before_the_first_step(
-    taught: Project, parameters: dict[str, str], message: str
-) -> None:
-    done = teach(taught, check=False, **{f"teach__{name}": value for name, value in parameters.items()})
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert "locate_dumps" not in done.stderr
+def test_wrong_languages_are_refused(parameters: dict[str, str], message: str) -> None:
+    given = {"language": "eo", "companions": "en", **parameters}
+    acquire = AcquireOptions.model_construct(wikipedia="sample:")
+    with pytest.raises(EaseError, match=re.escape(message)):
+        check_taught_sources(given["language"], given["companions"], acquire, ["eo", "en"])
 
 
-@pytest.mark.slow
-def test_dumps_without_page_props_are_refused_before_the_first_step(taught: Project, tmp_path: Path) -> None:
-    (sample,) = (taught.folder / "data/01_raw/sample").glob("*/wikipedia")
-    for dump in sample.glob("e[no]wiki-*.xml.bz2"):
-        shutil.copy(dump, tmp_path)
-    done = teach(taught, check=False, acquire__wikipedia=str(tmp_path))
-    assert done.returncode == 1
-    assert f"There is no page_props table of eo, en in {tmp_path}: `teach` reads from it" in done.stderr
-    shutil.copy(next(sample.glob("eowiki-*page_props*")), tmp_path)
-    done = teach(taught, check=False, acquire__wikipedia=str(tmp_path), teach__companions="fr")
-    assert "no dump of fr" in done.stderr
-    assert "`teach.companions` chooses the languages beside eo" in done.stderr
+def test_dumps_without_page_props_are_refused(tmp_path: Path) -> None:
+    for language in ("eo", "en"):
+        write_dump(tmp_path, language=language)
+    acquire = AcquireOptions.model_construct(wikipedia=str(tmp_path))
+    with pytest.raises(
+        EaseError, match="There is no page_props table of eo, en in .*: `teach` reads from it"
+    ):
+        check_taught_sources("eo", "en", acquire, ["eo", "en"])
+    with pytest.raises(EaseError, match="no dump of fr.*`teach.companions` chooses the languages beside eo"):
+        check_taught_sources("eo", "fr", acquire, ["eo", "fr"])
 
 
 def test_the_setting_is_derived_in_every_environment(bare: Project) -> None:

@@ -85,28 +85,6 @@ def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
     assert made["parameters"]["params:multilingual.simcse"]["data"][0]["path"] == "sentences.txt"
 
 
-def test_a_faulty_source_is_refused_before_anything_runs(copy: Project) -> None:
-    configure(copy, "simcse", data=[{"kind": "lines", "paths": "sentences.txt"}])
-    done = copy.run("train", "--namespaces=multilingual.simcse", check=False)
-    assert done.returncode
-    assert (
-        "`data` of kind 'lines': path: Field required; there is no field `paths`: did you mean path"
-        in done.stderr
-    )
-    assert "Traceback" not in done.stderr
-
-
-def test_a_start_that_is_not_trained_yet_is_refused_with_the_command(copy: Project) -> None:
-    done = copy.run(
-        "train", "--namespaces=multilingual.simcse", check=False, multilingual__setting__start="mlm"
-    )
-    assert done.returncode
-    assert "`multilingual.setting.start` is mlm, but this run has no encoder of that method" in done.stderr
-    assert (
-        "--pipelines=train,evaluate --namespaces=multilingual.mlm,multilingual.METHOD --params" in done.stderr
-    )
-
-
 def test_the_setting_chooses_the_start_of_all_methods_except_mlm(tmp_path: Path) -> None:
     values = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "stsb", "test_tasks": "stsb"}
     untrained, mlm = tmp_path / "untrained", tmp_path / "mlm"

@@ -46,7 +46,7 @@ def fetch_test_data(
         **fetch_evaluation_sets(listed["tasks"], known, folder / "eval", options),
     }
     failed = [str(fault) for fault in outcome.failed.values()]
-    return failed + [message for found in sets.values() for message in found.failed.values()]
+    return failed + [message for found in sets.values() for message in found.values()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -25,16 +25,12 @@ def main(env: str | None, rows: int) -> None:
 
 
 def _check_project(project: Path, env: str | None, rows: int) -> int:
-    """Print a line for each table of a project, and return the number of those with a fault.
-
-    Raises:
-        EaseError: If the folder is not a project, or has no table.
-    """
+    """Print a line for each table of a project, and return the number of those with a fault."""
     read_globals(project)
     from kedro.framework.session import KedroSession
     from kedro.framework.startup import bootstrap_project
 
-    from ease.datasets.complete_check import check_tables
+    from ease.datasets.schemas import check_tables
 
     bootstrap_project(project)
     results = []

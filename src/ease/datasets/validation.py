@@ -34,22 +34,14 @@ class SampledSchema:
         self._rows = rows
 
     def validate(self, data: Any) -> Any:
-        """Return a table with the check to run on its files; check the files of parts at once.
-
-        Raises:
-            EaseError: With the table and each fault.
-        """
+        """Return a table with the check to run on its files; check the files of parts at once."""
         if isinstance(data, ibis.Table):
             return Checked(data, self.check)
         self.check(data)
         return data
 
     def check(self, files: Sequence[Path]) -> None:
-        """Check rows from the beginning, middle and end of the first, middle and last file.
-
-        Raises:
-            EaseError: With the table and each fault.
-        """
+        """Check rows from the beginning, middle and end of the first, middle and last file."""
         from ease.datasets.schemas import find_faults  # imports Pandera
 
         if faults := find_faults(self._table, sample_rows(files, self._rows)):

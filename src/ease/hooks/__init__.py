@@ -2,10 +2,7 @@
 
 from ease.hooks.mlflow import MlflowRun, MlflowStore, Tracking
 from ease.hooks.names import Names
-from ease.hooks.runs import Checks, Provenance, Results, RunLocks
+from ease.hooks.runs import Guard, Provenance, Results
 
 # Kedro calls the last one first.
-HOOKS = (
-    *(Results(), Names(), MlflowStore(), Checks()),
-    *(Provenance(), Tracking(), RunLocks(), MlflowRun()),
-)
+HOOKS = (Results(), Names(), MlflowStore(), Provenance(), Tracking(), Guard(), MlflowRun())

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import mlflow
@@ -15,7 +16,7 @@ from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io import AbstractVersionedDataset, DataCatalog
+from kedro.io import DataCatalog
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
@@ -24,6 +25,7 @@ from mlflow.entities import Dataset, DatasetInput, InputTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
+from omegaconf import OmegaConf
 from pydantic import BaseModel, RootModel
 
 from ease.errors import EaseError
@@ -112,31 +114,22 @@ class MlflowStore:
 
     def _follow(self, context: KedroContext) -> None:
         try:
-            config = context.config_loader["mlflow"]
+            config = OmegaConf.create(context.config_loader["mlflow"])
         except (KeyError, MissingConfigException):
             return
-        address = str(config.get("server", {}).get("mlflow_tracking_uri"))
-        options = config.get("tracking", {}).get("experiment", {}).get("create_experiment_kwargs", {})
-        artifacts = str(options.get("artifact_location"))
+        address = str(OmegaConf.select(config, "server.mlflow_tracking_uri"))
+        artifacts = str(
+            OmegaConf.select(config, "tracking.experiment.create_experiment_kwargs.artifact_location")
+        )
         store = Path(context.project_path) / address.removeprefix(SQLITE)
-        if not address.startswith(SQLITE) or "://" in artifacts or Path(artifacts).is_absolute():
-            return
-        if store.is_file():
+        outside = "://" in artifacts or Path(artifacts).is_absolute()
+        if address.startswith(SQLITE) and not outside and store.is_file():
             follow_project(store, Path(context.project_path), artifacts)
 
 
 def follow_project(store: Path, project: Path, artifacts: str) -> None:
-    """Replace the project's former folder in a store's addresses by the current one.
-
-    Args:
-        store: MLflow's SQLite file.
-        project: The project's current folder.
-        artifacts: The folder of artifacts, relative to the project.
-    """
-    here, ending = (
-        (project.absolute() / artifacts).as_uri(),
-        Path("/", artifacts).as_uri().removeprefix("file://"),
-    )
+    """Replace the project's former folder in a store's addresses by the current one."""
+    here, ending = (project.absolute() / artifacts).as_uri(), Path("/", artifacts).as_uri()[len("file://") :]
     with closing(sqlite3.connect(store, timeout=60)) as database, database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")} & LOCATIONS.keys()
         places = database.execute("SELECT artifact_location FROM experiments").fetchall() if tables else []
@@ -145,11 +138,7 @@ def follow_project(store: Path, project: Path, artifacts: str) -> None:
             if not place or uri == here or not place.endswith(ending):
                 continue
             for table, column in ((name, column) for name in tables for column in LOCATIONS[name]):
-                database.execute(
-                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
-                    f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",
-                    (here, len(place) + 1, place, len(place) + 1, f"{place}/"),
-                )
+                database.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (place, here))
             logger.warning("The project was moved: MLflow's artifacts of %s are now found in %s", place, here)
 
 
@@ -250,12 +239,11 @@ def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
     The sweep's name begins with its setting; `rows` have the columns `variant` and `seed` beside a score's own.
     """
     values: dict[str, list[float]] = {}
-    scored = rows.dropna(subset=["value"])
-    scored = scored[scored["split"] != DEVELOPMENT]
+    scored = rows[rows["value"].notna() & (rows["split"] != DEVELOPMENT)]
     for (variant, _), own in scored.groupby(["variant", "seed"], sort=False):
         for name, value in headline(own.to_dict("records")).items():
             values.setdefault(f"{sweep}.{safe_name(variant)}/{name}", []).append(value)
-    return {name: sum(own) / len(own) for name, own in values.items()}
+    return {name: mean(own) for name, own in values.items()}
 
 
 def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, DatasetInput]]:
@@ -263,8 +251,7 @@ def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, Datas
     found = {}
     for name, version in input_versions(node, catalog).items():
         if version is not None:
-            dataset = catalog.get(name)
-            assert isinstance(dataset, AbstractVersionedDataset)
+            dataset: Any = catalog.get(name)
             path = Path(dataset._get_versioned_path(version))
             digest = hash_contents(path)[:DIGEST_LENGTH] if path.exists() else version
             source, profile = json.dumps({"uri": str(path)}), json.dumps({"version": version})

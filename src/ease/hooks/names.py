@@ -94,11 +94,7 @@ class Names:
 
 
 def check_run_names(given: Mapping[str, Any]) -> None:
-    """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the options of `kedro run`.
-
-    Raises:
-        EaseError: With the nearest and all known names, or for pipelines that cannot run together.
-    """
+    """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the options of `kedro run`."""
     chosen = [*_words(given.get("pipeline")), *_words(given.get("pipelines"))]
     _check("--pipelines", chosen, pipelines)
     chosen = chosen or ["__default__"]
@@ -154,11 +150,7 @@ def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
 
 
 def refuse_unknown_parameters(values: Mapping[str, Any], place: str) -> None:
-    """Refuse a name that no pipeline reads, which Kedro would ignore; options classes check their own fields.
-
-    Raises:
-        EaseError: With the parameter, where it is written, and the nearest known ones.
-    """
+    """Refuse a name that no pipeline reads, which Kedro would ignore; options classes check their own fields."""
     inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
     for name in values:
@@ -190,9 +182,6 @@ def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> Non
     """Refuse wrong values and unknown fields; Kedro would report them twice, in many lines and without suggestions.
 
     Those given on the command line are checked first, as the likeliest to be wrong, with the methods' own parameters.
-
-    Raises:
-        EaseError: With each wrong field, and the nearest known ones if there is no such field.
     """
     types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     named = dotted(given)

@@ -95,64 +95,47 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         sys.__excepthook__(kind, error, trace)
 
 
-class Checks:
-    """Refuses, before its first node and before MLflow opens a run, a run that would fail late."""
+class Guard:
+    """Locks the data folder against `make prune`, and refuses a run that would fail late before it starts."""
+
+    _lock: IO[bytes] | None = None
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Remember the data folder and the required disk space."""
         self._globals = context.config_loader["globals"]
 
+    # Before MLflow opens a run.
     @hook_impl(tryfirst=True)
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Check what the nodes of the run need.
-
-        Raises:
-            EaseError: With all faults, one per line.
-        """
+        """Lock the data folder until the process ends, and check what the nodes of the run need; name all faults."""
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
 
+        release_work()  # of an interrupted run of this process, such as a notebook's
+        data = str(self._globals["data"])
+        if "://" not in data and self._lock is None:  # a remote folder has no lock
+            self._lock = lock_data_for_run(Path(data))
         if run_params.get("only_missing_outputs"):
             needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
             pipeline = Pipeline(needed)
-        free = round(self._globals["free_disk_gb"] * 1e9)
-        faults = find_faults(pipeline, catalog, Path(self._globals["data"]), free)
+        faults = find_faults(pipeline, catalog, Path(data), round(self._globals["free_disk_gb"] * 1e9))
         if len(faults) > 1:
             listed = "".join(f"\n- {fault}" for fault in faults)
             raise EaseError(f"{len(faults)} faults, found before anything was run:{listed}")
         if faults:
             raise EaseError(faults[0])
 
-
-class RunLocks:
-    """Locks the data folder against `make prune` until the process ends; releases work folders when a run ends."""
-
-    _lock: IO[bytes] | None = None
-
-    @hook_impl
-    def after_context_created(self, context: KedroContext) -> None:
-        """Locate the data folder; a remote one has no lock."""
-        data = str(context.config_loader["globals"]["data"])
-        self._data = None if "://" in data else Path(context.project_path) / data
-
-    @hook_impl(tryfirst=True)
-    def before_pipeline_run(self) -> None:
-        """Release folders that an interrupted run of this process, such as a notebook's, still holds; lock the data."""
-        release_work()
-        if self._data is not None and self._lock is None:
-            self._lock = lock_data_for_run(self._data)
-
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Release the folders of a complete run."""
+        """Release the work folders of a complete run."""
         release_work(succeeded=True)
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Release the folders of a failed run."""
+        """Release the work folders of a failed run."""
         release_work()
 
 
@@ -166,11 +149,7 @@ class Provenance:
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Refuse a run that would keep a stale output.
-
-        Raises:
-            EaseError: With the dataset and what differs.
-        """
+        """Refuse a run that would keep a stale output."""
         self._catalog = catalog
         if run_params.get("only_missing_outputs"):
             for node in pipeline.nodes:
@@ -199,19 +178,17 @@ def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
     versioned = {name: ds for name, ds in datasets.items() if isinstance(ds, AbstractVersionedDataset)}
     if not versioned or not all(dataset.exists() for dataset in versioned.values()):
         return
-    now = _provenance(node, catalog, {name: catalog.load(name) for name in node.inputs if is_parameter(name)})
+    given = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
+    now = dotted(_provenance(node, catalog, given))
     for name, dataset in versioned.items():
-        then = read_json(_folder(dataset, dataset.resolve_load_version() or "") / SIDECAR) or {}
-        if differing := [key for key in now if now[key] != then.get(key)]:
-            old, new = (
-                dotted({key: then.get(key) for key in differing}),
-                dotted({key: now[key] for key in differing}),
-            )
-            changed = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-            shown = [f"`{key}`: {old.get(key)!r} then, {new.get(key)!r} now" for key in changed[:SHOWN]]
+        then = dotted(read_json(_folder(dataset, dataset.resolve_load_version() or "") / SIDECAR) or {})
+        then.pop("dataset", None)
+        if changed := [key for key in sorted({*now, *then}) if now.get(key) != then.get(key)]:
+            kinds = dict.fromkeys(key.partition(".")[0] for key in changed)
+            shown = [f"`{key}`: {then.get(key)!r} then, {now.get(key)!r} now" for key in changed[:SHOWN]]
             shown += [f"{len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
             raise EaseError(
-                f"`{name}` was made from other {' and '.join(differing)} than this run would use ({'; '.join(shown)}): "
+                f"`{name}` was made from other {' and '.join(kinds)} than this run would use ({'; '.join(shown)}): "
                 "run without --only-missing-outputs, or delete that version."
             )
 
@@ -267,11 +244,7 @@ class Results:
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Log what was made.
-
-        Raises:
-            EaseError: With the missing scores and their reasons.
-        """
+        """Log what was made."""
         # The linked outputs; importing the datasets' classes here would slow down every command.
         links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
         made = [

@@ -3,46 +3,57 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kedro.framework.project import pipelines
-from kedro.io import AbstractVersionedDataset
+from kedro.io import AbstractVersionedDataset, CatalogProtocol
+from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+from pydantic import ValidationError
 
 from ease.encoders.check import check_encoder
-from ease.encoders.options import check_rank
+from ease.encoders.options import RANDOM, check_rank
 from ease.entities.bitext import language_pairs
+from ease.entities.embeddings import EmbeddingOptions
+from ease.entities.pairs import PairOptions
 from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
+from ease.evaluation.sets import check_scorable, read_located, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
-from ease.io.names import PREPARATION
+from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.nested import dotted
+from ease.io.validation import format_validation_error
 from ease.io.versions import provenance_of
+from ease.methods import method_names, reads_entities
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.pipelines.acquire_evaluation.checks import check_tasks
+from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
 from ease.pipelines.acquire_evaluation.nodes import (
+    EvaluationSetOptions,
     locate_baseline_sets,
     locate_evaluation_sets,
 )
 from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
-from ease.pipelines.distill.nodes import distill_shallow, distill_static
-from ease.pipelines.entity_embeddings.nodes import make_entity_embeddings
-from ease.pipelines.entity_pairs.nodes import make_pairs
+from ease.pipelines.distill import distill_shallow, distill_static
+from ease.pipelines.entity_embeddings import make_entity_embeddings
+from ease.pipelines.entity_pairs import make_pairs
 from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
+from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.ingest.nodes import parse_wikipedia
-from ease.pipelines.mewsc16.nodes import locate_wikinews
+from ease.pipelines.mewsc16 import Mewsc16Options, locate_wikinews
 from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
+from ease.pipelines.mine_bitext.parts import BitextOptions
 from ease.pipelines.publish.nodes import check_token, free_folder, write_folder
+from ease.pipelines.publish.options import PublishOptions
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.steps import AUDIT, Catalog, Faults, Run, Step
-from ease.pipelines.sweep.checks import check_sweep
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pipelines.sweep.nodes import run_sweep
+from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.teach.nodes import (
     build_start,
     locate_taught_dumps,
@@ -52,35 +63,83 @@ from ease.pipelines.teach.nodes import (
 from ease.pipelines.teach.options import check_taught_sources
 from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, make_start_encoder, train_encoder
 from ease.pipelines.training import missing_encoder, missing_start
+from ease.texts import source_options
+from ease.training.students import ShallowOptions, StaticOptions
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
 
 logger = logging.getLogger(__name__)
 
+Catalog = CatalogProtocol[Any, Any]
+
 SPACE = 2.0
 """Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
 
+AUDIT = "audit"
+"""The task on a test set that is made from the setting's own dumps"""
+
+
+class Run:
+    """The nodes that will run, with their parameters."""
+
+    def __init__(self, pipeline: Pipeline, catalog: Catalog) -> None:
+        self.pipeline, self.catalog, self.made = pipeline, catalog, pipeline.all_outputs()
+
+    def given(self, node: Node, kind: Any) -> Any:
+        """Return the parameter of a class that a node reads; None if there is none."""
+        values = (self.catalog.load(name) for name in node.inputs if is_parameter(name))
+        return next((value for value in values if isinstance(value, kind)), None)
+
+    def parameter(self, name: str) -> Any:
+        """Return a parameter by its complete name."""
+        return self.catalog.load(f"params:{name}")
+
+    def has(self, name: str) -> bool:
+        """Return whether a dataset exists or is made by this run."""
+        return name in self.made or bool(self.catalog.exists(name))
+
+    def evaluation_sets(self, node: Node) -> tuple[EvaluationSetOptions | None, Any]:
+        """Return how this run locates a node's evaluation sets; else, the sets that an earlier run has located."""
+        name = next(name for name in node.inputs if name.endswith("evaluation_data"))
+        locating = [
+            self.given(one, EvaluationSetOptions) for one in self.pipeline.nodes if name in one.outputs
+        ]
+        if locating or not self.catalog.exists(name):
+            return next(iter(locating), None), None
+        return None, read_located(self.catalog.load(name))
+
+
+class Faults(list[str]):
+    """Messages of failed checks."""
+
+    def add(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        """Run a check, and keep its message if it fails."""
+        try:
+            check(*arguments, **options)
+        except ValidationError as error:  # of a recipe that a sweep varies
+            self.append(format_validation_error(error, Recipe))
+        except EaseError as error:
+            self.extend(str(error).split("\n"))
+
+    def report(self) -> None:
+        """Raise the messages, one per line, if there are any."""
+        if self:
+            raise EaseError("\n".join(self))
+
 
 def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
-    """Return one sentence for each fault that would stop the run; warn of other faults.
-
-    Args:
-        pipeline: The nodes that will run.
-        catalog: Their datasets and parameters.
-        data: The root of all data.
-        free: Minimum free bytes of its disk.
-    """
+    """Return one sentence for each fault that would stop the run; warn of other faults."""
     run, faults = Run(pipeline, catalog), Faults()
-    for step in run.steps:
-        for check in (*CHECKS.get(step.function, ()), _check_recipes, _check_folders):
-            faults.add(check, step, run)
-    for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
+    for node in pipeline.nodes:
+        for check in (*CHECKS.get(node.func, ()), _check_recipes, _check_folders):
+            faults.add(check, node, run)
+    for dataset in (catalog.get(name) for name in sorted(run.made)):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
             faults.add(check_writable, Path(dataset._filepath))
     faults.add(_check_disk, run, data, free)
     analysed = {name for node in pipeline.nodes if ANALYSIS_TAG in node.tags for name in node.inputs}
-    encoders = {name for name in analysed if name.endswith(".encoder")} - pipeline.all_outputs()
+    encoders = {name for name in analysed if name.endswith(".encoder")} - run.made
     if absent := sorted(name.split(".")[-2] for name in encoders if not catalog.exists(name)):
         logger.info("Not trained yet, and excluded: %s", ", ".join(absent))
     faults.add(_check_inputs, pipeline, catalog)
@@ -91,11 +150,12 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
 
 def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
     """Refuse a run that reads a version that does not exist, or a dataset that no run has made."""
-    for name in _missing(pipeline, catalog):
+    missing = _missing(pipeline, catalog)
+    for name in missing:
         dataset: Any = catalog.get(name)
         if version := dataset.chosen_version:
             raise EaseError(f"`{name}` has no version {version}: see {dataset.folder_of(version).parent}.")
-    if missing := _missing(pipeline, catalog):
+    if missing:
         chosen, waiting = set[str](), list(missing)
         while waiting:
             name = waiting.pop()
@@ -119,34 +179,35 @@ def _missing(pipeline: Pipeline, catalog: Catalog) -> list[str]:
 
 def _check_disk(run: Run, data: Path, free: int) -> None:
     """Refuse a disk without room for the minimum free bytes and the parsed dumps."""
-    dumps = 0
-    if any(step.function is parse_wikipedia for step in run.steps):
-        for step in (one for one in run.steps if one.function in (locate_dumps, locate_taught_dumps)):
-            setting, source = step["setting"], step.one(AcquireOptions).wikipedia
-            parsed = run.catalog.exists(f"{setting.name}.sentences")
-            if not (parsed or _released(step) or source == SAMPLE or is_mirror(source)):
-                found = find_dumps(source, setting.languages)
-                dumps += sum(dump.path.stat().st_size for dump in found if not is_remote(dump.path))
+    nodes, dumps = {node.func: node for node in run.pipeline.nodes}, 0
+    located = nodes.get(locate_dumps) or nodes.get(locate_taught_dumps)
+    if parse_wikipedia in nodes and located is not None:
+        setting, source = run.given(located, Setting), run.given(located, AcquireOptions).wikipedia
+        parsed = run.catalog.exists(f"{setting.name}.sentences")
+        if not (parsed or _released(located, run) or source == SAMPLE or is_mirror(source)):
+            found = find_dumps(source, setting.languages)
+            dumps = sum(dump.path.stat().st_size for dump in found if not is_remote(dump.path))
     check_free_space(data, free + round(dumps * SPACE))
 
 
-def _check_recipes(step: Step, run: Run) -> None:
-    """Check the method's parameters of each recipe that a node reads."""
-    for name, recipe in step.of(Recipe).items():
+def _check_recipes(node: Node, run: Run) -> None:
+    """Check the method's parameters of the recipe that a node reads."""
+    if recipe := run.given(node, Recipe):
         try:
             recipe.check_options()
         except EaseError as error:
-            raise EaseError(f"Parameter `{name}`: {error}") from error
+            setting = run.given(node, Setting).name
+            raise EaseError(f"Parameter `{setting}.{recipe.method}`: {error}") from error
 
 
-def _check_folders(step: Step, run: Run) -> None:
+def _check_folders(node: Node, run: Run) -> None:
     """Check the folders, other than its datasets, that a node writes to."""
     faults = Faults()
-    if step.name_of("work"):
-        faults.add(check_writable, Path(step["work"]))
-    if (options := step.one(AcquireOptions)) is not None:
+    if "params:work" in node.inputs:
+        faults.add(check_writable, Path(run.parameter("work")))
+    if options := run.given(node, AcquireOptions):
         sources = (
-            (released,) if (released := _released(step)) else (options.wikipedia, options.wikidata or "")
+            [_released(node, run)] if _released(node, run) else [options.wikipedia, options.wikidata or ""]
         )
         if SAMPLE in sources:
             faults.add(check_writable, options.sample_folder)
@@ -155,24 +216,31 @@ def _check_folders(step: Step, run: Run) -> None:
     faults.report()
 
 
-def _released(step: Step) -> str | None:
-    """Return the released pairs that are read in place of dumps."""
-    return step["pairs"].released if step.name_of("pairs").startswith("params:") else None
+def _released(node: Node, run: Run) -> Any:
+    """Return the released pairs that a node locates in place of dumps."""
+    options = run.given(node, PairOptions)
+    return None if options is None else options.released
 
 
-def _check_dumps(step: Step, run: Run) -> None:
-    if (released := _released(step)) and not is_mirror(released):
+def _check_dumps(node: Node, run: Run) -> None:
+    released = _released(node, run)
+    if released and not is_mirror(released):
         find_released(released)
     elif not released:
-        _check_languages(step["options"].wikipedia, step["setting"].languages, "wiki")
+        _check_languages(
+            run.given(node, AcquireOptions).wikipedia, run.given(node, Setting).languages, "wiki"
+        )
 
 
-def _check_taught_dumps(step: Step, run: Run) -> None:
-    check_taught_sources(step["language"], step["companions"], step["acquire"], step["setting"].languages)
+def _check_taught_dumps(node: Node, run: Run) -> None:
+    language, companions = run.parameter("teach.language"), run.parameter("teach.companions")
+    languages = run.given(node, Setting).languages
+    check_taught_sources(language, companions, run.given(node, AcquireOptions), languages)
 
 
-def _check_wikinews(step: Step, run: Run) -> None:
-    _check_languages(step["options"].wikinews, step["options"].languages, "wikinews")
+def _check_wikinews(node: Node, run: Run) -> None:
+    options = run.given(node, Mewsc16Options)
+    _check_languages(options.wikinews, options.languages, "wikinews")
 
 
 def _check_languages(source: str, languages: Sequence[str], project: Project) -> None:
@@ -185,42 +253,58 @@ def _check_languages(source: str, languages: Sequence[str], project: Project) ->
         find_dumps(source, languages, project)
 
 
-def _check_encoder(step: Step, run: Run) -> None:
-    check_encoder(step["setting"].encoder.name, transformer=True)
+def _check_encoder(node: Node, run: Run) -> None:
+    check_encoder(run.given(node, Setting).encoder.name, transformer=True)
 
 
-def _check_pairs(step: Step, run: Run) -> None:
+def _check_pairs(node: Node, run: Run) -> None:
     """Refuse pairs for a training that the audit judges if they may be of the audit's pages."""
-    setting = step["setting"]
+    setting = run.given(node, Setting)
     judged = AUDIT in map(task_name, (*setting.dev_tasks, *setting.test_tasks))
-    if judged and not step["options"].without_audit:
+    if judged and not run.given(node, PairOptions).without_audit:
         raise EaseError(
             f"The tasks of the setting {setting.name} have `{AUDIT}`, whose pages are among the training pairs: set "
             f"`{setting.name}.pairs.without_audit` to true, or name other tasks."
         )
 
 
-def _check_vectors(step: Step, run: Run) -> None:
-    file = step["options"].file
+def _check_vectors(node: Node, run: Run) -> None:
+    file = run.given(node, EmbeddingOptions).file
     if file is not None and not file.is_file():
         raise EaseError(f"{file} does not exist: set `entity_embeddings.file` to the file of vectors.")
 
 
-def _check_texts(step: Step, run: Run) -> None:
-    step["recipe"].check_texts()
+def _check_texts(node: Node, run: Run) -> None:
+    run.given(node, Recipe).check_texts()
 
 
-def _check_training(step: Step, run: Run) -> None:
+def _check_training(node: Node, run: Run) -> None:
     """Check a training's anchor, teacher, guide and development sets."""
-    faults, recipe = Faults(), step["recipe"]
+    faults, recipe = Faults(), run.given(node, Recipe)
     if anchor := recipe.options.get("anchor"):
         faults.add(check_encoder, anchor, transformer=True)
     faults.add(recipe.check_frozen)
-    faults.add(run.check_development, step, step["setting"].dev_tasks)
+    faults.add(_check_development, node, run, run.given(node, Setting).dev_tasks)
     faults.report()
 
 
-def _check_start(step: Step, run: Run) -> None:
+def _check_development(node: Node, run: Run, wanted: Sequence[str]) -> None:
+    """Check the sets that choose checkpoints: their files if this run locates them, else the located ones."""
+    faults, tasks = Faults(), run.parameter("tasks")
+    sets, located = run.evaluation_sets(node)
+    audits = any(name.endswith(".audit_set") for name in run.made)
+    for name in dict.fromkeys(map(task_name, wanted)):
+        own = [reference for reference in wanted if task_name(reference) == name]
+        if name == AUDIT and audits:
+            continue
+        if sets is not None:
+            faults.add(check_development_sets, own, sets, tasks)
+        elif located is not None:
+            faults.add(require_sets, own, located, tasks)
+    faults.report()
+
+
+def _check_start(node: Node, run: Run) -> None:
     """Refuse a start that is missing, or that an earlier run built from other languages or another encoder.
 
     A run of a single stage or method loads the start that an earlier run saved. Other values in `--params` of that run
@@ -228,13 +312,13 @@ def _check_start(step: Step, run: Run) -> None:
     """
     from ease.datasets.files import AtomicSave  # imports Plotly Express
 
-    setting: Setting = step["setting"]
-    method = step.namespace.rpartition(".")[2]
-    if setting.start == MLM and method != MLM and not step.has("mlm"):
+    setting: Setting = run.given(node, Setting)
+    method, mlm = str(node.namespace).rpartition(".")[2], f"{setting.name}.{MLM}.encoder"
+    if setting.start == MLM and method != MLM and not (mlm in node.inputs and run.has(mlm)):
         raise EaseError(missing_start(setting, method))
-    start = step["untrained"]
+    start = f"{setting.name}.{UNTRAINED}.encoder"
     dataset: Any = run.catalog.get(start)
-    if start in run.pipeline.all_outputs() or not isinstance(dataset, AtomicSave) or not dataset.exists():  # type: ignore[attr-defined]
+    if start in run.made or not isinstance(dataset, AtomicSave) or not dataset.exists():  # type: ignore[attr-defined]
         return
     made_from = provenance_of(dataset.folder_of(dataset.resolve_load_version()))  # type: ignore[attr-defined]
     built = made_from.get("parameters", {}).get(f"params:{setting.name}.setting", {})
@@ -249,44 +333,52 @@ def _check_start(step: Step, run: Run) -> None:
             )
 
 
-def _check_teacher(step: Step, run: Run) -> None:
-    if teacher := step["options"].teacher:
-        check_encoder(teacher, transformer=True)
-    elif not step.has("teacher"):
-        raise EaseError(missing_encoder(step["setting"].name, "for the students to learn from", "teacher"))
+def _check_teacher(node: Node, run: Run) -> None:
+    teacher = run.given(node, StaticOptions | ShallowOptions).teacher
+    _check_given_or_own(teacher, node, run, "for the students to learn from", "teacher", transformer=True)
 
 
-def _check_candidates(step: Step, run: Run) -> None:
-    language_pairs(step["setting"].languages, step["options"])
+def _check_candidates(node: Node, run: Run) -> None:
+    language_pairs(run.given(node, Setting).languages, run.given(node, BitextOptions))
 
 
-def _check_miner(step: Step, run: Run) -> None:
-    if encoder := step["options"].encoder:
-        check_encoder(encoder)
-    elif not step.has("encoder"):
-        purpose, option = "to compare the sentences by", "mine_bitext.encoder"
-        raise EaseError(missing_encoder(step["setting"].name, purpose, option))
+def _check_miner(node: Node, run: Run) -> None:
+    encoder = run.given(node, BitextOptions).encoder
+    _check_given_or_own(encoder, node, run, "to compare the sentences by", "mine_bitext.encoder")
 
 
-def _check_publishing(step: Step, run: Run) -> None:
-    free_folder(step["options"].to)
-    check_token(step["options"])
+def _check_given_or_own(
+    given: str | None, node: Node, run: Run, purpose: str, option: str, *, transformer: bool = False
+) -> None:
+    """Check the encoder that an option names; without one, require the setting's encoder of EASE+."""
+    setting = run.given(node, Setting).name
+    if given:
+        check_encoder(given, transformer=transformer)
+    elif not run.has(f"{setting}.{EASE_PLUS}.encoder"):
+        raise EaseError(missing_encoder(setting, purpose, option))
 
 
-def _check_sets(step: Step, run: Run) -> None:
-    setting = step["setting"]
-    references = (*setting.dev_tasks, *setting.test_tasks, *step["evaluate"].references(()))
-    check_tasks(references, step["tasks"])
+def _check_publishing(node: Node, run: Run) -> None:
+    options = run.given(node, PublishOptions)
+    free_folder(options.to)
+    check_token(options)
 
 
-def _check_scored(step: Step, run: Run) -> None:
-    check_tasks(step["evaluate"].references(()), step["tasks"])
+def _check_sets(node: Node, run: Run) -> None:
+    setting = run.given(node, Setting)
+    check_tasks((*setting.dev_tasks, *setting.test_tasks), run.parameter("tasks"))
+    _check_scored(node, run)
 
 
-def _check_baselines(step: Step, run: Run) -> None:
+def _check_scored(node: Node, run: Run) -> None:
+    check_tasks(run.given(node, EvaluateOptions).references(()), run.parameter("tasks"))
+
+
+def _check_baselines(node: Node, run: Run) -> None:
     """Refuse a rank that the languages do not span; a baseline that does not load must not prevent other scores."""
-    languages = max(len(setting.languages) for setting in step.of(Setting).values())
-    for name, baseline in step["evaluate"].baselines.items():
+    settings = [run.catalog.load(name) for name in node.inputs if name.endswith(".setting")]
+    languages = max(len(setting.languages) for setting in settings)
+    for name, baseline in run.given(node, EvaluateOptions).baselines.items():
         faults = Faults()
         faults.add(check_encoder, baseline.name)
         for fault in faults:
@@ -297,7 +389,88 @@ def _check_baselines(step: Step, run: Run) -> None:
             raise EaseError(f"`evaluate.baselines.{name}.language_rank`: {error}") from error
 
 
-CHECKS: dict[Callable[..., Any], Iterable[Callable[[Step, Run], None]]] = {
+def _check_sweep(node: Node, run: Run) -> None:
+    """Check the variants of a sweep, the encoders that they start from, and the sets that score them."""
+    sweep, tasks, faults = run.given(node, Sweep), run.parameter("tasks"), Faults()
+    setting = sweep.own_setting(run.given(node, Setting))
+    faults.add(sweep.chosen_trainings, setting.languages)
+    named = {name: f"params:{setting.name}.{name}" for name in method_names()}
+    recipes = {name: run.catalog.load(given) for name, given in named.items() if given in node.inputs}
+    available = {name.rpartition(".")[2].removeprefix("kept_") for name in node.inputs if run.has(name)}
+    settings, encoders = list[Setting](), dict[str, bool]()
+    for variant in sweep.all_variants(setting.languages):
+        try:
+            varied = sweep.varied_setting(setting, variant)
+        except EaseError as error:
+            faults.append(str(error))
+            continue
+        settings.append(varied)
+        encoders[varied.encoder.name] = encoders.get(varied.encoder.name, False) or variant.method != START
+        faults.add(_check_variant, sweep, variant, varied, setting, recipes, available)
+    for name, trained in encoders.items():
+        faults.add(check_encoder, name, transformer=trained)
+    for joined in sweep.joined.values():
+        faults.add(check_tasks, joined.tasks, tasks)
+    sets, located = run.evaluation_sets(node)
+    for one in settings:
+        if any(encoders.values()):
+            faults.add(_check_development, node, run, one.dev_tasks)
+        faults.add(check_tasks, one.test_tasks, tasks)
+        if sets is not None:
+            faults.add(check_some_set, one.test_tasks, sets, tasks)
+        elif located is not None:
+            faults.add(check_scorable, one.test_tasks, located)
+    faults.report()
+
+
+def _check_variant(
+    sweep: Sweep,
+    variant: Variant,
+    varied: Setting,
+    setting: Setting,
+    recipes: Mapping[str, Any],
+    available: Iterable[str],
+) -> None:
+    """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
+    faults = Faults()
+    needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}
+    languages: tuple[str, ...] = ()
+    for recipe in _recipes(variant, varied, recipes):
+        faults.add(recipe.check_texts)
+        faults.add(recipe.check_frozen)
+        entities = reads_entities(recipe.method)
+        if entities or any(source_options(text).reads_pairs for text in recipe.data or ()):
+            needs["training_pairs"] = "training pairs"
+            languages = varied.languages if recipe.method == variant.method else languages
+        if entities and "entity_vocabulary" not in available:
+            faults.append(
+                f"The variant {variant.label!r} of {sweep.name!r} trains on entities, and the pipeline makes none: "
+                "set `entities: true` for the sweep in src/ease/pipelines/sweep/sweeps.yml."
+            )
+            faults.report()
+    if lacking := " and ".join(what for name, what in needs.items() if name not in available):
+        faults.append(
+            f"The sweep {sweep.name!r} reads the {lacking} of {setting.name!r}, and there are none yet: make them by "
+            f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`."
+        )
+    elif unknown := [language for language in languages if language not in setting.languages]:
+        faults.append(
+            f"The variant {variant.label!r} of {sweep.name!r} trains on pairs of {', '.join(unknown)}: add these "
+            f"languages to `{setting.name}.setting.languages`."
+        )
+    faults.report()
+
+
+def _recipes(variant: Variant, varied: Setting, recipes: Mapping[str, Any]) -> Iterator[Recipe]:
+    """Yield the recipes of a variant: that of its start, and its own."""
+    seed = variant.seeds[0]
+    if varied.start == MLM:
+        yield Variant(method=MLM, seeds=(seed,)).varied(recipes, seed)
+    if variant.method != START:
+        yield variant.varied(recipes, seed)
+
+
+CHECKS: dict[Callable[..., Any], Iterable[Callable[[Node, Run], None]]] = {
     locate_dumps: [_check_dumps],
     locate_taught_dumps: [_check_taught_dumps],
     locate_wikinews: [_check_wikinews],
@@ -319,6 +492,6 @@ CHECKS: dict[Callable[..., Any], Iterable[Callable[[Step, Run], None]]] = {
     locate_baseline_sets: [_check_scored],
     score_encoder: [_check_scored],
     score_baselines: [_check_baselines],
-    run_sweep: [check_sweep],
+    run_sweep: [_check_sweep],
 }
 """The checks of each node, by its function."""

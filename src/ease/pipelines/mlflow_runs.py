@@ -16,6 +16,7 @@ from typing import Any
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
+import psutil
 from mlflow.entities import Metric, Run
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -46,9 +47,6 @@ HOST, PID = "ease.host", "ease.pid"
 BELOW_START = "below_start"
 """MLflow tag of a training that made its encoder worse."""
 
-METRICS_A_REQUEST, PARAMETERS_A_REQUEST = 1000, 100
-"""MLflow's limits."""
-
 
 @contextmanager
 def nested_run(
@@ -76,20 +74,12 @@ def close_killed_runs(active: Run) -> None:
     client = MlflowClient()
     mine = f"attributes.status = 'RUNNING' and tags.`{HOST}` = '{platform.node()}'"
     for run in client.search_runs([active.info.experiment_id], mine):
-        if run.info.run_id != active.info.run_id and not _is_alive(int(run.data.tags[PID])):
+        pid = int(run.data.tags[PID])
+        # This process has just opened its first run: another run with its id is of an earlier process.
+        ended = pid == os.getpid() or not psutil.pid_exists(pid)
+        if run.info.run_id != active.info.run_id and ended:
             client.set_terminated(run.info.run_id, "KILLED")
             logger.info("MLflow's run %s was killed: it is closed", run.info.run_name)
-
-
-def _is_alive(pid: int) -> bool:
-    """Return whether another process has this id; this one has just opened its first run."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return pid != os.getpid()
 
 
 class TrackingOptions(StrictModel):
@@ -136,8 +126,8 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
     Returns:
         The address of the version; None, with a warning, if the store has no logged model of the encoder.
     """
-    client, run_id = MlflowClient(), run_of(encoder)
-    outputs = client.get_run(run_id).outputs if run_id and _has_run(run_id) else None
+    client, run_id = MlflowClient(), _run_of(encoder)
+    outputs = client.get_run(run_id).outputs if run_id else None
     if run_id is None or outputs is None or not outputs.model_outputs:
         logger.warning(
             "MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder
@@ -178,8 +168,7 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
     """Log values by name at their steps, in as few requests as MLflow allows."""
     now = get_current_time_millis()
     metrics = [Metric(name, value, now, step) for step, values in lines for name, value in values.items()]
-    for start in range(0, len(metrics), METRICS_A_REQUEST):
-        MlflowClient().log_batch(run_id, metrics=metrics[start : start + METRICS_A_REQUEST])
+    MlflowClient().log_batch(run_id, metrics)
 
 
 def note_gain(run_id: str, result: TrainingResult) -> None:
@@ -199,8 +188,7 @@ def note_gain(run_id: str, result: TrainingResult) -> None:
 
 def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:
     """Add scores to the run that trained an encoder, if the tracking store still has such a run."""
-    run_id = run_of(encoder)
-    if run_id and _has_run(run_id):
+    if run_id := _run_of(encoder):
         log_scores(run_id, scores, dimension)
 
 
@@ -215,8 +203,7 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     with writing(encoder):  # another run may score the same encoder
         card = with_test_scores(file.read_text(encoding="utf-8"), scores)
         write_text_atomically(file, card)
-    run_id = run_of(encoder)
-    if run_id and _has_run(run_id):
+    if run_id := _run_of(encoder):
         MlflowClient().log_text(run_id, card, "model_card.md")
 
 
@@ -248,23 +235,19 @@ def log_table(table: pd.DataFrame, name: str) -> None:
     mlflow.log_table(table, f"{name}.json")
 
 
-def log_folder(folder: Path, name: str) -> None:
-    """Log all files of a folder to the active run."""
-    mlflow.log_artifacts(str(folder), name)
-
-
-def _has_run(run_id: str) -> bool:
-    client = MlflowClient()
-    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    return bool(client.search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1))
+def _run_of(encoder: Path) -> str | None:
+    """Return the id of the run that trained an encoder; None if the tracking store has no such run."""
+    run_id: str | None = (read_json(encoder / RUN_FILE) or {}).get("run_id")
+    experiments = [experiment.experiment_id for experiment in MlflowClient().search_experiments()]
+    found = run_id and MlflowClient().search_runs(
+        experiments, f"attributes.run_id = '{run_id}'", max_results=1
+    )
+    return run_id if found else None
 
 
 def log_parameters(values: Mapping[str, Any]) -> None:
     """Log parameters to the active run; cut long values at MLflow's limit."""
-    cut = {name: str(value)[:MAX_PARAM_VAL_LENGTH] for name, value in values.items()}
-    names = sorted(cut)
-    for start in range(0, len(names), PARAMETERS_A_REQUEST):
-        mlflow.log_params({name: cut[name] for name in names[start : start + PARAMETERS_A_REQUEST]})
+    mlflow.log_params({name: str(values[name])[:MAX_PARAM_VAL_LENGTH] for name in sorted(values)})
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -309,26 +292,11 @@ def write_origin(
 
 def withhold(encoder: Path) -> None:
     """Note in the file of a model that `latest` is not to link to it."""
-    write_text_atomically(
-        encoder / RUN_FILE, json.dumps({**(read_json(encoder / RUN_FILE) or {}), "withheld": True})
-    )
-
-
-def run_of(encoder: Path) -> str | None:
-    """Return the id of the run that trained an encoder, or None if no run did."""
-    run_id: str | None = (read_json(encoder / RUN_FILE) or {}).get("run_id")
-    return run_id
+    about = {**(read_json(encoder / RUN_FILE) or {}), "withheld": True}
+    write_text_atomically(encoder / RUN_FILE, json.dumps(about))
 
 
 def origin_of(encoder: Path) -> dict[str, Any]:
-    """Return `base`, `pooling` and `seed` of an encoder's start, as far as they are known."""
-    return {
-        name: value
-        for name, value in (read_json(encoder / RUN_FILE) or {}).items()
-        if name in ("base", "pooling", "seed")
-    }
-
-
-def dimensions_of(encoder: Path) -> tuple[int, ...]:
-    """Return the numbers of first dimensions to which an encoder's embeddings may be truncated."""
-    return tuple((read_json(encoder / RUN_FILE) or {}).get("dimensions", ()))
+    """Return `base`, `pooling`, `seed` and `dimensions` of an encoder, as far as they are known."""
+    about = read_json(encoder / RUN_FILE) or {}
+    return {name: about[name] for name in ("base", "pooling", "seed", "dimensions") if name in about}

@@ -62,12 +62,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         return self
 
     def rows(self, encoder: str, method: str) -> Iterator[MethodDefaults]:
-        """Yield the defaults for a method on an encoder; earlier ones take precedence.
-
-        Args:
-            encoder: Name of the encoder, as in `setting.encoder.name`.
-            method: Name of the training method.
-        """
+        """Yield the defaults for a method on an encoder; earlier ones take precedence."""
         for row in self._rows(encoder):
             yield row.methods.get(method, MethodDefaults())
             yield MethodDefaults(training=row.training)
@@ -207,9 +202,6 @@ class Recipe(StrictModel):
         """Refuse unknown and wrong parameters of the method; nulls are checked once defaults replace them.
 
         It imports the method, and with it torch, which takes seconds: a run does this for the recipes that it reads.
-
-        Raises:
-            EaseError: With the method and each wrong parameter.
         """
         method_options(
             self.method, {name: value for name, value in self.options.items() if value is not None}
@@ -235,15 +227,7 @@ class Recipe(StrictModel):
         check_frozen(loop.guide, "guide")
 
     def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
-        """Replace every null that has a default for the encoder, and log these defaults.
-
-        Args:
-            encoder: Name of the start encoder.
-            defaults: Defaults by encoder, or by kind of encoder.
-
-        Raises:
-            EaseError: If a required value is neither given nor has a default.
-        """
+        """Replace every null that has a default for the encoder, and log these defaults."""
         options, training = dict(self.options), dict(self.training)
         taken: dict[str, Any] = {}
         for row in defaults.rows(encoder, self.method):

@@ -56,11 +56,7 @@ class Setting(StrictModel):
         return languages
 
     def overlaid(self, *overlays: Overlay) -> Setting:
-        """Return the setting with the fields of overlays; later ones take precedence, groups are merged.
-
-        Raises:
-            EaseError: If an overlay has a wrong or unknown field, or the setting's name, which its folders have.
-        """
+        """Return the setting with the fields of overlays; later ones take precedence, groups are merged."""
         values = self.model_dump()
         for overlay in overlays:
             if "name" in overlay:

@@ -81,11 +81,7 @@ class TrainingData(NamedTuple):
 
 
 def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
-    """Return the setting's training pairs.
-
-    Raises:
-        EaseError: If there are none yet, with the command that makes the pairs.
-    """
+    """Return the setting's training pairs."""
     if training_pairs is None:
         raise EaseError(
             f"There are no training pairs: make them by `kedro run --pipelines=train_{setting.name} "
@@ -95,11 +91,7 @@ def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.
 
 
 def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
-    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained.
-
-    Raises:
-        EaseError: If there is no such encoder yet, with the command that makes it.
-    """
+    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained."""
     start = mlm if setting.start == MLM and method != MLM else untrained
     if start is None:
         raise EaseError(missing_start(setting, method))
@@ -165,9 +157,6 @@ def gather_data(
     Returns:
         A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
         and used.
-
-    Raises:
-        EaseError: With the file, line or parameter that is wrong.
     """
     sources = []
     for source in recipe.data or ():
@@ -200,15 +189,7 @@ def train_tracked(
     lock: FolderLock,
     tracking: TrackingOptions | None = None,
 ) -> TrainingResult:
-    """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one.
-
-    Args:
-        name: Name of the MLflow run.
-        data: Tables, encoder and evaluation sets.
-        recipe: Method, its parameters and the loop's.
-        lock: Lock on the work folder, which receives the model.
-        tracking: What MLflow keeps of the model; None keeps nothing.
-    """
+    """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one."""
     from ease.training.job import run_job
 
     job = write_job(lock.folder, data, recipe)

@@ -14,11 +14,7 @@ _finished: list[Path] = []
 
 
 def lock_for_run(folder: Path) -> FolderLock:
-    """Lock until the end of this run a folder that later runs resume from.
-
-    Raises:
-        EaseError: If another run holds the lock, or the folder cannot be written.
-    """
+    """Lock until the end of this run a folder that later runs resume from."""
     return _held.enter_context(folder_lock(folder))
 
 

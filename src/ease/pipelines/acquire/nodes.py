@@ -30,10 +30,6 @@ def locate_dumps(options: AcquireOptions, setting: Setting, pairs: PairOptions) 
     """List the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
 
     Missing files of a mirror are downloaded. If the options of the pairs name released ones, these are listed instead.
-
-    Raises:
-        EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump, or a
-            mirror's files cannot be fetched.
     """
     if pairs.released:
         return locate_released(pairs.released, options)
@@ -91,11 +87,7 @@ def has_items(dumps: Mapping[str, Any]) -> bool:
 
 
 def locate_released(source: str, options: AcquireOptions) -> dict[str, Any]:
-    """List the files of released pairs in place of dumps; the file at an https address is downloaded once.
-
-    Raises:
-        EaseError: If there is no such file, or it cannot be downloaded.
-    """
+    """List the files of released pairs in place of dumps; the file at an https address is downloaded once."""
     if is_mirror(source):
         folder = options.download_folder / "released" / hashlib.sha256(source.encode()).hexdigest()[:16]
         files = [folder / (Path(urlsplit(source).path).name or "pairs.json")]
@@ -119,17 +111,7 @@ def make_sample(options: AcquireOptions) -> SampleFiles:
 
 
 def sample_file(address: str, names: Sequence[str], kind: str, options: AcquireOptions) -> Path:
-    """Return the sample's file that an address such as `sample:nli` names.
-
-    Args:
-        address: Starts with `sample:`.
-        names: The sample's files of this kind.
-        kind: What the files are, for the message.
-        options: The folder and size of the sample.
-
-    Raises:
-        EaseError: If the sample has no such file.
-    """
+    """Return the sample's file that an address such as `sample:nli` names."""
     name = address.removeprefix(SAMPLE)
     if name not in names:
         known = ", ".join(f"{SAMPLE}{known}" for known in names)

@@ -27,11 +27,7 @@ def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
 
 
 def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
-    """Refuse a run without the sets that select its checkpoints, unless the run downloads them.
-
-    Raises:
-        EaseError: With the task, the files and how to get them.
-    """
+    """Refuse a run without the sets that select its checkpoints, unless the run downloads them."""
     check_tasks(references, tasks)
     for name, files in _files(references, sets, tasks):
         missing = _missing(name, files, sets)

@@ -24,7 +24,6 @@ from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.downloads import DownloadOptions, user_agent
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import scratch_folder, writing
-from ease.io.models import StrictModel
 from ease.pipelines.acquire_evaluation.sources import Source
 
 logger = logging.getLogger(__name__)
@@ -39,16 +38,6 @@ _CHANGED = (
 )
 
 
-class FetchedSet(StrictModel):
-    """The downloaded, present and failed files of a task, by their paths below the evaluation folder."""
-
-    licence: str
-    fetched: tuple[str, ...] = ()
-    present: tuple[str, ...] = ()
-    failed: Mapping[str, str] = {}
-    """With the reasons."""
-
-
 class WantedFile(NamedTuple):
     """One file of a task: its path below the evaluation folder, and where it is published."""
 
@@ -61,20 +50,13 @@ class WantedFile(NamedTuple):
 
 def fetch_evaluation_sets(
     tasks: Sequence[str], sources: Mapping[str, Source], folder: Path, options: DownloadOptions
-) -> dict[str, FetchedSet]:
+) -> dict[str, dict[str, str]]:
     """Download missing files of tasks; a failed download does not stop the others.
+
+    Return the reason of each failure by task and by path below the evaluation folder.
 
     Existing files stay untouched. A file without a known checksum is recorded in SHA256SUMS when first seen, and
     compared with that checksum afterwards.
-
-    Args:
-        tasks: Names of tasks; tasks without a source are skipped.
-        sources: Sources by task, as `read_sources` returns them.
-        folder: The evaluation folder.
-        options: How to download.
-
-    Raises:
-        EaseError: If the folder cannot be written to, or the disk is full.
     """
     sums = _read_sums(folder)
     wanted = {
@@ -99,10 +81,20 @@ def fetch_evaluation_sets(
             lines = [f"{sha256}  {path}\n" for path, sha256 in sorted((seen | sums).items())]
             write_text_atomically(folder / SUMS, "".join(lines))
     fetched = {file.path for file in missing} - failed.keys()
-    return {
-        task: _report(task, sources[task].licence, [file.path for file in files], fetched, failed)
+    faults = {
+        task: {file.path: failed[file.path] for file in files if file.path in failed}
         for task, files in wanted.items()
     }
+    for task, files in wanted.items():
+        if new := sum(file.path in fetched for file in files):
+            licence = sources[task].licence
+            logger.info("Evaluation set %s: %d files fetched; licence: %s", task, new, licence)
+        for path, reason in [*faults[task].items()][:1]:
+            logger.warning(
+                "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
+                *(task, len(faults[task]), path, reason),
+            )
+    return faults
 
 
 def list_files(source: Source) -> list[WantedFile]:
@@ -199,24 +191,3 @@ def _read_sums(folder: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     return {path: sha256 for sha256, path in re.findall(r"^([0-9a-f]{64}) [ *](.+)$", text, re.MULTILINE)}
-
-
-def _report(
-    task: str, licence: str, paths: Sequence[str], fetched: set[str], failed: Mapping[str, str]
-) -> FetchedSet:
-    """Sort the files of a task, and log the downloaded files with their licence, and the failed ones."""
-    found = FetchedSet(
-        licence=licence,
-        fetched=tuple(path for path in paths if path in fetched),
-        present=tuple(path for path in paths if path not in fetched and path not in failed),
-        failed={path: failed[path] for path in paths if path in failed},
-    )
-    if found.fetched:
-        logger.info("Evaluation set %s: %d files fetched; licence: %s", task, len(found.fetched), licence)
-    if found.failed:
-        path, reason = next(iter(found.failed.items()))
-        logger.warning(
-            "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
-            *(task, len(found.failed), path, reason),
-        )
-    return found

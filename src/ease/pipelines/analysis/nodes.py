@@ -84,9 +84,7 @@ def measure_alignment_uniformity(
     table = compare_alignment_uniformity(_encode_each(encoders, encoding), sets, options)
     caption = f"Alignment (pairs graded above {options.above:g}) and uniformity on {options.graded}, lower is better"
     _log(table, caption, "alignment_uniformity", decimals=3)
-    figure = plot_alignment_uniformity(table)
-    log_plot(figure, "alignment_uniformity")
-    return table, figure
+    return table, _plotted(plot_alignment_uniformity(table), "alignment_uniformity")
 
 
 def find_differing_pairs(
@@ -99,9 +97,6 @@ def find_differing_pairs(
     """Find the graded pairs on which two models differ most, in both directions.
 
     A model that is not one of the setting's encoders is loaded from its folder or the hub.
-
-    Raises:
-        EaseError: If one of the two models is not trained yet, or does not load.
     """
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     compared = {name: _encode_named(name, encoders, encoding) for name in (options.model, options.baseline)}
@@ -134,9 +129,7 @@ def project_language_pair(
         *(options.sentences, options.parallel, options.method),
     )
     log_table(table, "language_pair")
-    figure = plot_language_pair(table)
-    log_plot(figure, "language_pair")
-    return table, figure
+    return table, _plotted(plot_language_pair(table), "language_pair")
 
 
 def measure_isotropy(
@@ -150,8 +143,7 @@ def measure_isotropy(
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     table = compare_isotropy(_encode_each(encoders, encoding), sets, options)
     caption = f"Isotropy (1 is best) and length of the mean vector (0 is best) on {options.graded}"
-    _log(table, caption, "isotropy", decimals=3)
-    return table
+    return _log(table, caption, "isotropy", decimals=3)
 
 
 def plot_cosines(
@@ -164,13 +156,10 @@ def plot_cosines(
     """Plot the distributions of the cosines of positive and of negative pairs."""
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     table = compare_cosines(_encode_each(encoders, encoding), sets, options)
-    summary = summarize_cosines(table)
     bounds = f"graded above {options.above:g} and below {options.below:g}"
     caption = f"Cosines of pairs of {options.graded} {bounds}, and how well they separate"
-    _log(summary, caption, "cosine_distributions", decimals=3)
-    figure = plot_cosine_distributions(table, summary)
-    log_plot(figure, "cosine_distributions")
-    return table, figure
+    summary = _log(summarize_cosines(table), caption, "cosine_distributions", decimals=3)
+    return table, _plotted(plot_cosine_distributions(table, summary), "cosine_distributions")
 
 
 def draw_roc_curves(
@@ -186,9 +175,7 @@ def draw_roc_curves(
     table = roc_curves(_encode_each(encoders, encoding) | further, sets, options)
     areas = table.groupby("model", sort=False)["auc"].first().reset_index()
     _log(areas, f"Area under the ROC curve of the cosines of {options.graded}", "roc_curves", decimals=3)
-    figure = plot_roc_curves(table)
-    log_plot(figure, "roc_curves")
-    return table, figure
+    return table, _plotted(plot_roc_curves(table), "roc_curves")
 
 
 def measure_language_identity(
@@ -204,8 +191,7 @@ def measure_language_identity(
     parallel = {code: parallel_sentences(name, task, pair) for code, pair in options.pairs.items()}
     table = compare_language_identity(_encode_each(encoders, encoding), parallel, options)
     caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
-    _log(table, caption, "language_identity")
-    return table
+    return _log(table, caption, "language_identity")
 
 
 def compare_pairs(
@@ -213,14 +199,19 @@ def compare_pairs(
 ) -> pd.DataFrame:
     """Compute the cosines of the sentence pairs that the parameters give; it reads no evaluation data."""
     table = compare_given_pairs(_encode_each(encoders, encoding), options)
-    _log(table, "Cosines of the given pairs", "given_pairs", decimals=4)
-    return table
+    return _log(table, "Cosines of the given pairs", "given_pairs", decimals=4)
 
 
-def _log(table: pd.DataFrame, caption: str, name: str, **form: Any) -> None:
+def _log(table: pd.DataFrame, caption: str, name: str, **form: Any) -> pd.DataFrame:
     """Log a table to the console and, under a name, to MLflow."""
     logger.info("%s:\n%s", caption, format_table(table, **form))
     log_table(table, name)
+    return table
+
+
+def _plotted(figure: go.Figure, name: str) -> go.Figure:
+    log_plot(figure, name)
+    return figure
 
 
 def _located_options(reference: str, evaluation_data: Located, tasks: Configured) -> BaseModel:

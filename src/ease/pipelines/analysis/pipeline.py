@@ -45,15 +45,9 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
     return pipeline(
         [_analysis(name, analyse, compared) for name, analyse in analyses.items()],
         namespace=setting,
-        inputs={
-            "evaluation_data": f"{setting}.evaluation_data",
-            **{f"{method}_encoder": f"{setting}.{method}.encoder" for method in compared},
-        },
-        parameters={
-            "params:tasks": "params:tasks",
-            "params:encoding": "params:encoding",
-            **{f"params:{name}": f"params:{setting}.analysis.{name}" for name in analyses},
-        },
+        inputs={f"{method}_encoder": f"{setting}.{method}.encoder" for method in compared},
+        parameters={name: name for name in ("tasks", "encoding")}
+        | {name: f"{setting}.analysis.{name}" for name in analyses},
         tags=ANALYSIS_TAG,
     )
 

@@ -16,11 +16,10 @@ from ease.io.lazy import ibis
 from ease.io.names import BASELINES, PREPARATION
 from ease.io.nested import dotted
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
-from ease.pipelines.evaluate.scoring import log_scored, rows_of, score_each
+from ease.pipelines.evaluate.scoring import score_each
 from ease.pipelines.mlflow_runs import (
     add_scores,
     add_to_card,
-    dimensions_of,
     log_parameters,
     log_scores,
     nested_run,
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+Rows = list[dict[str, Any]]
+
 
 def score_encoder(
     encoder: Path | None,
@@ -41,39 +42,23 @@ def score_encoder(
     setting: Setting,
     evaluate: EvaluateOptions,
     encoding: EncodingOptions,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Score a saved encoder on the setting's test tasks, and add the scores to its card and to its MLflow run.
 
-    Rows without a value name what could not be scored.
-
-    Args:
-        encoder: Its folder; None if the encoder is not trained yet, which gives no rows.
-        evaluation_data: The located evaluation sets.
-        tasks: The options of each task, by its name.
-        setting: Names the test tasks.
-        evaluate: Other tasks to score.
-        encoding: Batch size and cache.
+    Rows without a value name what could not be scored. An encoder that is not trained yet gives no rows.
     """
     from ease.encoders.encoder import load_encoder
 
     if encoder is None:
         logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
         return []
+    located, origin = read_located(evaluation_data), origin_of(encoder)
     references = evaluate.references(setting.test_tasks)
-    located = read_located(evaluation_data)
-    scored = score_each(
-        load_encoder,
-        str(encoder),
-        references,
-        located,
-        tasks,
-        encoding,
-        partial(add_scores, encoder),
-        (*evaluate.dimensions, *dimensions_of(encoder)),
-    )
-    log_scored(encoder, scored)
-    about = {"setting": setting.name, "model": encoder.parent.name, **origin_of(encoder)}
-    rows = rows_of(scored, located, **about)
+    dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
+    report = partial(add_scores, encoder)
+    scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding, report, dimensions)
+    scored.log(encoder)
+    rows = scored.rows(located, setting=setting.name, model=encoder.parent.name, **origin)
     add_to_card(encoder, rows)
     return rows
 
@@ -85,35 +70,19 @@ def score_baselines(
     encoding: EncodingOptions,
     training_pairs: ibis.Table | None,
     **settings: Setting,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Score the encoders that the parameters name, each in its own nested MLflow run.
 
     Rows without a value name what could not be scored.
-
-    Args:
-        evaluation_data: The located evaluation sets.
-        tasks: The options of each task, by its name.
-        evaluate: The baselines, and other tasks to score.
-        encoding: Batch size and cache.
-        training_pairs: Training sentences, on which the language subspace is fitted.
-        settings: Name the test tasks.
     """
     located = read_located(evaluation_data)
     test_tasks = all_test_tasks(*settings.values())
-    return [
-        row
-        for name, baseline in evaluate.baselines.items()
-        for row in score_baseline(
-            name,
-            baseline,
-            evaluate.baseline_references(name, test_tasks),
-            located,
-            tasks,
-            encoding,
-            training_pairs,
-            evaluate.dimensions,
-        )
-    ]
+    rows = Rows()
+    for name, baseline in evaluate.baselines.items():
+        references = evaluate.baseline_references(name, test_tasks)
+        own = (name, baseline, references, located, tasks, encoding)
+        rows += score_baseline(*own, training_pairs, evaluate.dimensions)
+    return rows
 
 
 def score_baseline(
@@ -125,46 +94,28 @@ def score_baseline(
     encoding: EncodingOptions,
     training_pairs: ibis.Table | None = None,
     dimensions: Sequence[int] = (),
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Score one baseline on the named tasks, in a nested MLflow run.
 
     Rows without a value name what could not be scored.
     """
-    load = partial(
-        load_baseline, baseline=baseline, training_pairs=training_pairs, batch_size=encoding.batch_size
-    )
+
+    def load(encoder: str) -> SentenceTransformer:
+        return load_baseline(encoder, baseline, training_pairs, encoding.batch_size)
+
+    lengths, given = (*dimensions, *baseline.dimensions), (references, located, tasks, encoding)
     with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
         report = partial(log_scores, run_id)
-        scored = score_each(
-            load,
-            baseline.name,
-            references,
-            located,
-            tasks,
-            encoding,
-            report,
-            (*dimensions, *baseline.dimensions),
-            baseline.revision,
-        )
+        scored = score_each(load, baseline.name, *given, report, lengths, baseline.revision)
         log_parameters(dotted({**scored.used, "prompt": scored.prompts}, "used"))
-    log_scored(f"the baseline {name} ({baseline.name})", scored)
-    return rows_of(scored, located, **about_baseline(name, baseline))
+    scored.log(f"the baseline {name} ({baseline.name})")
+    return scored.rows(located, **about_baseline(name, baseline))
 
 
 def load_baseline(
     name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
 ) -> SentenceTransformer:
-    """Load a baseline; remove its language subspace if its options say so.
-
-    Args:
-        name: Its hub name, folder or file.
-        baseline: Its options.
-        training_pairs: Training sentences of several languages.
-        batch_size: Sentences encoded at once.
-
-    Raises:
-        EaseError: If it does not load, there are no pairs, or the rank is too high.
-    """
+    """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so."""
     from ease.encoders.encoder import load_for_evaluation
     from ease.encoders.encoding import place
     from ease.encoders.whitening import remove_language_subspace
@@ -172,17 +123,13 @@ def load_baseline(
     encoder = load_for_evaluation(name, baseline)
     if baseline.language_rank:
         encoder = place(encoder)
-        sentences = sentences_by_language(training_pairs)
+        sentences = _sentences_by_language(training_pairs)
         remove_language_subspace(encoder, sentences, baseline.language_rank, batch_size)
     return encoder
 
 
-def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterator[str]]:
-    """Return a stream of distinct training sentences of each language, in an order that depends on the sentences only.
-
-    Raises:
-        EaseError: If there are no pairs yet, with the command that makes them.
-    """
+def _sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterator[str]]:
+    """Return distinct training sentences of each language, in an order that depends on the sentences only."""
     from ease.encoders.whitening import SENTENCES_PER_LANGUAGE
     from ease.entities.links import distinct_sentences
 
@@ -202,10 +149,5 @@ def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterat
 
 def about_baseline(name: str, baseline: Baseline) -> dict[str, Any]:
     """Return the columns that describe a baseline's encoder in its rows of scores."""
-    return {
-        "setting": BASELINES,
-        "method": name,
-        "model": baseline.name,
-        "base": baseline.name,
-        "pooling": baseline.pooling or "mean",
-    }
+    about = {"setting": BASELINES, "method": name, "model": baseline.name, "base": baseline.name}
+    return {**about, "pooling": baseline.pooling or "mean"}

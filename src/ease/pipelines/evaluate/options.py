@@ -72,11 +72,7 @@ class EvaluateOptions(StrictModel):
         return tuple(dict.fromkeys(own))
 
     def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
-        """Return the tasks to score.
-
-        Args:
-            test_tasks: The setting's test tasks.
-        """
+        """Return the tasks to score."""
         if self.tasks is None:
             return tuple(test_tasks)
         return tuple(task_names()) if tuple(self.tasks) == (ALL,) else tuple(self.tasks)

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode, Truncated
+from ease.evaluation.encodes import Truncated
 from ease.evaluation.score_cache import cached_scores, items_file
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
@@ -54,6 +55,33 @@ class Scored(NamedTuple):
     items: dict[str, str]
     """The file of each task's items, below the folder of the cache; empty without a cache."""
 
+    def rows(self, located: Located, **about: Any) -> list[dict[str, Any]]:
+        """Return scores as rows; a row without a value, noted with the reason, for everything unscored.
+
+        Rows of truncated embeddings have their number of dimensions as `dimension`.
+        """
+        about |= self.used
+        rows = score_rows(self.scores, located, self.items, **about)
+        for dimension, score in self.truncated:
+            rows += [{**row, "dimension": dimension} for row in score_rows([score], located, **about)]
+        rows = [{**row, "prompt": self.prompts.get(row["task"], "")} for row in rows]
+        return rows + [
+            {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.reason}
+            for line in self.unscored
+        ]
+
+    def log(self, encoder: object) -> None:
+        """Log one line for the encoder: its main scores, and what could not be scored."""
+        main = [score for score in self.scores if score.metric == get_task(score.task).METRIC]
+        averaged = {score.task for score in main if score.averaged}
+        shown = [score for score in main if score.averaged or score.task not in averaged]
+        parts = [f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip() for score in shown]
+        missing = [" ".join(filter(None, (line.task, line.subset))) for line in self.unscored if line.task]
+        if missing:
+            parts.append(f"not scored: {' and '.join(missing)}")
+        if parts:
+            logger.info("Scored %s: %s", encoder, ", ".join(parts))
+
 
 def score_each(
     load: Callable[[str], SentenceTransformer],
@@ -94,8 +122,9 @@ def score_each(
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return scored._replace(unscored=[Unscored(None, None, str(error))])
-    used = {} if encoding.precision == "fp32" else {"precision": encoding.precision}
-    scored = scored._replace(used=describe_encoder(model, encoder, revision) | used)
+    scored.used.update(describe_encoder(model, encoder, revision))
+    if encoding.precision != "fp32":
+        scored.used["precision"] = encoding.precision
     cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
     shorter = _shorter(dimensions, embedding_dimension(model), encoder)
     with ExitStack() as stack:
@@ -103,22 +132,27 @@ def score_each(
         kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
         encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
         for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
-            task = get_task(name)
+            task, found = get_task(name), located[name]
             scored.prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
             for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
                 own = encode if dimension is None else Truncated(encode, dimension)
                 try:
-                    scores, items = _score_task(name, options, own, located[name], cache, dimension)
+                    validated = task_options(name, {name: options})
+                    depends_on = _depends_on(validated, found, dimension)
+                    compute = partial(score_task, own, name, validated)
+                    scores: Sequence[Score] = cached_scores(cache, name, depends_on, compute)
                 except EaseError as error:
                     logger.warning("The task %s could not be scored: %s", name, error)
                     scored.unscored.append(Unscored(name, None, str(error)))
                     break
+                scores = _noted(scores, found)
                 report(scores, dimension)
                 if dimension is not None:
                     scored.truncated.extend((dimension, one) for one in scores)
                     continue
                 scored.scores.extend(scores)
-                if items is not None and encoding.cache is not None:
+                if cache is not None and encoding.cache is not None:
+                    items = items_file(cache, name, depends_on)
                     scored.items[name] = str(items.relative_to(encoding.cache))
     return scored
 
@@ -134,21 +168,13 @@ def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
 
 
 def score_all(
-    encoder: Path,
-    references: Sequence[str],
-    located: Located,
-    tasks: TaskOptions,
-    encoding: EncodingOptions,
+    encoder: Path, references: Sequence[str], located: Located, tasks: TaskOptions, encoding: EncodingOptions
 ) -> list[Score]:
-    """Score a saved encoder on the named tasks whose data can be read.
-
-    Raises:
-        EaseError: If the encoder does not load or one of these tasks fails.
-    """
+    """Score a saved encoder on the named tasks whose data can be read."""
     from ease.encoders.encoder import load_encoder
 
     scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding)
-    log_scored(encoder, scored)
+    scored.log(encoder)
     unreadable = _unreadable(references, located)
     if failed := [line for line in scored.unscored if line not in unreadable]:
         raise EaseError(failed[0].reason)
@@ -166,46 +192,23 @@ def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
     ]
 
 
-def _score_task(
-    name: str,
-    options: Mapping[str, Any],
-    encode: Encode,
-    found: LocatedSet,
-    cache: Path | None,
-    dimension: int | None,
-) -> tuple[list[Score], Path | None]:
-    """Score all or the first dimensions on a task, or read the scores that an interrupted run has cached.
-
-    Returns:
-        The scores, and the file of their items if there is a cache.
-    """
-    validated = task_options(name, {name: options})
-    depends_on = {
-        "options": validated.model_dump(mode="json", exclude={"path"}),
+def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[str, Any]:
+    """Return what the scores of a task depend on, except for the encoder."""
+    return {
+        "options": options.model_dump(mode="json", exclude={"path"}),
         "data": {subset: found.version(subset) for subset in found.subsets},
         "code": code_version(),
         "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
         **({} if dimension is None else {"dimension": dimension}),
     }
-    scores = cached_scores(cache, name, depends_on, lambda: score_task(encode, name, validated))
-    items = items_file(cache, name, depends_on) if cache else None
+
+
+def _noted(scores: Sequence[Score], found: LocatedSet) -> Sequence[Score]:
+    """Note at averages which subsets they lack."""
     if not found.faults:
-        return scores, items
+        return scores
     note = f"without {', '.join(found.faults)}"
-    return [replace(score, note=score.note or note) if score.averaged else score for score in scores], items
-
-
-def log_scored(encoder: object, scored: Scored) -> None:
-    """Log one line for an encoder: its main scores, and what could not be scored."""
-    main = [score for score in scored.scores if score.metric == get_task(score.task).METRIC]
-    averaged = {score.task for score in main if score.averaged}
-    shown = [score for score in main if score.averaged or score.task not in averaged]
-    parts = [f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip() for score in shown]
-    missing = [" ".join(filter(None, (line.task, line.subset))) for line in scored.unscored if line.task]
-    if missing:
-        parts.append(f"not scored: {' and '.join(missing)}")
-    if parts:
-        logger.info("Scored %s: %s", encoder, ", ".join(parts))
+    return [replace(score, note=score.note or note) if score.averaged else score for score in scores]
 
 
 def score_rows(
@@ -222,22 +225,3 @@ def score_rows(
         }
         for score in scores
     ]
-
-
-def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, Any]]:
-    """Return scores as rows; add a row without a value, noted with the reason, for everything unscored.
-
-    Rows of truncated embeddings have their number of dimensions as `dimension`.
-    """
-    about |= scored.used
-    unscored = [
-        {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.reason}
-        for line in scored.unscored
-    ]
-    truncated = [
-        {**row, "dimension": dimension}
-        for dimension, score in scored.truncated
-        for row in score_rows([score], located, **about)
-    ]
-    rows = [*score_rows(scored.scores, located, scored.items, **about), *truncated]
-    return [*({**row, "prompt": scored.prompts.get(row["task"], "")} for row in rows), *unscored]

@@ -61,9 +61,6 @@ def parse_wikipedia(
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages.
 
     Each released pair is a page of one sentence.
-
-    Raises:
-        EaseError: If the dumps are of other languages than the setting's, or a released pair is incomplete.
     """
     if released := released_files(dumps):
         part, counts = ingest_released(released, _language(setting), options.folder)

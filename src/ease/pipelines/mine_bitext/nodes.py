@@ -16,7 +16,7 @@ from ease.entities.bitext import language_pairs, number_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.options import SAMPLE
-from ease.pipelines.mine_bitext.parts import BitextOptions, Mining, mined_part
+from ease.pipelines.mine_bitext.parts import BitextOptions, Mining
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.training import TextOptions, missing_encoder
@@ -61,9 +61,6 @@ def mine_pairs(
 
     Returns:
         A folder with one Parquet file for each pair of languages, and one row of counts for each.
-
-    Raises:
-        EaseError: If there is no encoder or no candidate, or no two sentences count as parallel.
     """
     from ease.encoders.encoder import load_for_evaluation
     from ease.encoders.encoding import encode_with, place
@@ -82,11 +79,15 @@ def mine_pairs(
     rows, parts = [], []
     for left, right in compared:
         licence = _licence((left, right), dumps, options)
-        part, counts = mined_part(mining, (left, right), licence, kept)
+        part, counts = mining.part((left, right), licence, kept)
         shutil.copy2(part / f"{left}-{right}.parquet", folder)
         rows.append({"left": left, "right": right, **counts})
         parts.append(part)
-    _remove_others(kept, parts)
+    for other in kept.iterdir():
+        if (
+            other.is_dir() and other not in parts
+        ):  # made from other sentences, candidates, encoders or options
+            shutil.rmtree(other)
     table = pd.DataFrame(rows)
     if not table["mined"].any():
         raise EaseError(
@@ -99,11 +100,7 @@ def mine_pairs(
 
 
 def _compared_pairs(candidates: ibis.Table, pairs: list[bitext.LanguagePair]) -> list[bitext.LanguagePair]:
-    """Return the pairs of languages with candidates; warn of the others.
-
-    Raises:
-        EaseError: If no pair has any.
-    """
+    """Return the pairs of languages with candidates; warn of the others."""
     counts = candidates.group_by("left_language", "right_language").agg(number=candidates.count()).to_pandas()
     found = set(zip(counts["left_language"], counts["right_language"], strict=True))
     without = ", ".join("-".join(pair) for pair in pairs if pair not in found)
@@ -125,10 +122,3 @@ def _licence(pair: bitext.LanguagePair, dumps: Mapping[str, Any], options: Bitex
         return SAMPLE_LICENCES
     files = [file for file in dumps["wikipedia"] if file["language"] in pair]
     return " and ".join(sorted({wikipedia_licence(file["dump_date"]) for file in files}))
-
-
-def _remove_others(folder: Path, parts: list[Path]) -> None:
-    """Remove the parts that were made from other sentences, candidates, encoders or options."""
-    for place in folder.iterdir():
-        if place.is_dir() and place not in parts:
-            shutil.rmtree(place)

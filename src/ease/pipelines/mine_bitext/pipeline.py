@@ -5,14 +5,14 @@ from kedro.pipeline import Pipeline, node, pipeline
 from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
 from ease.pipelines.setting import EASE_PLUS
 
-SHARED = ("params:mine_bitext", "params:encoding", "params:texts", "params:work")
+SHARED = ("mine_bitext", "encoding", "texts", "work")
 
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `mine_bitext` over the ingested sentences of one setting, by its newest encoder of EASE+."""
     found = ["sentences", "links", "sitelinks", "params:mine_bitext", "params:setting"]
     made = ["bitext_sentences", "bitext_candidates"]
-    compared = [*made, "encoder", "dumps", *SHARED, "params:setting"]
+    compared = [*made, "encoder", "dumps", *(f"params:{name}" for name in (*SHARED, "setting"))]
     return pipeline(
         [
             node(find_bitext_candidates, found, made, name="find_bitext_candidates"),

@@ -47,15 +47,6 @@ def write_folder(
 ) -> dict[str, Any]:
     """Write the folder for the hub, atomically.
 
-    Args:
-        options: What to publish and where.
-        encoder: The newest version of the chosen encoder.
-        student: The newest static student of its setting.
-        scores: Scores of the encoder, of any version.
-        vocabulary: The newest entity vocabulary of the setting.
-        training_pairs: The setting's training pairs, from which sentences are drawn.
-        mewsc16: The newest MewsC-16.
-
     Returns:
         `folder`, `what`, `version`, `files` (bytes by path) and `forms` with their cosines to torch.
     """

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
 from ease.encoders.options import EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
-from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
+from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
@@ -36,11 +37,7 @@ HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
 
 def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Figure]:
-    """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow.
-
-    Args:
-        scores: Each encoder's scores by its method's name.
-    """
+    """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
     rows = by_method(scores, COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
     logger.info("Scores, in points of 100:\n%s", format_table(table))
@@ -50,11 +47,7 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
 
 
 def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
-    """Plot the training curves of several methods, also in MLflow.
-
-    Args:
-        histories: Each training's history by its method's name.
-    """
+    """Plot the training curves of several methods, also in MLflow."""
     figure = plot_curves(by_method(histories, HISTORY_COLUMNS))
     log_plot(figure, "curves")
     return figure
@@ -76,12 +69,7 @@ def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str])
 
 
 def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[str, Any]]:
-    """Return the scores of a setting's sweeps with their variants and seeds.
-
-    Args:
-        setting: The setting of the sweeps.
-        sweeps: Each sweep's scores by its name; None if the sweep has not run.
-    """
+    """Return the scores of a setting's sweeps with their variants and seeds."""
     rows = []
     for name, table in sweeps.items():
         for row in table.to_pandas().to_dict("records") if table is not None else ():
@@ -99,13 +87,7 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[st
 def gather_scores(
     setting: Setting, sweep_scores: list[dict[str, Any]], **scores: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the scores of a setting with their encoders and methods.
-
-    Args:
-        setting: The setting of the scores.
-        sweep_scores: Scores of the setting's sweeps, which come last.
-        scores: Each encoder's scores by its method's name; empty if the encoder is not scored yet.
-    """
+    """Return the scores of a setting with their encoders and methods."""
     # A row's own values take precedence: the setting may have changed since.
     rows = [{**_about(setting), "method": method, **row} for method, own in scores.items() for row in own]
     return [*rows, *sweep_scores]
@@ -125,14 +107,6 @@ def write_report(
 ) -> tuple[Path, go.Figure, go.Figure]:
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
-    Args:
-        published: The papers' figures.
-        options: What else to show.
-        work: Folder for temporary files.
-        encoding: Its cache holds the items of the scores.
-        baselines: Scores of encoders that are not trained here.
-        settings: Scores of each setting, as `gather_scores` gives them.
-
     Returns:
         The folder with `report.md` and `report.html`, the tables as bars, tasks against tasks as points.
     """
@@ -149,7 +123,7 @@ def write_report(
     with atomic_folder(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
-        log_folder(folder, "report")
+        mlflow.log_artifacts(str(folder), "report")
     bars = plot_table_bars([(table.title, bar_rows(table)) for table in report.tables])
     scatter = plot_table_scatter(report.scatters)
     log_plot(bars, "report_bars")
@@ -158,13 +132,7 @@ def write_report(
 
 
 def export_scores(work: str, baselines: list[dict[str, Any]], **settings: list[dict[str, Any]]) -> Path:
-    """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads.
-
-    Args:
-        work: Folder for temporary files.
-        baselines: Scores of encoders that are not trained here.
-        settings: Scores of each setting, as `gather_scores` gives them.
-    """
+    """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads."""
     written = scratch_for_run(work, "exported_scores") / "exported_scores"
     with atomic_folder(written) as folder:
         count = write_exports(folder, gather_models(full_rows(all_rows(baselines, settings))))

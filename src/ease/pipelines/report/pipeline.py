@@ -21,33 +21,19 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     """Create what compares the methods of one setting and the encoder that they start from."""
     compared = (UNTRAINED, *methods)
     trained = [method for method in methods if method != WHITENING]
+    scores = {method: f"{method}_scores" for method in compared}
+    histories = {method: f"{method}_history" for method in trained}
+    shown = ["comparison", "comparison_plot", "curves_plot", "params:work"]
     return pipeline(
         [
-            node(
-                compare_scores,
-                {method: f"{method}_scores" for method in compared},
-                ["comparison", "comparison_plot"],
-                name="compare_scores",
-            ),
-            node(
-                compare_curves,
-                {method: f"{method}_history" for method in trained},
-                "curves_plot",
-                name="compare_curves",
-            ),
-            node(
-                write_comparison,
-                ["comparison", "comparison_plot", "curves_plot", "params:work"],
-                "comparison_page",
-                name="write_comparison",
-            ),
+            node(compare_scores, scores, ["comparison", "comparison_plot"], name="compare_scores"),
+            node(compare_curves, histories, "curves_plot", name="compare_curves"),
+            node(write_comparison, shown, "comparison_page", name="write_comparison"),
         ],
         namespace=setting,
-        inputs={
-            **{f"{method}_scores": f"{setting}.{method}.scores" for method in compared},
-            **{f"{method}_history": f"{setting}.{method}.history" for method in trained},
-        },
-        parameters={"params:work"},
+        inputs={f"{method}_scores": f"{setting}.{method}.scores" for method in compared}
+        | {f"{method}_history": f"{setting}.{method}.history" for method in trained},
+        parameters={"work"},
         tags="report",
     )
 
@@ -74,29 +60,21 @@ def create_gathering_pipeline(setting: str, methods: Sequence[str], sweeps: Sequ
 def create_report_pipeline(
     methods: Mapping[str, Sequence[str]], sweeps: Mapping[str, Sequence[str]]
 ) -> Pipeline:
-    """Create the report over all settings, sweeps and the baselines, beside the papers' tables.
-
-    Args:
-        methods: The methods of each setting.
-        sweeps: The sweeps of each setting.
-    """
-    given = {
-        "published": "params:published",
-        "options": "params:report",
-        "work": "params:work",
-        "encoding": "params:encoding",
-        "baselines": f"{BASELINES}.scores",
-        **{setting: f"{setting}.report_scores" for setting in methods},
-    }
-    written = node(
-        write_report, given, ["report", "report_bars", "report_scatter"], name="write_report", tags="report"
-    )
-    exported = node(
-        export_scores,
-        {name: given[name] for name in given if name not in ("published", "options", "encoding")},
-        "exported_scores",
-        name="export_scores",
-        tags="report",
-    )
+    """Create the report over all settings, sweeps and the baselines, beside the papers' tables."""
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    given = {"published": "params:published", "options": "params:report"}
+    given |= {name: f"params:{name}" for name in ("work", "encoding")}
+    scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}
+    made = ["report", "report_bars", "report_scatter"]
+    reported = [
+        node(write_report, given | scores, made, name="write_report", tags="report"),
+        node(
+            export_scores,
+            {"work": "params:work", **scores},
+            "exported_scores",
+            name="export_scores",
+            tags="report",
+        ),
+    ]
     gathered = (create_gathering_pipeline(setting, own, sweeps[setting]) for setting, own in methods.items())
-    return sum(gathered, Pipeline([written, exported]))
+    return sum(gathered, Pipeline(reported))

@@ -86,9 +86,8 @@ def run_sweep(
     for varied in sweep.varied_settings(setting):
         check_scorable(varied.test_tasks, read_located(evaluation_data))
     folder = Path(work) / f"{setting.name}.{sweep.name}"
-    data = TrainingData(
-        Path(), training_pairs, evaluation_data, dumps, tasks, setting, vocabulary, entity_embeddings
-    )
+    tables = (training_pairs, evaluation_data, dumps, tasks, setting, vocabulary, entity_embeddings)
+    data = TrainingData(Path(), *tables)
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     trainings = sweep.chosen_trainings(setting.languages)
     lock_for_run(folder)
@@ -100,30 +99,22 @@ def run_sweep(
         models[name], scored = run_variant(variant, seed, varied, inputs)
         rows += scored
     if sweep.only is None:
-        rows += joined_rows(sweep, setting, inputs, models)
+        rows += joined_rows(sweep, data, models)
     remove_after_run(_finished_work(folder, sweep, setting))
     return rows
 
 
 def _finished_work(folder: Path, sweep: Sweep, setting: Setting) -> Path:
     """Return the folder that is no longer needed: the sweep's, or one training's if an interrupted sweep has others."""
-    if sweep.only is None:
-        return folder
     others = sweep.trainings(setting.languages).keys() - {sweep.only}
     unfinished = any(training_folder(folder, name).exists() for name in others)
-    return training_folder(folder, sweep.only) if unfinished else folder
+    return training_folder(folder, sweep.only) if sweep.only and unfinished else folder
 
 
 def report_sweep(
     trainings: list[dict[str, Any]], sweep: Sweep, setting: Setting
 ) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
-    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
-
-    Args:
-        trainings: The newest scores of each training; those that the sweep no longer has are dropped.
-        sweep: The sweep's variants and seeds.
-        setting: The setting, for its languages.
-    """
+    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them."""
     setting = sweep.own_setting(setting)
     rows = trained_rows(trainings, sweep, setting)
     tested = rows[rows["split"] != DEVELOPMENT]
@@ -133,12 +124,12 @@ def report_sweep(
     else:
         shown = shown_scores(tested, sweep.shown)
     task = str(shown["task"].iloc[0])
-    trainings = shown[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
+    plotted = shown[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
     summary = variant_table(tested)
-    logger.info("Variants, in points of 100:\n%s", format_table(trainings))
+    logger.info("Variants, in points of 100:\n%s", format_table(plotted))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
     figure = plot_variants(shown, title=f"{task}: {sweep.name.replace('_', ' ')}")
-    log_table(trainings, "variants")
+    log_table(plotted, "variants")
     log_table(summary, "summary")
     log_plot(figure, "variants")
     times = training_times(rows, sweep.name)

@@ -13,7 +13,7 @@ from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.pairs import permute_entities
-from ease.evaluation.scoring import TaskOptions, score_tasks
+from ease.evaluation.scoring import score_tasks
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_folder
@@ -26,8 +26,9 @@ from ease.pipelines.evaluate.scoring import score_all, score_rows
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.sweep.variants import START, Joined, Sweep, Variant
+from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.training import (
+    Rows,
     TextOptions,
     TrainingData,
     drawn_sentences,
@@ -56,35 +57,12 @@ class Inputs(NamedTuple):
     folder: Path
 
 
-def joined_rows(
-    sweep: Sweep, setting: Setting, inputs: Inputs, models: Mapping[str, Path]
-) -> list[dict[str, Any]]:
-    """Score the encoders that the sweep joins, after their trainings.
-
-    Args:
-        sweep: Names the variants whose encoders are joined.
-        setting: The sweep's own setting.
-        inputs: The inputs of the trainings.
-        models: The encoder of each training, by the name of its MLflow run.
-    """
-    rows = []
-    for title, seed in sweep.joined_trainings().values():
-        joined = sweep.joined[title]
-        encoders = {code: models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
-        evaluation_data, tasks = inputs.data.evaluation_data, inputs.data.tasks
-        scored = score_joined(title, seed, joined, encoders, evaluation_data, tasks)
-        rows += [{**row, "setting": setting.name} for row in scored]
-    return rows
-
-
 def training_folder(folder: Path, name: str) -> Path:
     """Return the work folder of a training in that of its sweep."""
     return folder / safe_name(name)
 
 
-def run_variant(
-    variant: Variant, seed: int, setting: Setting, inputs: Inputs
-) -> tuple[Path, list[dict[str, Any]]]:
+def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> tuple[Path, Rows]:
     """Train one variant from one seed and score it; the variant `start` is only scored.
 
     Returns:
@@ -95,15 +73,15 @@ def run_variant(
     development, seconds = None, 0.0
     if variant.method == START:
         with nested_run(name) as run_id:
-            scores = score_model(encoder, data)
+            scores = _score(encoder, data)
             log_scores(run_id, [score for own in scores.values() for score in own])
     else:
-        recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
+        recipe = variant.varied(inputs.recipes, seed).complete(setting.encoder.name, inputs.encoders)
         data = variant_data(variant, recipe, data, inputs)
         with folder_lock(training_folder(inputs.folder, name)) as lock:
             result = train_tracked(name, data, recipe, lock)
         encoder, development, seconds = result.model, result.best_score, result.seconds
-        scores = score_model(encoder, data)
+        scores = _score(encoder, data)
         add_scores(encoder, [score for own in scores.values() for score in own])
     about: dict[str, Any] = {
         "variant": variant.label,
@@ -120,8 +98,9 @@ def run_variant(
         "model": name,
     }
     located = read_located(data.evaluation_data)
-    rows = [row for split, own in scores.items() for row in score_rows(own, located, **about, split=split)]
-    return encoder, rows
+    return encoder, [
+        row for split, own in scores.items() for row in score_rows(own, located, **about, split=split)
+    ]
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
@@ -130,7 +109,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
     """
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
-    folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
+    folder = inputs.folder / f"start {_encoder_key(inputs.sentences, setting)}"
     untrained = folder / UNTRAINED
     if not untrained.exists():
         with atomic_folder(untrained) as partial:
@@ -138,14 +117,14 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     if setting.start != MLM:
         return untrained
     variant = Variant(method=MLM, seeds=(seed,))
-    recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
+    recipe = variant.varied(inputs.recipes, seed).complete(setting.encoder.name, inputs.encoders)
     data = inputs.data._replace(setting=setting, encoder=untrained)
     given = variant_data(variant, recipe, data, inputs)
     with folder_lock(folder / MLM) as lock:
         return train_tracked(f"{MLM} seed={seed}", given, recipe, lock).model
 
 
-def encoder_key(sentences: ibis.Table | None, setting: Setting) -> str:
+def _encoder_key(sentences: ibis.Table | None, setting: Setting) -> str:
     """Hash a setting's encoder options, and the encoder's folder or the sentences for its tokenizer."""
     options = setting.encoder
     key = hashlib.sha256(options.model_dump_json().encode())
@@ -192,11 +171,8 @@ def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
     return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
 
 
-def score_model(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
-    """Score an encoder on the tasks whose data exist, apart for test and for the other development tasks.
-
-    Tables of papers that choose parameters are printed on development data.
-    """
+def _score(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
+    """Score an encoder on the test tasks, and on the other development tasks, on which papers choose parameters."""
     located, test = read_located(data.evaluation_data), data.setting.test_tasks
     references = {TEST: test, DEVELOPMENT: [task for task in data.setting.dev_tasks if task not in test]}
     return {
@@ -205,40 +181,30 @@ def score_model(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
     }
 
 
-def score_joined(
-    title: str,
-    seed: int,
-    joined: Joined,
-    models: Mapping[str, Path],
-    evaluation_data: Mapping[str, Any],
-    tasks: TaskOptions,
-) -> list[dict[str, Any]]:
-    """Score the encoders of several variants together; return a row for each score.
-
-    Args:
-        title: Name of the encoders in tables.
-        seed: The seed of the variants.
-        joined: The variants and the tasks.
-        models: The folder of each language's encoder.
-        evaluation_data: The located evaluation sets.
-        tasks: The options of each task.
-    """
+def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) -> Rows:
+    """Score the encoders that the sweep joins, one for each language; return a row for each score."""
     from ease.encoders.encoding import encode_with
     from ease.evaluation.encodes import EncodeByLanguage
 
-    located, name = read_located(evaluation_data), f"{title} seed={seed}"
-    references = scorable(joined.tasks, located)
-    options = EncodingOptions()
-    encode = EncodeByLanguage({code: encode_with(folder, options, code) for code, folder in models.items()})
-    with nested_run(name) as run_id:
-        scores = score_tasks(encode, references, at_paths(tasks, located)) if references else []
-        log_scores(run_id, scores)
-    about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": JOINED, "seed": seed}
-    about |= {
-        "languages": " ".join(models),
-        "base": joined.base,
-        "pooling": "",
-        "development": None,
-        "seconds": 0.0,
-    }
-    return score_rows(scores, located, **about, model=name, split="test")
+    located, options, rows = read_located(data.evaluation_data), EncodingOptions(), Rows()
+    for name, (title, seed) in sweep.joined_trainings().items():
+        joined = sweep.joined[title]
+        encoders = {code: models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
+        encode = EncodeByLanguage(
+            {code: encode_with(folder, options, code) for code, folder in encoders.items()}
+        )
+        references = scorable(joined.tasks, located)
+        with nested_run(name) as run_id:
+            scores = score_tasks(encode, references, at_paths(data.tasks, located)) if references else []
+            log_scores(run_id, scores)
+        about: dict[str, Any] = {
+            "variant": title,
+            "recipe": title,
+            "under": "",
+            "method": JOINED,
+            "seed": seed,
+        }
+        about |= {"languages": " ".join(encoders), "base": joined.base, "pooling": "", "development": None}
+        about |= {"seconds": 0.0, "setting": data.setting.name, "model": name, "split": TEST}
+        rows += score_rows(scores, located, **about)
+    return rows

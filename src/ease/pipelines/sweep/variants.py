@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from ease.io.models import Numbers, StrictModel, Words, split_words
 from ease.io.nested import dotted
 from ease.io.registry import check_name
 from ease.methods import method_names
-from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Overlay, Setting
 
 PIVOT = "en"
@@ -75,23 +75,8 @@ class Variant(StrictModel):
         """Name the MLflow run of a training from a seed."""
         return f"{self.label} seed={seed}"
 
-    def of_language(self, language: str) -> Variant:
-        """Return the variant trained on English and one more language."""
-        setting = {**self.setting, "languages": (PIVOT, language)}
-        return self.model_copy(update={"name": f"{self.title} {language}", "setting": setting})
-
-    def recipe(
-        self, recipes: dict[str, Any], seed: int, encoder: str, defaults: EncoderDefaults
-    ) -> CompleteRecipe:
-        """Return the changed recipe with the seed and the defaults for the encoder."""
-        return self.varied(recipes, seed).complete(encoder, defaults)
-
-    def varied(self, recipes: dict[str, Any], seed: int) -> Recipe:
-        """Return the changed recipe with the seed.
-
-        Raises:
-            EaseError: If the method is unknown, the setting has no recipe for it, or the method has no such parameter.
-        """
+    def varied(self, recipes: Mapping[str, Any], seed: int) -> Recipe:
+        """Return the changed recipe with the seed."""
         check_name(self.method, method_names(), "training method")
         if self.method not in recipes:
             raise EaseError(
@@ -183,7 +168,7 @@ class Sweep(StrictModel):
     )
 
     @model_validator(mode="after")
-    def _some(self) -> Sweep:
+    def _complete(self) -> Sweep:
         variants = self.all_variants()
         labels = [variant.label for variant in variants]
         if not labels:
@@ -196,11 +181,6 @@ class Sweep(StrictModel):
         for variant in variants:
             if variant.under:
                 check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
-        return self
-
-    @model_validator(mode="after")
-    def _joins_variants(self) -> Sweep:
-        labels = [variant.label for variant in self.all_variants()]
         for title, joined in self.joined.items():
             if title in labels:
                 raise EaseError(
@@ -208,19 +188,14 @@ class Sweep(StrictModel):
                 )
             for label in joined.encoders.values():
                 check_name(label, labels, f"variant in `{self.name}.joined`")
-        if seedless := {*self.joined} - {title for title, _ in self.joined_trainings().values()}:
+        if seedless := sorted({*self.joined} - {title for title, _ in self.joined_trainings().values()}):
             raise EaseError(
-                f"`joined` of the sweep {self.name!r}: the variants of {', '.join(sorted(seedless))} have no seed in "
-                "common."
+                f"`joined` of the sweep {self.name!r}: the variants of {', '.join(seedless)} have no seed in common."
             )
         return self
 
     def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
-        """Return the variants and those of the grids, under each setting; with `each_language`, one for each language.
-
-        Args:
-            languages: Languages of the setting.
-        """
+        """Return the variants and grids under each setting; with `each_language`, one for each of the languages."""
         given = (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
         seeded = [one if one.seeds else one.model_copy(update={"seeds": self.seeds}) for one in given]
         placed = [
@@ -235,23 +210,15 @@ class Sweep(StrictModel):
             return tuple(placed)
         starts = tuple(variant for variant in placed if variant.method == START)
         trained = (variant for variant in placed if variant.method != START)
-        return (*starts, *(variant.of_language(code) for variant in trained for code in others))
+        return (*starts, *(_with_pivot(variant, code) for variant in trained for code in others))
 
     def trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
-        """Return every variant with each of its seeds, by the names of their MLflow runs.
-
-        Args:
-            languages: Languages of the setting.
-        """
+        """Return every variant with each of its seeds, by the names of their MLflow runs."""
         variants = self.all_variants(languages)
         return {variant.run_name(seed): (variant, seed) for variant in variants for seed in variant.seeds}
 
     def chosen_trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
-        """Return the trainings to run: all, or the one that `only` names.
-
-        Raises:
-            EaseError: If the sweep has no training of this name.
-        """
+        """Return the trainings to run: all, or the one that `only` names."""
         trainings = self.trainings(languages)
         if self.only is None:
             return trainings
@@ -269,37 +236,34 @@ class Sweep(StrictModel):
         return found
 
     def own_setting(self, setting: Setting) -> Setting:
-        """Return the setting as the sweep changes it for all variants.
-
-        Raises:
-            EaseError: If the sweep changes a field wrongly.
-        """
-        try:
-            return setting.overlaid(self.setting)
-        except EaseError as error:
-            raise EaseError(f"The sweep {self.name!r}: {error}") from error
+        """Return the setting as the sweep changes it for all variants."""
+        return _overlaid(setting, f"The sweep {self.name!r}", self.setting)
 
     def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
-        """Return the sweep's own setting as a variant changes it, with the seed of the training.
-
-        Raises:
-            EaseError: If the sweep or the variant changes a field wrongly.
-        """
+        """Return the sweep's own setting as a variant changes it, with the seed of the training."""
         seeded = {} if seed is None else {"encoder": {"seed": seed}}
-        overlays = (self.settings.get(variant.under or "", {}), variant.setting, seeded)
-        try:
-            return setting.overlaid(*overlays)
-        except EaseError as error:
-            raise EaseError(f"The variant {variant.label!r} of {self.name!r}: {error}") from error
+        of_variant = f"The variant {variant.label!r} of {self.name!r}"
+        return _overlaid(
+            setting, of_variant, self.settings.get(variant.under or "", {}), variant.setting, seeded
+        )
 
     def varied_settings(self, setting: Setting) -> list[Setting]:
-        """Return the settings of all variants, each once.
-
-        Args:
-            setting: The sweep's own setting.
-        """
+        """Return the settings of all variants, each once."""
         varied = [self.varied_setting(setting, variant) for variant in self.all_variants(setting.languages)]
         return [one for number, one in enumerate(varied) if one not in varied[:number]]
+
+
+def _with_pivot(variant: Variant, language: str) -> Variant:
+    """Return the variant trained on English and one more language."""
+    setting = {**variant.setting, "languages": (PIVOT, language)}
+    return variant.model_copy(update={"name": f"{variant.title} {language}", "setting": setting})
+
+
+def _overlaid(setting: Setting, changing: str, *overlays: Overlay) -> Setting:
+    try:
+        return setting.overlaid(*overlays)
+    except EaseError as error:
+        raise EaseError(f"{changing}: {error}") from error
 
 
 class Registered(StrictModel):

@@ -58,26 +58,17 @@ EVALUATIONS = 8
 """Evaluations of a training that choose the checkpoint"""
 
 
-def with_page_props(acquire: AcquireOptions) -> AcquireOptions:
-    """Read the items of titles from page_props tables; the sample's Wikidata knows no types of other wikis' items."""
-    wikidata = acquire.wikidata
-    if wikidata == SAMPLE and acquire.wikipedia != SAMPLE:
-        wikidata = None
-    return acquire.model_copy(update={"wikidata": wikidata, "wikidata_titles": "page_props"})
-
-
 def locate_taught_dumps(
     acquire: AcquireOptions, setting: Setting, language: str, companions: Any
 ) -> dict[str, Any]:
-    """Locate or download the dumps and page_props tables of the language and its companions.
-
-    Raises:
-        EaseError: If the language has no Wikipedia, a companion is the language, or a dump or table is missing.
-    """
+    """Locate or download the dumps and page_props tables of the language and its companions."""
     check_taught_language(language, companions, acquire)
     others = [code for code in setting.languages if code != language]
     logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
-    return locate_dumps(with_page_props(acquire), setting, PairOptions())
+    # The sample's Wikidata knows no types of other wikis' items.
+    foreign = acquire.wikidata == SAMPLE and acquire.wikipedia != SAMPLE
+    items = {"wikidata": None if foreign else acquire.wikidata, "wikidata_titles": "page_props"}
+    return locate_dumps(acquire.model_copy(update=items), setting, PairOptions())
 
 
 def locate_taught_sets(
@@ -107,25 +98,7 @@ def build_start(
     max_unknown_words: float,
     **data: Any,
 ) -> Path:
-    """Load the encoder to teach; one with random weights is trained by masked-language modelling first.
-
-    Args:
-        sentences: The setting's sentences, for tokenizers and for the check of the language's words.
-        training_pairs: The setting's pairs, for masked-language modelling.
-        recipe: The recipe of `mlm`.
-        setting: The setting of `teach`.
-        encoders: Defaults by encoder.
-        acquire: Locates the sample's texts.
-        texts: Limits of gathering texts.
-        work: Folder of work folders.
-        language: The language to teach.
-        encoder: `teach.encoder`, for messages; the setting has it, too.
-        max_unknown_words: In percent of the language's words.
-        data: The other fields of `TrainingData`.
-
-    Raises:
-        EaseError: If the tokenizer does not know more of the language's words.
-    """
+    """Load the encoder to teach; one with random weights is trained by masked-language modelling first."""
     untrained = make_start_encoder(sentences, setting, work)
     check_words(untrained, sentences, setting, language, encoder, max_unknown_words)
     if not setting.encoder.name.startswith(RANDOM):
@@ -142,11 +115,7 @@ def build_start(
 def check_words(
     encoder: Path, sentences: ibis.Table, setting: Setting, language: str, name: str, most: float
 ) -> None:
-    """Refuse an encoder whose tokenizer does not know the language's words.
-
-    Raises:
-        EaseError: With the share of unknown words, examples and the remedy.
-    """
+    """Refuse an encoder whose tokenizer does not know the language's words."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.tokenizer import count_words, find_unknown_words
 
@@ -199,14 +168,13 @@ def fit_recipe(
         companions: The languages that the start teaches: it would hold back the one that it does not know.
     """
     training, usual = dict(recipe.training), recipe.complete(encoder, defaults).training
-    chosen: dict[str, object] = {}
+    chosen: dict[str, Any] = {}
+    batch, epochs = usual.batch_size, usual.epochs
     if training.get("batch_size") is None:
-        chosen["batch_size"] = max(2, min(usual.batch_size, pairs // BATCHES))
-    batch = int(str(chosen.get("batch_size", usual.batch_size)))
+        batch = chosen["batch_size"] = max(2, min(batch, pairs // BATCHES))
     if all(training.get(name) is None for name in DURATION) and usual.max_steps is None:
-        chosen["epochs"] = max(usual.epochs, min(EPOCHS, -(-STEPS * batch // pairs)))
+        epochs = chosen["epochs"] = max(epochs, min(EPOCHS, -(-STEPS * batch // pairs)))
     if training.get("evaluate_every") is None:
-        epochs = int(str(chosen.get("epochs", usual.epochs)))
         steps = usual.max_steps or epochs * pairs // batch
         chosen["evaluate_every"] = max(1, min(usual.evaluate_every, steps // EVALUATIONS))
     logger.info(

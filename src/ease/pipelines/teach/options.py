@@ -9,7 +9,7 @@ from ease.errors import EaseError
 from ease.io.models import split_words
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.sample.world import SAMPLE_LANGUAGES
-from ease.wikimedia.dumps.files import DumpFile, find_dumps, table_folders
+from ease.wikimedia.dumps.files import find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import (
     WIKIPEDIA_LANGUAGES,
@@ -43,11 +43,7 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
 def check_taught_sources(
     language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]
 ) -> None:
-    """Refuse languages as `check_taught_language` does, and a folder without their dumps or page_props tables.
-
-    Raises:
-        EaseError: With the parameter or file and the remedy.
-    """
+    """Refuse languages as `check_taught_language` does, and a folder without their dumps or page_props tables."""
     check_taught_language(language, companions, acquire)
     if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
         return
@@ -58,19 +54,9 @@ def check_taught_sources(
             f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
             f"beside {language}, by default {', '.join(languages[1:])}."
         ) from error
-    find_page_props_beside(acquire.wikipedia, dumps)
-
-
-def find_page_props_beside(source: str, dumps: Sequence[DumpFile]) -> list[DumpFile]:
-    """Find the page_props tables in the source's folder, or in the folders of its dumps.
-
-    Raises:
-        EaseError: With the missing files and the remedy.
-    """
+    dates = {dump.language: dump.dump_date for dump in dumps}
     try:
-        return find_page_props(
-            table_folders(source, dumps), {dump.language: dump.dump_date for dump in dumps}
-        )
+        find_page_props(table_folders(acquire.wikipedia, dumps), dates)
     except EaseError as error:
         raise EaseError(
             f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
@@ -79,11 +65,7 @@ def find_page_props_beside(source: str, dumps: Sequence[DumpFile]) -> list[DumpF
 
 
 def check_taught_language(language: str, companions: Any, acquire: AcquireOptions) -> None:
-    """Refuse a language without a Wikipedia, and companions that are none.
-
-    Raises:
-        EaseError: With the parameter and the remedy.
-    """
+    """Refuse a language without a Wikipedia, and companions that are none."""
     given = split_words(companions)
     if given is not None and not given:
         raise EaseError(
@@ -94,10 +76,8 @@ def check_taught_language(language: str, companions: Any, acquire: AcquireOption
             f"`teach.companions` has {language}, the language itself: remove it, and name a language that the encoder "
             "knows, such as en."
         )
-    for code, parameter in (
-        (language, "teach.language"),
-        *((code, "teach.companions") for code in given or ()),
-    ):
+    parameters = {language: "teach.language"} | dict.fromkeys(given or (), "teach.companions")
+    for code, parameter in parameters.items():
         if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in SAMPLE_LANGUAGES:
             raise EaseError(
                 f"The sample wiki has no {code} (`{parameter}`), only {' '.join(SAMPLE_LANGUAGES)}: choose one of "

@@ -85,9 +85,6 @@ def train_encoder(
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.
-
-    Raises:
-        EaseError: If there is no encoder to start from, or no pair.
     """
     start = chosen_start(setting, recipe.method, untrained, mlm)
     given = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
@@ -107,11 +104,7 @@ def fit_whitening(
     work: str,
     mlm: Path | None = None,
 ) -> Path:
-    """Append a map to the start encoder that whitens the training sentences, in a nested MLflow run.
-
-    Raises:
-        EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
-    """
+    """Append a map to the start encoder that whitens the training sentences, in a nested MLflow run."""
     from ease.encoders.encoder import load_encoder, save_encoder
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SUMMARY, whiten_encoder

@@ -1,4 +1,4 @@
-"""Nodes of `mewsc16`."""
+"""Build MewsC-16 from Wikinews dumps, and compare its statistics with the paper's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+from kedro.pipeline import Pipeline, node, pipeline
 from pydantic import Field, field_validator
 
 from ease.encoders.model_card import SAMPLE_LICENCE
@@ -82,9 +83,6 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     """List the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
 
     No dumps are listed if published files are to be cleaned.
-
-    Raises:
-        EaseError: If the source does not exist, has no dump of a language, or cannot be downloaded.
     """
     if options.clean is not None:
         return {"source": str(options.clean), "wikinews": []}
@@ -130,11 +128,7 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
 
 
 def _with_all_topics(options: Mewsc16Options, dumps: Sequence[DumpFile]) -> Mewsc16Options:
-    """Add the names of topics in languages that only the table of language links names.
-
-    Raises:
-        EaseError: The table is given without the English dump, or names no topic of a language.
-    """
+    """Add the names of topics in languages that only the table of language links names."""
     if options.langlinks is None:
         return options
     english = [dump for dump in dumps if dump.language == "en"]
@@ -175,3 +169,17 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
         table.insert(3 * place + 2, f"paper_{measure}", published_figures)
         table.insert(3 * place + 3, f"{measure}_difference", table[measure] - published_figures)
     return table
+
+
+def create_pipeline() -> Pipeline:
+    """Create `mewsc16`, which belongs to no setting."""
+    located, built = ["params:mewsc16", "params:acquire"], ["wikinews_dumps", "params:mewsc16"]
+    counted, compared = ["mewsc16_counts", "params:mewsc16"], ["mewsc16_statistics", "mewsc16_plot"]
+    return pipeline(
+        [
+            node(locate_wikinews, located, "wikinews_dumps", name="locate_wikinews"),
+            node(make_mewsc16, built, ["mewsc16", "mewsc16_counts"], name="make_mewsc16"),
+            node(compare_statistics, counted, compared, name="compare_statistics"),
+        ],
+        tags="mewsc16",
+    )

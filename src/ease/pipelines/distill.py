@@ -1,9 +1,12 @@
-"""Nodes of `distill`."""
+"""Train small encoders to reproduce a large one, and score them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import STATIC_USAGE, USAGE, ModelCardData, model_card
@@ -11,6 +14,7 @@ from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import (
+    TRAINING_TAG,
     RunReport,
     TrackingOptions,
     flatten_options,
@@ -37,58 +41,52 @@ ABOUT = {
 
 
 def distill_static(
-    teacher: Path | None,
-    training_pairs: ibis.Table | None,
-    dumps: dict[str, Any],
     options: StaticOptions,
     setting: Setting,
     encoding: EncodingOptions,
-    work: str,
     tracking: TrackingOptions,
+    work: str,
+    **data: Any,
 ) -> tuple[Path, Rows]:
     """Train a static student, one vector per token, in a nested MLflow run; resume an interrupted run.
 
+    `data` are `teacher`, the folder of the setting's encoder if there is one, `training_pairs` and `dumps`.
+
     Returns:
         The folder of the student, in the work folder; rows of step, name and value.
-
-    Raises:
-        EaseError: If there is no teacher or no pair, or the options do not fit the teacher.
     """
-    pairs = required_pairs(training_pairs, setting)
-    return _distill("static_student", teacher, pairs, dumps, options, setting, encoding, work, tracking)
+    return _distill("static_student", options, setting, encoding, tracking, work, **data)
 
 
 def distill_shallow(
-    teacher: Path | None,
-    training_pairs: ibis.Table | None,
-    dumps: dict[str, Any],
     options: ShallowOptions,
     setting: Setting,
     encoding: EncodingOptions,
-    work: str,
     tracking: TrackingOptions,
+    work: str,
+    **data: Any,
 ) -> tuple[Path, Rows]:
     """Train a student of the teacher's first layers, as `distill_static` does."""
-    pairs = required_pairs(training_pairs, setting)
-    return _distill("shallow_student", teacher, pairs, dumps, options, setting, encoding, work, tracking)
+    return _distill("shallow_student", options, setting, encoding, tracking, work, **data)
 
 
 def _distill(
     student: str,
-    saved: Path | None,
-    pairs: ibis.Table,
-    dumps: dict[str, Any],
     options: StaticOptions | ShallowOptions,
     setting: Setting,
     encoding: EncodingOptions,
-    work: str,
     tracking: TrackingOptions,
+    work: str,
+    teacher: Path | None,
+    training_pairs: ibis.Table | None,
+    dumps: dict[str, Any],
 ) -> tuple[Path, Rows]:
     from ease.entities.links import distinct_sentences
     from ease.training.students.distilling import distill_student
 
-    teacher = options.teacher or saved
-    if teacher is None:
+    pairs = required_pairs(training_pairs, setting)
+    learned = options.teacher or teacher
+    if learned is None:
         raise EaseError(missing_encoder(setting.name, "for the students to learn from", "teacher"))
     about = described_student(student, dumps, setting, options.teacher)
 
@@ -107,7 +105,7 @@ def _distill(
     with training_run(name, parameters) as run_id:
         report = RunReport(run_id)
         made = distill_student(
-            str(teacher),
+            str(learned),
             distinct_sentences(pairs, options.rows, options.seed),
             options,
             lock_for_run(Path(work) / name).folder,
@@ -132,3 +130,32 @@ def described_student(
     if teacher is None:
         return described.model_copy(update={"start": f"the encoder `{setting.name}.{EASE_PLUS}`"})
     return described.model_copy(update={"base_model": base_model_of(teacher), "start": start_of(teacher)})
+
+
+STUDENTS: dict[str, Callable[..., Any]] = {
+    "static_student": distill_static,
+    "shallow_student": distill_shallow,
+}
+"""Nodes that train the students, by the students' names in folders, MLflow and the report"""
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `distill` for all students of one setting; the teacher is the setting's `ease_plus` or a given encoder."""
+    return sum((_create(setting, student) for student in STUDENTS), Pipeline([]))
+
+
+def _create(setting: str, student: str) -> Pipeline:
+    tables, shared = ("training_pairs", "dumps"), ("encoding", "tracking", "work")
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    given = {name: f"params:{name}" for name in ("options", "setting", *shared)}
+    given |= {name: name for name in ("teacher", *tables)}
+    made = node(STUDENTS[student], given, ["encoder", "history"], name="distill_encoder", tags=TRAINING_TAG)
+    return pipeline(
+        [made],
+        namespace=f"{setting}.{student}",
+        inputs={table: f"{setting}.{table}" for table in tables}
+        | {"teacher": f"{setting}.{EASE_PLUS}.encoder"},
+        parameters={name: name for name in shared}
+        | {"options": f"{setting}.{student}", "setting": f"{setting}.setting"},
+        tags="distill",
+    )

@@ -1,4 +1,4 @@
-"""Nodes of `validate_evaluation`."""
+"""Compare the scores of published checkpoints with those that their papers print."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from kedro.pipeline import Pipeline, node, pipeline
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions
@@ -41,11 +42,7 @@ def locate_printed_sets(
     evaluate: EvaluateOptions,
     published: Published,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets of all figures that are printed for a baseline.
-
-    Raises:
-        EaseError: If there is no such baseline.
-    """
+    """Locate the evaluation sets of all figures that are printed for a baseline."""
     references = dict.fromkeys(task for own in _printed(evaluate, published).values() for task in own)
     return locate(tuple(references), acquire, sets, tasks)
 
@@ -90,11 +87,7 @@ def name_differences(
 
 
 def _printed(evaluate: EvaluateOptions, published: Published) -> dict[str, tuple[str, ...]]:
-    """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on.
-
-    Raises:
-        EaseError: If no baseline has any.
-    """
+    """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on."""
     tasks = {name: printed_tasks(published, _model(name, evaluate)) for name in evaluate.baselines}
     chosen = {name: _restricted(own, evaluate.baselines[name].tasks) for name, own in tasks.items()}
     found = {name: own for name, own in chosen.items() if own}
@@ -117,3 +110,37 @@ def _model(name: str, evaluate: EvaluateOptions) -> OwnModel:
     """Return a baseline as a model without scores."""
     (model,) = gather_models([about_baseline(name, evaluate.baselines[name])])
     return model
+
+
+NAMESPACE = "validation"
+SHARED = (
+    "acquire",
+    "acquire_evaluation",
+    "tasks",
+    "evaluate",
+    "published",
+    "encoding",
+    "validate_evaluation",
+)
+
+
+def create_pipeline() -> Pipeline:
+    """Create the comparison of the baselines' scores with the papers' printed ones."""
+    located = [
+        f"params:{name}" for name in ("acquire", "acquire_evaluation", "tasks", "evaluate", "published")
+    ]
+    scored = [
+        "evaluation_data",
+        *(f"params:{name}" for name in ("tasks", "evaluate", "published", "encoding")),
+    ]
+    compared = ["scores", "params:published", "params:validate_evaluation"]
+    sets = node(locate_printed_sets, located, "evaluation_data", name="locate_printed_sets")
+    return pipeline(
+        [
+            sets.tag("acquire_evaluation"),
+            node(score_printed, scored, "scores", name="score_printed", tags="evaluate"),
+            node(name_differences, compared, "differences", name="name_differences", tags="report"),
+        ],
+        namespace=NAMESPACE,
+        parameters=set(SHARED),
+    )

@@ -1,4 +1,4 @@
-"""Nodes of `audit`."""
+"""Make a test set of sentence pairs from links alone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from typing import Any
 import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.entities.audit import ANSWER, LEFT, AuditOptions, audit_pages, find_candidates
+from ease.entities.audit import (
+    ANSWER,
+    LEFT,
+    AuditOptions,
+    add_distractors,
+    audit_pages,
+    find_candidates,
+    match_candidates,
+)
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
@@ -33,11 +42,7 @@ def find_audit_candidates(
     options: AuditOptions,
     setting: Setting,
 ) -> ibis.Table:
-    """Find the sentences that the setting's audit can use.
-
-    Raises:
-        EaseError: If the setting has one language, not the pivot, or no sitelinks.
-    """
+    """Find the sentences that the setting's audit can use."""
     if options.pivot not in setting.languages or len(setting.languages) < 2:
         raise EaseError(
             f"An audit matches sentences of other languages with `audit.pivot` {options.pivot}, and the setting "
@@ -60,9 +65,6 @@ def write_audit(
     Returns:
         The pages of the audit (language, page_id); the folder of the files; a row for each subset with its numbers of
         pairs, of pairs of each kind, of distractors of each grade, and of pages.
-
-    Raises:
-        EaseError: If a language has fewer than `min_pairs` pairs.
     """
     rows = audit.order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"]).to_pyarrow()
     frame = rows.drop_columns(["text"]).to_pandas()
@@ -100,3 +102,27 @@ def _check_sizes(summary: Sequence[Mapping[str, Any]], options: AuditOptions) ->
             "Remove these languages from `languages`, give larger dumps, raise `audit.pairs_per_item` or "
             "`audit.max_share`, or lower `audit.min_pairs`: with fewer pairs, the scores may choose a worse checkpoint."
         )
+
+
+TABLES = ("sentences", "links", "sitelinks", "entity_types")
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `audit` for one setting."""
+    found = [*TABLES, "dumps", "params:audit", "params:setting"]
+    matched = ["audit_candidates", "params:audit"]
+    extended = ["audit_answers", "audit_candidates", "entity_types", "params:audit"]
+    written = ["audit", "params:audit", "params:setting", "params:work"]
+    made = ["audit_pages", "audit_set", "audit_summary"]
+    # Each table is saved: Spark would compute it again wherever a later one reads it.
+    return pipeline(
+        [
+            node(find_audit_candidates, found, "audit_candidates", name="find_audit_candidates"),
+            node(match_candidates, matched, "audit_answers", name="match_candidates"),
+            node(add_distractors, extended, "audit", name="add_distractors"),
+            node(write_audit, written, made, name="write_audit"),
+        ],
+        namespace=setting,
+        parameters={"params:audit", "params:work"},
+        tags="audit",
+    )

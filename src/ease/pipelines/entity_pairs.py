@@ -1,4 +1,4 @@
-"""Nodes of `entity_pairs`."""
+"""Turn links into sentence–entity pairs, filtered and sampled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.entities.audit import without_pages
 from ease.entities.links import first_sentences
@@ -21,7 +22,7 @@ from ease.entities.vocabulary import (
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import has_items, released_files
-from ease.pipelines.hard_negatives.nodes import mining_tables
+from ease.pipelines.hard_negatives import mining_tables
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
@@ -36,11 +37,7 @@ def make_vocabulary(
     options: VocabularyOptions,
     setting: Setting,
 ) -> ibis.Table:
-    """Number the entities above `min_link_count`, or all titles of released pairs.
-
-    Raises:
-        EaseError: If there is no such entity.
-    """
+    """Number the entities above `min_link_count`, or all titles of released pairs."""
     if released_files(dumps):
         return number_titles(links, sitelinks)
     options = with_min_link_count(options, links)
@@ -64,20 +61,9 @@ def make_pairs(
 ) -> tuple[ibis.Table, pd.DataFrame, go.Figure]:
     """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative.
 
-    Args:
-        dumps: What `acquire` located.
-        options: The filters and the numbers of pairs.
-        negatives: Whether pairs without a hard negative are dropped.
-        setting: The setting.
-        audit_pages: The pages that `without_audit` excludes; None if there is no audit yet.
-        tables: The setting's tables.
-
     Returns:
         The pairs; how many each filter removed, as a table, also in the log, and as a plot. Pairs on excluded pages of
         the audit are not counted.
-
-    Raises:
-        EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
     released = dumps["source"] if released_files(dumps) else None
     if options.released != released:
@@ -108,3 +94,26 @@ def make_pairs(
         format_losses(funnel, "pairs", "left"),
     )
     return select_pairs(filtered, sentences, options), funnel, plot_pair_funnel(funnel)
+
+
+TABLES = ("sentences", "links", "sitelinks", "entity_types", "entity_vocabulary")
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `entity_pairs` for one setting."""
+    vocabulary = ["links", "sitelinks", "dumps", "params:vocabulary", "params:setting"]
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    given = {"dumps": "dumps", "options": "params:pairs", "negatives": "params:hard_negatives"}
+    given["setting"] = "params:setting"
+    # The audit is an input even if it is not excluded: Kedro then makes it first in a run that makes both.
+    given |= {table: table for table in ("audit_pages", *TABLES)}
+    made = ["pairs", "pair_funnel", "pair_funnel_plot"]
+    return pipeline(
+        [
+            node(make_vocabulary, vocabulary, "entity_vocabulary", name="make_vocabulary"),
+            node(make_pairs, given, made, name="make_pairs"),
+        ],
+        namespace=setting,
+        parameters={"params:hard_negatives"},
+        tags="entity_pairs",
+    )

@@ -1,4 +1,4 @@
-"""Nodes of `entity_embeddings`."""
+"""Wikipedia2Vec vectors for the entity vocabulary: trained here, loaded, or random."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from kedro.pipeline import Pipeline, node, pipeline
 from safetensors.numpy import save_file
 
 from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
+from ease.io.names import UNTRAINED
 from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
@@ -60,3 +62,20 @@ def make_entity_embeddings(
         save_file({"embeddings": table}, file)
     report = {"source": options.source, "found": coverage.found, "total": coverage.total}
     return file, {**report, "share": coverage.share, "missing": list(coverage.missing)}
+
+
+TABLES = ("entity_vocabulary", "sitelinks", "redirects", "dumps", "untrained_encoder")
+
+
+def create_pipeline(setting: str, *, own_options: bool = False) -> Pipeline:
+    """Create `entity_embeddings` for one setting, by its own options or those of all settings."""
+    options = "params:entity_embeddings"
+    given = [*TABLES, options, "params:setting", "params:work"]
+    made = ["entity_embeddings", "embedding_coverage"]
+    return pipeline(
+        [node(make_entity_embeddings, given, made, name="make_entity_embeddings")],
+        namespace=setting,
+        inputs={"untrained_encoder": f"{setting}.{UNTRAINED}.encoder"},
+        parameters={"params:work"} if own_options else {options, "params:work"},
+        tags="entity_embeddings",
+    )

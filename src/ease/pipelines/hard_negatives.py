@@ -1,9 +1,11 @@
-"""Nodes of `hard_negatives`."""
+"""Give each pair an entity of the same type that does not appear on its page."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
+
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.entities.links import page_subjects
 from ease.entities.negatives import (
@@ -61,3 +63,22 @@ def report_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list
         format_losses(counts, "pairs", "with_negative"),
     )
     return counts.to_dict(orient="records")
+
+
+TABLES = ("links", "sentences", "sitelinks", "entity_types", "entity_vocabulary")
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `hard_negatives` for one setting."""
+    given = {"pairs": "pairs", "dumps": "dumps", "options": "params:hard_negatives"}
+    given |= {table: table for table in TABLES}
+    counted = ["pairs", "training_pairs"]
+    return pipeline(
+        [
+            node(add_hard_negatives, given, "training_pairs", name="add_hard_negatives"),
+            node(report_hard_negatives, counted, "hard_negative_summary", name="report_hard_negatives"),
+        ],
+        namespace=setting,
+        parameters={"params:hard_negatives"},
+        tags="hard_negatives",
+    )

@@ -1,18 +1,21 @@
-"""Nodes of `contamination`."""
+"""Find test texts among the training sentences, and score encoders without them."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.io.lazy import ibis
+from ease.io.names import BASELINES, UNTRAINED
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
@@ -37,9 +40,6 @@ def find_contaminated_items(
     Returns:
         One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
         text that was found, with its best match.
-
-    Raises:
-        EaseError: If the setting has no training pairs yet.
     """
     pairs = required_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
@@ -67,17 +67,7 @@ def find_contaminated_items(
 def score_clean_items(
     contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows
 ) -> pd.DataFrame:
-    """Score the encoders on the items that are not contaminated, beside their scores on all items.
-
-    Args:
-        contaminated: As `find_contaminated_items` gives them.
-        encoding: Its cache has the contribution of each item to each score.
-        baselines: Scores of encoders that are not trained here.
-        scores: Scores of the setting's encoders by their methods; empty if an encoder is not scored.
-
-    Raises:
-        EaseError: If no encoder has scores of these items.
-    """
+    """Score the encoders on the items that are not contaminated, beside their scores on all items."""
     given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
     rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
     if not rows:
@@ -90,3 +80,29 @@ def score_clean_items(
     logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(shown))
     log_table(table, "clean_scores")
     return table
+
+
+def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+    """Create `contamination` over the training pairs of one setting, and the scores of its methods and of baselines."""
+    scored = (UNTRAINED, *methods)
+    shared = ("tasks", "evaluate", "encoding", "contamination")
+    found = ["training_pairs", "evaluation_data"]
+    found += [f"params:{name}" for name in ("tasks", "setting", "evaluate", "contamination")]
+    given = {
+        "contaminated": "contaminated_items",
+        "encoding": "params:encoding",
+        "baselines": "baseline_scores",
+    }
+    given |= {method: f"{method}_scores" for method in scored}
+    made = ["contaminated_items", "contamination_matches"]
+    return pipeline(
+        [
+            node(find_contaminated_items, found, made, name="find_contaminated_items"),
+            node(score_clean_items, given, "clean_scores", name="score_clean_items"),
+        ],
+        namespace=setting,
+        inputs={f"{method}_scores": f"{setting}.{method}.scores" for method in scored}
+        | {"baseline_scores": f"{BASELINES}.scores"},
+        parameters=set(shared),
+        tags="contamination",
+    )

@@ -1,1 +1,0 @@
-"""Make a test set of sentence pairs from links alone."""

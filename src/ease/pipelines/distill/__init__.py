@@ -1,1 +1,0 @@
-"""Train small encoders to reproduce a large one, and score them."""

@@ -1,1 +1,0 @@
-"""Wikipedia2Vec vectors for the entity vocabulary: trained here, loaded, or random."""

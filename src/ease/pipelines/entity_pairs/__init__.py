@@ -1,1 +1,0 @@
-"""Turn links into sentence–entity pairs, filtered and sampled."""

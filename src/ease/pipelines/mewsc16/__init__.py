@@ -1,1 +1,0 @@
-"""Build MewsC-16 from Wikinews dumps, and compare its statistics with the paper's."""

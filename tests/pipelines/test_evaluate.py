@@ -1,0 +1,291 @@
+"""Scores of saved encoders and baselines: truncated embeddings, faulty sets, and what an encoder embeds texts with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ibis
+import mlflow
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from mlflow.tracking import MlflowClient
+from pydantic import ValidationError
+from sentence_transformers import SentenceTransformer
+
+from ease.datasets.files import ScoresDataset
+from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.options import EncodingOptions
+from ease.encoders.whitening import language_directions, mean_embeddings
+from ease.errors import EaseError
+from ease.evaluation.metrics import pairwise_cosine, spearman
+from ease.evaluation.sets import LocatedSet, locate_sets
+from ease.evaluation.tasks import Score, get_task
+from ease.pipelines.evaluate.nodes import load_baseline, score_baseline
+from ease.pipelines.evaluate.options import Baseline, EvaluateOptions
+from ease.pipelines.evaluate.scoring import Scored, score_each
+from ease.pipelines.mlflow_runs import headline
+from ease.reporting.comparison import dimension_tables, full_rows
+from ease.reporting.own import encoding_text, gather_models
+from tests.contexts import undisturbed
+from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
+from tests.encoders.test_whitening import make_encoder
+from tests.project import Project
+
+TASK = "sample_graded"
+PAIRS = [
+    ("a large city", "a city", 5.0),
+    ("a river", "many people live here", 1.0),
+    ("a large city on a river", "a river", 3.0),
+    ("people", "many people", 4.0),
+]
+GOOD, BAD = "2012", "2013"
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Return the task of graded pairs with a file of four pairs."""
+    file = tmp_path_factory.mktemp("graded") / "graded.parquet"
+    first, second, grades = map(list, zip(*PAIRS, strict=True))
+    pq.write_table(pa.table({"sentence1": first, "sentence2": second, "score": grades}), file)
+    return {TASK: {"path": str(file)}}
+
+
+def score(
+    encoder: SentenceTransformer, tasks: dict[str, dict[str, Any]], dimensions: Sequence[int], **given: Any
+) -> tuple[Scored, dict[str, LocatedSet]]:
+    located, options = locate_sets(list(tasks), tasks), EncodingOptions(**given)
+    scored = score_each(
+        lambda name: encoder, "ours", list(tasks), located, tasks, options, dimensions=dimensions
+    )
+    return scored, located
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_truncated_embeddings_are_scored_from_one_encoding(
+    tasks: dict[str, dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cached: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    encoder, encoded = make_encoder(), list[str]()
+    first, second, grades = zip(*PAIRS, strict=True)
+    sides = [encoder.encode(list(texts)) for texts in (first, second)]
+    values = {
+        dimension: 100 * spearman(pairwise_cosine(*(side[:, :dimension] for side in sides)), np.array(grades))
+        for dimension in (2, 4, None)
+    }
+    plain = encoder.encode
+
+    def encode(texts: Sequence[str], **given: Any) -> Any:
+        encoded.extend(texts)
+        return plain(texts, **given)
+
+    monkeypatch.setattr(encoder, "encode", encode)
+    scored, _ = score(encoder, tasks, (2, 4, 4, 8, 512), cache=tmp_path if cached else None)
+    assert sorted(encoded) == sorted({text for pair in PAIRS for text in pair[:2]})
+    (complete,) = scored.scores
+    assert complete.subset == "en"
+    assert complete.value == pytest.approx(values[None])
+    found = {dimension: score.value for dimension, score in scored.truncated}
+    assert found == {dimension: pytest.approx(values[dimension]) for dimension in (2, 4)}
+    assert len(set(values.values())) == 3
+    named = "ours has 8 dimensions and is not scored at 512: set `dimensions` to numbers below 8"
+    assert named in caplog.text
+
+
+def test_rows_reach_the_report_as_a_table_by_dimension(
+    tasks: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    scored, located = score(make_encoder(), tasks, (2, 4))
+    rows = scored.rows(located, setting="multilingual", model="v1", base="random:", seed=1)
+    dataset = ScoresDataset(filepath=str(tmp_path / "scores.json"))
+    dataset.save(rows)
+    dataset.save(rows)
+    kept = json.loads((tmp_path / "scores.json").read_text())
+    assert len(kept) == 3
+    values = {row.get("dimension"): row["value"] for row in kept}
+    assert headline(kept) == {f"{TASK}/en": values[None]}
+    assert full_rows(kept) == [row for row in kept if "dimension" not in row]
+    (table,) = dimension_tables([{"method": "ease_plus", **row} for row in kept])
+    assert (table.title, table.headers) == (f"Task {TASK} by dimension", ("2", "4", "all"))
+    (row,) = table.rows
+    assert row.name == "EASE+, multilingual"
+    assert [cell.value for cell in row.cells] == [pytest.approx(values[key]) for key in (2, 4, None)]
+
+
+def test_the_subsets_of_a_task_without_an_average_are_shown(caplog: pytest.LogCaptureFixture) -> None:
+    accuracy = get_task("tatoeba").METRIC
+    scores = [Score("sts", year, "spearman", 50.0 + number) for number, year in enumerate(("2012", "2013"))]
+    scores += [Score("sts", "2012", "spearman_part_mean", 9.0), Score("tatoeba", "deu-eng", accuracy, 1.0)]
+    scores += [Score("tatoeba", "average", accuracy, 2.0)]
+    with caplog.at_level("INFO"):
+        Scored(scores, [], [], {}, {}, {}).log("model")
+    assert "Scored model: sts 2012 50.00, sts 2013 51.00, tatoeba average 2.00" in caplog.text
+    shown = headline([score.row() for score in scores])
+    assert shown == {"sts/2012": 50.0, "sts/2013": 51.0, "tatoeba/average": 2.0}
+
+
+@pytest.mark.slow
+def test_rows_report_and_run_say_what_a_baseline_embeds_texts_with(
+    tasks: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    encoder = make_encoder()
+    encoder.prompts = {"query": "find: ", "STS": "meaning: "}
+    save_encoder(encoder, tmp_path / "encoder")
+    baseline = Baseline(name=str(tmp_path / "encoder"), dimension=4, max_length=10)
+    options, located = EncodingOptions(batch_size=2), locate_sets([TASK], tasks)
+    with undisturbed():
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+        with mlflow.start_run() as parent:
+            (row,) = score_baseline("mine", baseline, [TASK], located, tasks, options)
+        runs = MlflowClient().search_runs([parent.info.experiment_id])
+    used = {"revision": None, "embedding_dimension": 4, "precision": "fp32", "max_length": 10}
+    assert used.items() <= row.items()
+    assert row["prompt"] == "meaning: "
+    (model,) = gather_models([row])
+    assert "4 dimensions, fp32, at most 10 tokens; prompt “meaning: ”" in encoding_text(model.rows)
+    (params,) = (run.data.params for run in runs if run.info.run_name == "baselines.mine")
+    assert (params["used.embedding_dimension"], params[f"used.prompt.{TASK}"]) == ("4", "meaning: ")
+
+
+def test_options_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(ValidationError, match="`dimension` and `language_rank` exclude each other"):
+        Baseline(name="x", dimension=4, language_rank=2)
+
+
+def test_a_baseline_is_scored_on_its_own_tasks() -> None:
+    baselines = {"own": Baseline(name="x", tasks="sickr"), "other": Baseline(name="y")}
+    options = EvaluateOptions(tasks=None, baselines=baselines)
+    assert options.baseline_references("own", ("stsb",)) == ("sickr",)
+    assert options.baseline_references("other", ("stsb",)) == ("stsb",)
+
+
+def test_the_directions_in_which_the_languages_differ_are_removed(tmp_path: Path) -> None:
+    texts = [text for own in SENTENCES.values() for text in own]
+    # Each sentence is that of two pairs, which must not count twice.
+    rows = [(language, text) for language, own in SENTENCES.items() for text in own] * 2
+    pairs = ibis.memtable({"language": [row[0] for row in rows], "sentence": [row[1] for row in rows]})
+    save_encoder(make_encoder(), tmp_path / "encoder")
+    name = str(tmp_path / "encoder")
+
+    def load(rank: int, pairs: ibis.Table | None) -> SentenceTransformer:
+        return load_baseline(name, Baseline(name=name, language_rank=rank), pairs, None)
+
+    plain = load_encoder(name)
+    directions = language_directions(mean_embeddings(plain, SENTENCES))[:2]
+    before = plain.encode(texts).astype(np.float64)
+    after = load(2, pairs).encode(texts).astype(np.float64)
+    np.testing.assert_allclose(after, before - before @ directions.T @ directions, atol=1e-5)
+    np.testing.assert_array_equal(load(0, None).encode(texts), before.astype(np.float32))
+    with pytest.raises(EaseError, match="make them by `kedro run --pipelines=train_multilingual"):
+        load(2, None)
+    with pytest.raises(EaseError, match="rank 7 is above .*, the number of directions in which the means of"):
+        load(7, pairs)
+
+
+class Limited(SentenceTransformer):
+    """Asks for more memory than there is where a text mentions chess."""
+
+    def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
+        if any("chess" in text for text in inputs):
+            return torch.empty(1 << 60)
+        return super().encode(inputs, *arguments, **options)
+
+
+def test_a_task_that_does_not_fit_in_memory_leaves_the_others(
+    tasks: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    (tmp_path / "stsb").mkdir()
+    lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}." for grade in (1, 2, 3)]
+    (tmp_path / "stsb" / "sts-test.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    both = {"stsb": {"path": str(tmp_path / "stsb"), "subsets": ["test"]}, **tasks}
+    scored, _ = score(Limited(modules=list(make_encoder()), device="cpu"), both, ())
+    assert [score.task for score in scored.scores] == [TASK]
+    ((task, _, reason),) = scored.unscored
+    assert task == "stsb"
+    assert "not enough memory. A single sentence needs more" in reason
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two small years of STS, one of them with a missing grade."""
+    folder = tmp_path_factory.mktemp("sets")
+    years = {
+        GOOD: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+        BAD: ("FNWN", "headlines", "OnWN"),
+    }
+    for year, parts in years.items():
+        place = folder / "sts" / "senteval" / f"STS{year[2:]}-en-test"
+        place.mkdir(parents=True)
+        for part in parts:
+            pairs = [f"A man plays {thing}.\tSomebody plays {thing}." for thing in ("chess", "a song", "on")]
+            (place / f"STS.input.{part}.txt").write_text("\n".join(pairs) + "\n")
+            (place / f"STS.gs.{part}.txt").write_text("1\n2.5\n4\n")
+    (folder / "sts" / "senteval" / f"STS{BAD[2:]}-en-test" / "STS.gs.OnWN.txt").write_text("1\n2.5\n")
+    return folder
+
+
+def evaluate(project: Project, sets: Path, **given: Any) -> Any:
+    chosen = {"evaluate__tasks": "sts sample_graded", "acquire_evaluation__folder": sets, **given}
+    return project.run("evaluate", check=False, **chosen)
+
+
+@pytest.fixture(scope="module")
+def faulty(project: Project, sets: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Any]:
+    """A project in which `evaluate` has run on a bad set and with a baseline that does not exist."""
+    made = project.copy(tmp_path_factory.mktemp("faulty") / "copy")
+    ours = made.latest("06_models/multilingual/untrained/encoder")
+    shutil.copytree(ours, made.folder / "own encoder")
+    baselines = {
+        "evaluate__baselines__gone__name": "no/such-encoder",
+        "evaluate__baselines__Ours (untrained)__name": "own encoder",
+    }
+    return made, evaluate(made, sets, **baselines)
+
+
+def test_the_run_reports_missing_scores_at_its_end_and_fails(faulty: tuple[Project, Any]) -> None:
+    _, done = faulty
+    assert done.returncode == 1
+    end = done.stderr[done.stderr.rindex("Error: ") :]
+    assert "STS13-en-test/STS.gs.OnWN.txt 2 grades" in end
+    assert "gone" in end
+    assert "'no/such-encoder' does not load" in end
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if "Scored " in line]
+    (line,) = (line for line in lines if "multilingual/ease/encoder" in line)
+    assert "not scored: sts 2013" in line
+
+
+def test_everything_else_is_scored_and_kept(faulty: tuple[Project, Any]) -> None:
+    made, _ = faulty
+    found = made.json("07_model_output/baselines/scores.json")
+    assert {(row["method"], row["task"], row["subset"]) for row in found} == {
+        ("Ours (untrained)", "sts", GOOD),
+        ("Ours (untrained)", TASK, "en"),
+    }
+    assert all(row["value"] is not None for row in found)
+    for method in ("untrained", "ease", "simcse"):
+        own = made.json(f"07_model_output/multilingual/{method}/scores.json")
+        assert {row["subset"] for row in own if row["task"] == "sts"} == {GOOD}
+
+
+def test_scores_of_a_stopped_run_are_not_computed_again(
+    faulty: tuple[Project, Any], sets: Path, tmp_path: Path
+) -> None:
+    made = faulty[0].copy(tmp_path / "copy")
+    kept = next((made.folder / "data" / "07_model_output" / "embeddings").glob("*.scores/sts-*.json"))
+    kept.write_text(kept.read_text().replace('"note": ""', '"note": "kept"'), encoding="utf-8")
+    evaluate(made, sets)
+    methods = ("untrained", "ease", "simcse", "ease_plus")
+    scores = [
+        row for method in methods for row in made.json(f"07_model_output/multilingual/{method}/scores.json")
+    ]
+    assert [row for row in scores if row["note"] == "kept"], f"{kept.parent.name} was computed again"
