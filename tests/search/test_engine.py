@@ -197,14 +197,6 @@ def test_an_index_names_its_encoder_for_the_removal_of_leftovers(project: Path, 
     assert not list((tmp_path / "mine").glob("*.encoders"))
 
 
-def test_a_given_index_of_another_model_is_refused_and_kept(project: Path, tmp_path: Path) -> None:
-    ease.open_search(project=project, index=tmp_path / "mine")
-    add_model(project, "ease_plus", write_encoder(tmp_path / "second", seed=1), LATER, ENTITIES)
-    with pytest.raises(EaseError, match=r"mine was built with another model: remove .* by --index"):
-        ease.open_search(project=project, index=tmp_path / "mine")
-    assert (tmp_path / "mine/index.json").exists()
-
-
 def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
     model = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
     made = {"inputs": {"multilingual.entity_vocabulary": VERSION}}
