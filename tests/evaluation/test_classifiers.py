@@ -126,7 +126,7 @@ def test_a_network_separates_what_a_linear_classifier_does_not() -> None:
     assert network.score(test.embeddings, test.labels) > 0.88
     linear, _ = fit_selected(LogisticRegression(), {"C": (1.0,)}, training, training)
     assert linear.score(test.embeddings, test.labels) < 0.8
-    few = training.rows(np.arange(200))
+    few = training.rows(np.arange(700))
     chosen, _ = fit_selected(network, {"weight_decay": (10.0, 0.0)}, few, test)
     assert chosen.weight_decay == 0, "the other one leaves nothing of the weights"
     short = NetworkClassifier(epochs=1)
