@@ -149,7 +149,7 @@ def test_without_a_table_an_entity_is_the_mean_of_its_sentences(
     expected = {entity: float(mean @ query / np.linalg.norm(mean)) for entity, mean in means.items()}
     near = search.nearest_entities("Japan", reader="de")
     assert {one.entity: one.cosine for one in near} == pytest.approx(expected, abs=1e-5)
-    assert near == sorted(near, key=lambda one: -one.cosine)
+    assert near == sorted(near, key=lambda one: -(one.cosine or 0))
     assert {one.entity: one.label for one in near} == {
         7: "title of 7",
         17: "Japan",
