@@ -88,14 +88,6 @@ def test_step_and_settings_are_chosen_on_the_development_data() -> None:
     assert [accuracy(one, blobs(2)) for one in chosen.classifiers] == [1.0, 1.0]
 
 
-def test_training_is_seeded_and_leaves_the_number_of_threads() -> None:
-    threads, settings = torch.get_num_threads(), ClassifierSettings(400, 0.1)
-    first, again, other = (train_classifier(blobs(0), settings, seed, blobs(1)).weight for seed in (5, 5, 6))
-    assert torch.equal(first, again)
-    assert not torch.allclose(first, other)
-    assert torch.get_num_threads() == threads
-
-
 def test_a_hyperparameter_is_chosen_by_folds_or_by_development_data() -> None:
     data, test = blobs(3, 90, spread=4), blobs(4, 90, spread=4)
     rows = data.embeddings.astype(float)
@@ -128,16 +120,18 @@ def ring(seed: int, count: int) -> LabelledEmbeddings:
 def test_a_network_separates_what_a_linear_classifier_does_not() -> None:
     training, test = ring(0, 1000), ring(1, 600)
     state = torch.random.get_rng_state()
-    network = NetworkClassifier(epochs=60, dropout=0.0, batch_size=16)
+    network = NetworkClassifier(epochs=30, dropout=0.0, batch_size=8)
     network.fit(training.embeddings, training.labels)
     assert torch.equal(torch.random.get_rng_state(), state), "the generator of others is left as it was"
     assert network.score(test.embeddings, test.labels) > 0.88
     linear, _ = fit_selected(LogisticRegression(), {"C": (1.0,)}, training, training)
     assert linear.score(test.embeddings, test.labels) < 0.8
-    chosen, _ = fit_selected(network, {"weight_decay": (10.0, 0.0)}, training, test)
+    few = training.rows(np.arange(700))
+    chosen, _ = fit_selected(network, {"weight_decay": (10.0, 0.0)}, few, test)
     assert chosen.weight_decay == 0, "the other one leaves nothing of the weights"
-    again = NetworkClassifier(epochs=60, dropout=0.0, batch_size=16).fit(training.embeddings, training.labels)
-    assert (again.predict(test.embeddings) == network.predict(test.embeddings)).all()
+    short = NetworkClassifier(epochs=1)
+    first, again = (short.fit(training.embeddings, training.labels).network_[0].weight for _ in range(2))
+    assert torch.equal(first, again), "the seed decides"
 
 
 def test_unusable_data_are_refused() -> None:
@@ -150,7 +144,5 @@ def test_unusable_data_are_refused() -> None:
         fit_selected(LogisticRegression(), {"C": (1.0,)}, one, two)
     with pytest.raises(EaseError, match="Class b has 1 rows to divide into 2 folds: lower `folds`"):
         stratified_folds(np.array(["a", "a", "b"]), 2, 0)
-    with pytest.raises(EaseError, match="2 embeddings against 1 labels"):
-        LabelledEmbeddings(np.ones((2, 3)), ["a"])
     with pytest.raises(EaseError, match="1 of 1 rows of the test embeddings contain NaN or infinity"):
         LabelledEmbeddings(np.array([[np.inf]]), ["a"], "test embeddings")

@@ -1,4 +1,4 @@
-"""Scores computed again from what each test item contributed."""
+"""Scores computed again from what each test item contributed, and kept on disk with their items."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from ease.errors import EaseError
 from ease.evaluation.items import (
     Items,
     agreement_items,
-    auc_items,
-    correlation_items,
     mean_items,
+    paired_items,
 )
 from ease.evaluation.resampling import with_intervals
-from ease.evaluation.score_cache import read_items, read_resampled, write_items
+from ease.evaluation.score_cache import cached_scores, items_file, read_items, read_resampled, write_items
 from ease.evaluation.tasks import Score
 
 RANDOM = np.random.default_rng(7)
@@ -29,19 +28,21 @@ CLASSES = RANDOM.integers(0, 6, 400)
 CLUSTERS = np.where(RANDOM.random(400) < 0.6, CLASSES, RANDOM.integers(0, 7, 400))
 
 
-def test_a_correlation_with_ties_on_both_sides() -> None:
-    assert correlation_items(COSINES, GOLD).value() == pytest.approx(100 * spearmanr(COSINES, GOLD).statistic)
-
-
-def test_the_area_under_the_roc_curve_with_ties() -> None:
+def test_scores_from_items_equal_scikit_learns_and_scipys() -> None:
+    assert paired_items("spearman", COSINES, GOLD).value() == pytest.approx(
+        100 * spearmanr(COSINES, GOLD).statistic
+    ), "ties on both sides"
     positive = GOLD > 2
-    assert auc_items(COSINES, positive).value() == pytest.approx(100 * roc_auc_score(positive, COSINES))
-
-
-def test_the_v_measure_of_several_runs() -> None:
+    assert paired_items("auc", COSINES, positive).value() == pytest.approx(
+        100 * roc_auc_score(positive, COSINES)
+    )
     runs = [CLUSTERS, CLUSTERS[::-1]]
-    expected = 100 * np.mean([v_measure_score(CLASSES, run) for run in runs])
-    assert agreement_items("v_measure", CLASSES, runs).value() == pytest.approx(expected)
+    for kind, measure in {
+        "v_measure": v_measure_score,
+        "adjusted_mutual_information": adjusted_mutual_info_score,
+    }.items():
+        expected = 100 * np.mean([measure(CLASSES, run) for run in runs])
+        assert agreement_items(kind, CLASSES, runs).value() == pytest.approx(expected)
 
 
 def check_prediction(items: Callable[[np.ndarray], Items], random: np.random.Generator) -> None:
@@ -58,21 +59,14 @@ def check_prediction(items: Callable[[np.ndarray], Items], random: np.random.Gen
 def test_contributions_predict_the_score_of_a_resample(kind: str) -> None:
     def items(rows: np.ndarray) -> Items:
         if kind == "auc":
-            return auc_items(COSINES[rows], GOLD[rows] > 2)
+            return paired_items("auc", COSINES[rows], GOLD[rows] > 2)
         return agreement_items(kind, CLASSES[rows], [CLUSTERS[rows]])
 
     check_prediction(items, RANDOM)
 
 
-def test_contributions_predict_the_area_of_a_resample_with_few_positive_items() -> None:
-    random = np.random.default_rng(7)
-    positive = random.random(400) < 0.15
-    cosines = positive + random.normal(size=400)
-    check_prediction(lambda rows: auc_items(cosines[rows], positive[rows]), random)
-
-
 def test_some_of_the_items() -> None:
-    items = correlation_items(COSINES, GOLD)
+    items = paired_items("spearman", COSINES, GOLD)
     chosen = np.arange(400) % 3 == 0
     expected = 100 * spearmanr(COSINES[chosen], GOLD[chosen]).statistic
     assert items.take(chosen).value() == pytest.approx(expected)
@@ -81,7 +75,7 @@ def test_some_of_the_items() -> None:
 
 
 def test_items_and_resampled_scores_survive_their_file(tmp_path: Path) -> None:
-    scored = Score("stsb", "test", "spearman", 1.0, items=correlation_items(COSINES, GOLD))
+    scored = Score("stsb", "test", "spearman", 1.0, items=paired_items("spearman", COSINES, GOLD))
     scores = [
         scored,
         Score("stsb", "average", "spearman", 1.0, parts=(scored,)),
@@ -109,8 +103,37 @@ def test_a_broken_file_of_items_is_named(tmp_path: Path) -> None:
         read_items(file)
 
 
-def test_the_adjusted_mutual_information_of_several_runs() -> None:
-    runs = [CLUSTERS, CLUSTERS[::-1]]
-    expected = 100 * np.mean([adjusted_mutual_info_score(CLASSES, run) for run in runs])
-    found = agreement_items("adjusted_mutual_information", CLASSES, runs).value()
-    assert found == pytest.approx(expected)
+HITS = np.random.default_rng(0).random(200) < 0.4
+
+
+def computed() -> list[Score]:
+    return [Score("xnli", "de-en", "retrieval_accuracy", 100 * float(HITS.mean()), items=mean_items(HITS))]
+
+
+def test_scores_come_from_the_cache_with_their_intervals_and_items(tmp_path: Path) -> None:
+    calls = []
+
+    def compute() -> list[Score]:
+        calls.append(1)
+        return computed()
+
+    first, second = (cached_scores(tmp_path, "xnli", {"data": 1}, compute) for _ in range(2))
+    assert len(calls) == 1
+    assert [score.row() for score in first] == [score.row() for score in second]
+    low, high = second[0].low, second[0].high
+    assert low is not None
+    assert high is not None
+    assert low < second[0].value < high
+    file = items_file(tmp_path, "xnli", {"data": 1})
+    kept = read_items(file)["de-en", "retrieval_accuracy"].items
+    assert kept is not None
+    assert kept.value() == second[0].value
+    file.unlink()
+    cached_scores(tmp_path, "xnli", {"data": 1}, compute)
+    assert len(calls) == 2
+    assert file.is_file(), "missing items are computed again"
+
+
+def test_without_a_folder_scores_have_intervals_too() -> None:
+    (score,) = cached_scores(None, "xnli", {}, computed)
+    assert score.low is not None

@@ -23,12 +23,6 @@ def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((rows, dimension))
 
 
-def test_pairwise_cosine_by_hand() -> None:
-    left = [[1, 0], [3, 4], [1, 1]]
-    right = [[0, 2], [3, 4], [-1, -1]]
-    np.testing.assert_allclose(pairwise_cosine(left, right), [0, 1, -1], atol=1e-12)
-
-
 def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
     left, right = random_rows(200, 16, 1), random_rows(200, 16, 2)
     np.testing.assert_allclose(
@@ -49,24 +43,11 @@ def test_row_norms_equal_numpys() -> None:
         row_lengths(rows, "queries")
 
 
-def test_spearman_by_hand() -> None:
-    # Ranks 1 2 3 4 5 against 2 1 4 3 5: squared differences sum to 4, so 1 - 6 * 4 / (5 * 24) = 0.8.
-    assert spearman([0.1, 0.2, 0.3, 0.4, 0.5], [2, 1, 4, 3, 5]) == pytest.approx(0.8)
-
-
 def test_spearman_with_ties_correlates_mean_ranks() -> None:
     generator = np.random.default_rng(3)
     similarities, gold = generator.integers(0, 9, 300), generator.integers(0, 6, 300)
     expected = pearsonr(rankdata(similarities), rankdata(gold)).statistic
     assert spearman(similarities, gold) == pytest.approx(expected)
-
-
-def test_cosines_ignore_the_length_of_rows() -> None:
-    left, right = random_rows(50, 8, 4), random_rows(50, 8, 5)
-    lengths = np.linspace(0.1, 9, 50)[:, None]
-    np.testing.assert_allclose(
-        pairwise_cosine(left * lengths, right), pairwise_cosine(left, right), atol=1e-12
-    )
 
 
 def test_a_collapsed_model_scores_zero_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -78,8 +59,6 @@ def test_a_collapsed_model_scores_zero_with_a_warning(caplog: pytest.LogCaptureF
 @pytest.mark.parametrize(
     ("left", "right", "said"),
     [
-        (np.ones((3, 2)), np.ones((2, 2)), r"\(3, 2\).*\(2, 2\)"),
-        (np.ones((3, 2)), np.ones((3, 4)), r"\(3, 2\).*\(3, 4\)"),
         (np.ones(3), np.ones(3), r"left embeddings have shape \(3,\)"),
         (
             [[1, 1], [0, 0]],
@@ -101,7 +80,6 @@ def test_unusable_embeddings_are_refused(left: object, right: object, said: str)
 @pytest.mark.parametrize(
     ("similarities", "gold", "said"),
     [
-        ([1, 2, 3], [1, 2], "give one of each"),
         ([1], [3], "1 sentence pair has a gold score"),
         ([1, 2, 3], [4, 4, 4], "All 3 gold scores are 4"),
         ([1, np.nan, 3], [1, 2, 3], "1 of 3 similarities are NaN"),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
-from ease.errors import EaseError
 from ease.evaluation.mining import (
     MinedPairs,
     MiningScore,
@@ -70,13 +69,6 @@ def test_a_pair_that_ties_with_a_wrong_one_is_wrong(block: tuple[int, int]) -> N
         np.testing.assert_array_equal(both_right.right, [True, False, True])
 
 
-def test_gold_pairs_agree_in_both_rows() -> None:
-    gold = np.array([[0, 2], [1, 0], [2, 1], [0, 1]])  # the first query has two translations
-    mined = best_pairs(np.ones((3, 1)), np.array([[1], [0], [2]]), gold)
-    np.testing.assert_array_equal(mined.right, [True, True, False])
-    assert mined.gold == 4
-
-
 def test_the_mining_score_equals_scikit_learns() -> None:
     generator = np.random.default_rng(12)
     scores, right = generator.uniform(0, 1, 300), generator.uniform(0, 1, 300) < 0.4
@@ -87,12 +79,7 @@ def test_the_mining_score_equals_scikit_learns() -> None:
     assert (found.precision, found.recall, found.f1) == pytest.approx(expected[:3])
 
 
-def test_nothing_above_the_threshold_scores_0() -> None:
-    found = score([0.1], [True], 3, 0.2)
-    assert (found.precision, found.recall, found.f1) == (0, 0, 0)
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_threshold_is_better_than_the_best(seed: int) -> None:
     generator = np.random.default_rng(seed)
     scores = generator.integers(0, 40, 60) / 7 - 2  # with equal scores among them
@@ -108,13 +95,6 @@ def test_no_threshold_is_better_than_the_best(seed: int) -> None:
     assert not ((scores < highest) & (scores >= threshold)).any()
 
 
-def test_a_threshold_by_hand_lies_midway() -> None:
-    # 3 gold pairs. Above 0.7, 2 of 2 mined pairs are right: F1 0.8; above 0.5, 2 of 3: 0.67; all, 3 of 4: 0.86.
-    scores, right = np.array([0.5, 0.9, 0.8, 0.4]), np.array([False, True, True, True])
-    assert threshold_of(scores, right, 3) == 0.4
-    assert threshold_of(scores, np.array([False, True, True, False]), 3) == pytest.approx(0.65)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_threshold_separates_adjacent_floats(dtype: type) -> None:
     low = dtype(0.7)
@@ -124,13 +104,3 @@ def test_a_threshold_separates_adjacent_floats(dtype: type) -> None:
         right = np.array([False, True])
         assert score(scores, right, 1, threshold_of(scores, right, 1)).f1 == 1
         low = high
-
-
-def test_thresholds_and_scores_need_pairs() -> None:
-    nothing = np.empty(0)
-    with pytest.raises(EaseError, match="0 mined and 3 gold pairs"):
-        threshold_of(nothing, nothing.astype(bool), 3)
-    with pytest.raises(EaseError, match="1 mined and 0 gold pairs"):
-        threshold_of(np.ones(1), np.ones(1, bool), 0)
-    with pytest.raises(EaseError, match="There is no gold pair"):
-        score(np.ones(1), np.ones(1, bool), 0, 0.5)

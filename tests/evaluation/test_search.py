@@ -1,17 +1,24 @@
-"""Nearest-neighbour search equals scikit-learn's brute force; memory use and ties."""
+"""Nearest neighbours and one-to-one matches equal scikit-learn and plain Python, on a CUDA device, too."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+import torch
+from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
 from ease.evaluation import search
-from ease.evaluation.search import hits_within, mutual_neighbours, nearest_neighbours
+from ease.evaluation.mining import margin_scores, one_to_one
+from ease.evaluation.search import (
+    MISSING,
+    Neighbours,
+    candidate_neighbours,
+    hits_within,
+    mutual_neighbours,
+    nearest_neighbours,
+)
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -31,17 +38,6 @@ BLOCKS = [(11, 5), (64, 100), (1000, 7), (4096, 8192)]
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbours_equal_brute_force(block: tuple[int, int], dtype: type) -> None:
-    queries: np.ndarray = random_rows(150, 24, 1).astype(dtype)
-    targets: np.ndarray = random_rows(211, 24, 2).astype(dtype)
-    found = nearest_neighbours(queries, targets, 5, block)
-    cosines, rows = nearest_by_sklearn(queries, targets, 5)
-    np.testing.assert_array_equal(found.rows, rows)
-    np.testing.assert_allclose(found.cosines, cosines, atol=2e-6)
-
-
-@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("group", [4, 128])
 def test_both_directions_are_found_in_one_pass(
     block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch
@@ -55,14 +51,6 @@ def test_both_directions_are_found_in_one_pass(
         np.testing.assert_allclose(found.cosines, cosines, atol=2e-6)
 
 
-def test_targets_kept_on_the_device_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)
-    read = mutual_neighbours(queries, targets, 4, (64, 100))
-    monkeypatch.setattr(search, "_fits", lambda shape, device: True)
-    for one, other in zip(read, mutual_neighbours(queries, targets, 4, (64, 100)), strict=True):
-        np.testing.assert_array_equal(one.rows, other.rows)
-
-
 @pytest.mark.parametrize("block", [(1, 1), (2, 2), (9, 9)])
 def test_fewer_rows_than_neighbours_are_all_found(block: tuple[int, int]) -> None:
     queries, targets = random_rows(7, 5, 5), random_rows(3, 5, 6)
@@ -70,61 +58,6 @@ def test_fewer_rows_than_neighbours_are_all_found(block: tuple[int, int]) -> Non
     assert forward.rows.shape == forward.cosines.shape == (7, 3)
     assert backward.rows.shape == (3, 4)
     np.testing.assert_array_equal(forward.rows, nearest_by_sklearn(queries, targets, 3)[1])
-
-
-def test_rows_of_extreme_length_are_found() -> None:
-    queries, targets = random_rows(40, 6, 7), random_rows(50, 6, 8)
-    expected = nearest_by_sklearn(queries, targets, 3)[1]
-    np.testing.assert_array_equal(nearest_neighbours(queries * 1e-200, targets * 1e200, 3).rows, expected)
-
-
-MEASURE = """
-import resource
-import numpy as np
-from ease.evaluation.search import mutual_neighbours
-
-rows = np.random.default_rng(0).standard_normal((10_000, 4)).astype(np.float32)
-mutual_neighbours(rows[:50], rows[:50], 4)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-mutual_neighbours(rows, rows, 4, (500, 1_000))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-@pytest.mark.slow
-def test_search_allocates_one_block_at_a_time() -> None:
-    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
-    grown = int(done.stdout) * 1024  # Linux counts in KiB
-    assert grown < 10_000 * 10_000 * 4 / 10  # all similarities at once take 400 MB
-
-
-@pytest.mark.parametrize(
-    ("queries", "targets", "k", "said"),
-    [
-        (np.ones((3, 2)), np.ones((3, 2)), 0, "0 neighbours: ask for at least 1"),
-        (np.ones((3, 2)), np.ones((3, 4)), 1, r"\(3, 2\) and the targets \(3, 4\)"),
-        (np.ones((0, 2)), np.ones((3, 2)), 1, r"\(0, 2\) and the targets \(3, 2\): give at least one row"),
-        (np.ones((3, 2)), np.ones((0, 2)), 1, "give at least one row"),
-        (np.ones(3), np.ones((3, 2)), 1, r"queries have shape \(3,\)"),
-        (np.array([[1, 1], [0, 0]]), np.ones((3, 2)), 1, "1 of 2 rows of the queries are zero.*first row 1"),
-        (
-            np.ones((3, 2)),
-            np.array([[np.nan, 1], [1, 1]]),
-            1,
-            "1 of 2 rows of the targets contain NaN.*row 0",
-        ),
-        (
-            np.ones((3, 2)),
-            np.array([[1, 1], [1, np.inf]]),
-            1,
-            "rows of the targets contain NaN or inf.*row 1",
-        ),
-    ],
-)
-def test_unusable_embeddings_are_refused(queries: np.ndarray, targets: np.ndarray, k: int, said: str) -> None:
-    for find in (nearest_neighbours, mutual_neighbours):
-        with pytest.raises(EaseError, match=said):
-            find(queries, targets, k)
 
 
 @pytest.mark.parametrize("k", [1, 3, 5])
@@ -143,3 +76,107 @@ def test_a_tie_at_rank_k_is_a_miss() -> None:
     assert hits_within(cosines, right, 1).tolist() == [False, False, False, True]
     assert hits_within(cosines, right, 2).tolist() == [False, True, False, True]
     assert hits_within(cosines, right, 3).tolist() == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("queries", "targets", "k", "said"),
+    [
+        (np.ones((3, 2)), np.ones((3, 2)), 0, "0 neighbours: ask for at least 1"),
+        (np.ones((3, 2)), np.ones((3, 4)), 1, r"\(3, 2\) and the targets \(3, 4\)"),
+        (np.ones((0, 2)), np.ones((3, 2)), 1, r"\(0, 2\) and the targets \(3, 2\): give at least one row"),
+        (np.array([[1, 1], [0, 0]]), np.ones((3, 2)), 1, "1 of 2 rows of the queries are zero.*first row 1"),
+        (np.ones((2, 2)), np.array([[np.nan, 1], [1, 1]]), 1, "rows of the targets contain NaN.*row 0"),
+    ],
+)
+def test_unusable_embeddings_are_refused(queries: np.ndarray, targets: np.ndarray, k: int, said: str) -> None:
+    with pytest.raises(EaseError, match=said):
+        nearest_neighbours(queries, targets, k)
+
+
+def units(rows: int, seed: int, dimension: int = 8) -> NDArray[np.float32]:
+    vectors = np.random.default_rng(seed).normal(size=(rows, dimension)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def all_pairs(left: int, right: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows = np.indices((left, right)).reshape(2, -1)
+    return rows[0], rows[1]
+
+
+def test_with_all_pairs_as_candidates_it_is_the_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAIRS", 97)
+    left, right = units(40, 0), units(55, 1)
+    here, there = all_pairs(40, 55)
+    order = np.random.default_rng(2).permutation(len(here))
+    blocks = [(here[part], there[part]) for part in np.array_split(order, 7)]
+    for found, exact in zip(
+        candidate_neighbours(left, right, blocks, 3), mutual_neighbours(left, right, 3), strict=True
+    ):
+        assert (found.rows == exact.rows).all()
+        assert found.cosines == pytest.approx(exact.cosines, abs=1e-6)
+
+
+def test_missing_neighbours_have_the_mean_cosine_of_their_place() -> None:
+    left = np.array([[1, 0], [0, 1], [0.6, 0.8]], dtype=np.float32)
+    right = np.array([[1, 0], [0.8, 0.6]], dtype=np.float32)
+    candidates = (np.array([0, 0, 1]), np.array([0, 1, 1]))
+    forward, backward = candidate_neighbours(left, right, [candidates], 3)
+    assert forward.rows.tolist() == [[0, 1, MISSING], [1, MISSING, MISSING], [MISSING] * 3]
+    assert forward.cosines == pytest.approx(
+        np.array([[1, 0.8, 0.8], [0.6, 0.8, 0.8], [0.8, 0.8, 0.8]]), abs=1e-6
+    )
+    assert backward.rows.tolist() == [[0, MISSING, MISSING], [0, 1, MISSING]]
+
+
+def test_no_candidate_is_refused() -> None:
+    nothing = np.array([], dtype=np.int64)
+    with pytest.raises(EaseError, match="There is no candidate to compare"):
+        candidate_neighbours(units(2, 0), units(2, 1), [(nothing, nothing)], 1)
+
+
+def greedy(forward: Neighbours, backward: Neighbours, least: float) -> list[tuple[int, int]]:
+    """Match the best of all remaining pairs, one by one."""
+    edges = {}
+    for near, other, swapped in ((forward, backward, False), (backward, forward, True)):
+        for row, scores in enumerate(margin_scores(near, other)):
+            for score, found in zip(scores, near.rows[row], strict=True):
+                if found >= 0 and score >= least:
+                    edges[(int(found), row) if swapped else (row, int(found))] = score
+    matches: list[tuple[int, int]] = []
+    for left, right in sorted(edges, key=lambda pair: (-edges[pair], pair)):
+        if left not in {one for one, _ in matches} and right not in {two for _, two in matches}:
+            matches.append((left, right))
+    return matches
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("least", [0.0, 1.1])
+def test_matches_are_those_of_taking_the_best_free_pair_again_and_again(seed: int, least: float) -> None:
+    left, right = units(60, seed), units(80, seed + 10)
+    here, there = all_pairs(60, 80)
+    chosen = np.random.default_rng(seed).random(len(here)) < 0.1
+    near = candidate_neighbours(left, right, [(here[chosen], there[chosen])], 4)
+    found = one_to_one(*near, least)
+    pairs = list(zip(found.queries.tolist(), found.targets.tolist(), strict=True))
+    assert pairs == greedy(*near, least)
+    assert len(set(found.queries)) == len(set(found.targets)) == len(pairs) > 20
+    assert (np.diff(found.scores) <= 0).all()
+    assert found.scores.min() >= least
+    assert found.cosines == pytest.approx(
+        np.einsum("ij,ij->i", left[found.queries], right[found.targets]), abs=1e-6
+    )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize("group", [8, 128])
+def test_a_gpu_finds_the_neighbours_that_numpy_finds(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "GROUP", group)
+    random = np.random.default_rng(0)
+    queries, targets = (random.normal(size=(rows, 32)).astype(np.float32) * 7 for rows in (300, 500))
+    found = mutual_neighbours(queries, targets, 3, block=(128, 200))
+    assert torch.cuda.max_memory_allocated() > 0
+    left, right = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (queries, targets))
+    for near, cosines in zip(found, (left @ right.T, right @ left.T), strict=True):
+        assert np.array_equal(near.rows, np.argsort(-cosines, axis=1)[:, :3])
+        assert np.allclose(near.cosines, -np.sort(-cosines, axis=1)[:, :3], atol=1e-5)

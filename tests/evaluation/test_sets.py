@@ -13,10 +13,8 @@ from ease.evaluation.sets import (
     LocatedSet,
     at_paths,
     locate_sets,
-    read_located,
     require_sets,
     scorable,
-    shortened,
 )
 
 
@@ -44,12 +42,6 @@ def test_present_files_are_located_and_missing_files_listed_with_their_source(
     assert "sickr: 1 of 1 subsets" in sickr
     assert "https://zenodo.org" in sickr
     assert scorable(["stsb", "stsb:dev", "stsb:test", "sickr:test"], located) == ["stsb", "stsb:dev"]
-
-
-def test_located_sets_survive_json(options: dict[str, dict[str, Any]]) -> None:
-    located = locate_sets(["stsb"], options)
-    kept = {name: found.model_dump(mode="json") for name, found in located.items()}
-    assert read_located(kept) == located
 
 
 def test_the_data_version_depends_only_on_the_scored_subset(options: dict[str, dict[str, Any]]) -> None:
@@ -116,8 +108,3 @@ def test_sets_without_located_files_are_reported(options: dict[str, dict[str, An
             match="'stsb' is not located yet: run the pipeline `acquire_evaluation` with the same --params",
         ):
             asked()
-
-
-def test_many_names_are_shortened() -> None:
-    assert shortened(list("abcd")) == "a, b, c, d"
-    assert shortened(list("abcdefg")) == "a, b, c, d and 3 more"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from ease.evaluation.tasks import mldoc, multisimlex, pawsx, senteval
+from ease.evaluation.tasks import multisimlex
 from ease.sample import SampleOptions, write_sample
 from ease.sample.news.writer import write_sample_news
 from ease.sample.options import SampleNewsOptions
@@ -18,11 +18,10 @@ from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.evaluation.tasks import (
     test_bel,
     test_bucc,
-    test_mldoc,
     test_multisimlex,
-    test_pawsx,
     test_rows,
     test_senteval,
+    test_transfer,
 )
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.made_pairs import make_records, write_array
@@ -178,8 +177,8 @@ def _write_made_sets(folder: Path) -> None:
             _write_lines(file, (f"{name.rpartition('.')[2]} name{row} number{row % 7}" for row in range(40)))
     for path in ("mldoc", "pawsx/x-final", "bucc2018", "multisimlex", "simlex", "russian_sts", "qqp"):
         (folder / path).mkdir(parents=True)
-    test_mldoc.write_mldoc(folder / "mldoc", list(mldoc.LANGUAGES))
-    test_pawsx.write_pawsx(folder / "pawsx" / "x-final", pawsx.LANGUAGES)
+    test_transfer.write_mldoc(folder / "mldoc", list(test_transfer.LANGUAGES))
+    test_transfer.write_pawsx(folder / "pawsx" / "x-final", "de en es fr ja ko zh".split())
     words, grades = test_multisimlex.WORDS["ENG"], test_multisimlex.GRADES["ENG"]
     codes = multisimlex.LANGUAGES.values()
     test_multisimlex.write(folder / "multisimlex", dict.fromkeys(codes, words), dict.fromkeys(codes, grades))
@@ -199,7 +198,7 @@ def _write_made_sets(folder: Path) -> None:
         "sst2": tuple(test_senteval.sentiments(20, seed) for seed in (1, 2, 3)),
     }
     for subset, texts in made.items():
-        for name, text in zip(senteval.FILES[subset], texts, strict=True):
+        for name, text in zip(test_senteval.FILES[subset], texts, strict=True):
             file = folder / "senteval" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")

@@ -1,19 +1,89 @@
-"""Papers' tables with our rows: groups, best scores, differences, footnotes."""
+"""Our models, and the papers' tables with them: groups, means over seeds, best scores, differences, footnotes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
+import pytest
 
 from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
-from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
-from ease.reporting.own import gather_models
-from ease.reporting.published import Source
+from ease.reporting.comparison import ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.own import OwnModel, gather_models
+from ease.reporting.published import Model, Source
 from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
+
+
+def test_rows_are_grouped_into_models_with_their_inputs() -> None:
+    found = [(model.label, model.origin, model.model) for model in own()]
+    assert found == [
+        ("SimCSE, multilingual", "here, 1 seed", "2026-01-02T01.00.00.000Z"),
+        ("EASE, multilingual", "here, 1 seed", "2026-01-02T03.04.05.678Z"),
+        ("EASE, multilingual (sweep seeds, 3 seeds)", "here, 3 seeds", "sweep seeds"),
+        ("MiniLM", "here", "sentence-transformers/all-MiniLM-L6-v2"),
+    ]
+    assert own([]) == []
+
+
+@pytest.mark.parametrize(
+    ("about", "origin"),
+    [
+        ({"method": "untrained"}, "here"),
+        ({"method": "untrained", "base": "random:"}, "here, 1 seed"),
+        ({"method": "ease", "seed": 3}, "here, 1 seed"),
+        ({"setting": "baselines", "method": "x"}, "here"),
+    ],
+)
+def test_seeds_are_counted_if_weights_depend_on_them(about: dict[str, object], origin: str) -> None:
+    (model,) = own([row("stsb", "test", 70.0, **about)])
+    assert model.origin == origin
+
+
+def table_2(model: OwnModel) -> tuple[Any, Any]:
+    measured = model.measure(paper().sources("2", "Avg."))
+    return measured.mean, measured.deviation
+
+
+def test_an_average_is_over_all_of_its_scores_and_each_seed() -> None:
+    _, newest, sweep, minilm = own()
+    assert table_2(newest) == (pytest.approx(fmean(EASE_ROW)), None)
+    means = [fmean(EASE_ROW) + shift for shift in (-0.4, 0.2, 0.5)]
+    assert table_2(sweep) == (pytest.approx(fmean(means)), pytest.approx(stdev(means)))
+    assert table_2(minilm) == (None, None)
+    assert len(minilm.measure(paper().sources("2", "Avg.")).missing) == 9
+
+
+def test_an_average_without_some_subsets_is_not_comparable() -> None:
+    source = Source("tatoeba", "average_others", "retrieval_accuracy")
+    (whole,) = own([row(*source[:2], 26.0, source.metric)])
+    (partial,) = own([row(*source[:2], 26.0, source.metric, note="90 of 95 subsets")])
+    assert (whole.measure([source]).comparable, partial.measure([source]).comparable) == (True, False)
+    assert partial.measure([source]).note == "90 of 95 subsets"
+    (noted,) = own([row("stsb", "test", 26.0, note="3 pairs left out")])
+    assert noted.measure([Source("stsb", "test", "spearman")]).comparable
+
+
+def likeness(name: str, given: dict[str, object]) -> bool:
+    (model,) = own([given])
+    published: Model = paper().models[name]
+    return model.is_like(published)
+
+
+def test_a_counterpart_shares_method_encoder_and_pooling() -> None:
+    ours = sts17()[0]
+    assert likeness("EASE-mBERTbase", ours)
+    assert not likeness("EASE-XLM-Rbase", ours)
+    assert not likeness("SimCSE-mBERTbase", ours)
+    assert likeness("EASE-mBERTbase w/o hard negative", {**ours, "method": "w/o hard negative"})
+    bert = {**ours, "base": "bert-base-uncased", "method": "untrained"}
+    assert likeness("BERTbase (avg.)", bert)
+    assert not likeness("BERTbase (vanilla)", bert)
+    assert likeness("BERTbase (vanilla)", {**bert, "pooling": "cls_mlp_train"})
 
 
 def built(number: str, rows: list[dict[str, object]] | None = None) -> ComparisonTable:
@@ -99,12 +169,6 @@ def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
     assert texts(row_of(whole, "difference from EASE-mBERTbase")) == ["+0.6"]
 
 
-def test_secondary_scores_are_excluded() -> None:
-    assert build_table(paper(), "3", own([row("mewsc16", "ar", 50.0, "v_measure")])) is None
-    english = [row("mldoc", "en", 90.0, "development_accuracy"), row("mldoc", "de", 70.0, "accuracy")]
-    assert texts(row_of(built("6", english), "EASE, multilingual"))[:3] == ["90.0", "70.0", "–"]
-
-
 def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
     mirror_bert = published().root["mirror_bert"]
     swept = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation", "seed": 1}
@@ -128,14 +192,6 @@ def test_a_table_with_only_our_scores_has_one_column_per_score() -> None:
     shown = [(row.label, texts(row)) for row in table.rows]
     assert shown == [("EASE, multilingual", ["70.0", "70.0"]), ("SimCSE, multilingual", ["60.0", "–"])]
     assert best(table, "de") == ["EASE, multilingual"]
-
-
-def test_cells_are_formatted() -> None:
-    assert Cell().text == "–"
-    assert Cell(-0.04, signed=True).text == "0.0"
-    assert Cell(-12.34).text == "−12.3"
-    assert Cell(2.0, signed=True).text == "+2.0"
-    assert Cell(56.94, 0.349).text == "56.9 ± 0.3"
 
 
 def scored(tmp_path: Path, name: str, hits: np.ndarray, data: str = "same") -> dict[str, object]:

@@ -16,7 +16,7 @@ from ease.reporting.comparison import ComparisonTable
 from ease.reporting.published import Published
 from ease.reporting.rendering import render_html, render_markdown
 from ease.reporting.report import Report, ReportOptions, build_report
-from tests.reporting.made import all_rows, baseline, options, own, published, row
+from tests.reporting.made import all_rows, baseline, options, own, published
 
 
 def report(rows: list[dict[str, Any]] | None = None) -> Report:
@@ -72,14 +72,6 @@ def test_markdown_renders_as_the_tables_that_were_built(made: Report) -> None:
         assert [[re.sub("[¹²³]", "", text) for text in line] for line in rows] == cells(built)
         bold = [cell.text_content() for cell in table.iter("strong")]
         assert bold == [cell.text for row in built.rows for cell in row.cells if cell.best]
-
-
-def test_footnotes_and_notes_are_below_their_table(made: Report) -> None:
-    text = render_markdown(made)
-    section = text[text.index("EASE (2022), Table 5:") : text.index("EASE (2022), Table 7:")]
-    assert "| 26.0¹ |" in re.sub(" +", " ", section)
-    assert "¹ EASE, multilingual: 90 of 95 subsets." in section
-    assert "The paper averages over 94 languages" in section
 
 
 def test_html_shows_the_tables_that_were_built(made: Report, page: html.HtmlElement) -> None:
@@ -159,12 +151,6 @@ def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
     assert counts == len(
         pd.DataFrame(all_rows()).drop_duplicates(["method", "sweep", "task", "subset", "metric"])
     )
-
-
-def test_models_scored_on_different_data_are_distinguished() -> None:
-    rows = [row("stsb", "dev", 1.0), row("stsb", "dev", 2.0, method="simcse", data="other")]
-    (data,) = report(rows).scores["stsb"]["Data (SHA-256)"]
-    assert data == "other (SimCSE, multilingual); stsb01234567 (EASE, multilingual)"
 
 
 def test_a_report_without_scores_says_how_to_make_them() -> None:

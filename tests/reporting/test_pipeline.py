@@ -98,14 +98,6 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
     }
 
 
-def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "empty")
-    done = project.kedro("run", "--pipelines=report", start=False)
-    text = (project.latest("08_reporting/report") / "report.md").read_text(encoding="utf-8")
-    assert "kedro run --pipelines=evaluate" in text
-    assert "The report is empty" in done.stderr + done.stdout
-
-
 def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
     encoder: dict[str, Any] = {"name": "random:"}
     setting = Setting.model_validate(

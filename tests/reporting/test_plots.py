@@ -1,14 +1,16 @@
-"""Figures show the values of their tables."""
+"""Figures show the values of their tables, and their labels do not overlap."""
 
 from __future__ import annotations
 
 import json
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from ease.reporting.comparison import build_table
 from ease.reporting.plots import (
     plot_alignment_uniformity,
     plot_curves,
@@ -16,8 +18,12 @@ from ease.reporting.plots import (
     plot_language_pair,
     plot_pair_funnel,
     plot_scores,
+    plot_table_bars,
     plot_variants,
 )
+from ease.reporting.plots.scores import place_labels
+from ease.reporting.report import bar_rows, build_scatters
+from tests.reporting.made import EASE_ROW, options, own, paper, published
 
 
 def traces(figure: go.Figure, name: str) -> list[go.Bar | go.Scatter]:
@@ -106,13 +112,6 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
 
-def test_the_only_part_of_a_development_score_is_not_drawn_twice() -> None:
-    one = plot_curves(history(["development", "development/stsb/dev"]))
-    assert [note.text for note in one.layout.annotations] == ["development"]
-    two = plot_curves(history(["development", "development/stsb/dev", "development/sickr/trial"]))
-    assert len(two.layout.annotations) == 3
-
-
 def test_variants_show_each_seed_and_the_mean() -> None:
     table = pd.DataFrame(
         {
@@ -190,6 +189,7 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
     order = list(table["model"].unique())
     figure = plot_language_pair(table.sort_values("language", ascending=False))
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["translations", "ja", "en"]
     panel = order.index("ease")
     lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
     steps = list(zip(lines.x, lines.y, strict=True))
@@ -198,21 +198,6 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     assert [(x, y - 1) for x, y in steps[0::3]] == steps[1::3]
     assert dict(zip(points.customdata, points.x, strict=True)) == {"en 0": 10, "en 1": 11, "en 2": 12}
     assert figure.layout.title.text.endswith("ja and en")
-
-
-def test_a_language_pair_has_a_panel_for_each_model_and_one_legend() -> None:
-    figure = plot_language_pair(plane(["untrained", "ease", "simcse", "other"]))
-    titles = [note.text for note in figure.layout.annotations]
-    assert titles == [
-        "untrained: 25% of the variance",
-        "EASE",
-        *(f"{n}: 50% of the variance" for n in ("SimCSE", "other")),
-    ]
-    assert [trace.name for trace in figure.data if trace.showlegend] == ["translations", "ja", "en"]
-    axes = {(trace.xaxis, trace.yaxis) for trace in figure.data}
-    assert len(axes) == 4
-    for x, y in axes:
-        assert figure.layout[y.replace("y", "yaxis")].scaleanchor == x, "both axes have one unit"
 
 
 @pytest.mark.parametrize(
@@ -248,3 +233,75 @@ def test_scores_have_error_bars_where_their_intervals_are_known() -> None:
     assert all(axis.range[0] <= -9 < 99 < axis.range[1] for axis in wide.select_yaxes())
     plain = plot_scores(scores.drop(columns=["low", "high"])).data[0]
     assert plain.error_y.array is None
+
+
+def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.DataFrame:
+    table = build_table(paper(), number, own(rows))
+    assert table is not None
+    return bar_rows(table)
+
+
+def test_bars_show_ours_beside_their_counterparts() -> None:
+    rows = rows_of("2")
+    assert list(dict.fromkeys(zip(rows["kind"], rows["label"], strict=True))) == [
+        ("published", "SimCSE-mBERTbase"),
+        ("published", "EASE-mBERTbase"),
+        ("own", "SimCSE, multilingual"),
+        ("own", "EASE, multilingual"),
+        ("own", "EASE, multilingual (sweep seeds, 3 seeds)"),
+        ("own", "MiniLM"),
+    ]
+
+
+def test_bars_without_a_counterpart_show_the_best_of_each_encoder_where_we_have_scores() -> None:
+    rows = rows_of("14")
+    assert set(rows["column"]) == {"STS12", "STS13", "STS14"}
+    assert list(dict.fromkeys(rows.loc[rows["kind"] == "published", "label"])) == [
+        "GloVe embeddings (avg.)",
+        "EASE-BERTbase",
+        "EASE-RoBERTabase",
+    ]
+
+
+def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
+    figure = plot_table_bars([("Pairs", rows_of("2")), ("English", rows_of("14"))])
+    first, second = [trace for trace in figure.data if trace.name == "MiniLM"]
+    assert (list(first.x), list(first.y)) == (["EN-EN"], [87.59])
+    assert (list(second.x), list(second.y)) == (["STS12", "STS13", "STS14"], [72.37, 80.6, 75.59])
+    assert first.xaxis != second.xaxis
+    assert [trace.showlegend for trace in (first, second)] == [True, False]
+    (newest,) = [trace for trace in figure.data if trace.name == "EASE, multilingual"]
+    assert list(newest.y) == [*EASE_ROW, pytest.approx(fmean(EASE_ROW))]
+    assert newest.error_y.array is None
+    (sweep,) = [trace for trace in figure.data if trace.name.startswith("EASE, multilingual (")]
+    half = [pytest.approx(4.3027 * 0.4583 / 3**0.5, abs=1e-3)] * 11
+    assert [list(sweep.error_y.array), list(sweep.error_y.arrayminus)] == [half, half]
+    assert [note.text for note in figure.layout.annotations] == ["Pairs", "English"]
+    assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
+
+
+def test_points_are_means_over_what_our_models_are_scored_on() -> None:
+    english, multilingual = build_scatters(options(), published(), own())
+    assert "3 of 7: STS12, STS13, STS14" in english.x_title
+    assert "2 of 8: AG, Tweet" in english.y_title
+    points = english.points.set_index("label")
+    assert points.loc["MiniLM", ["x", "y"]].tolist() == pytest.approx(
+        [fmean([72.37, 80.6, 75.59]), fmean([84.1, 61.5])]
+    )
+    assert points.loc["EASE-BERTbase", ["x", "y"]].tolist() == pytest.approx(
+        [fmean([72.8, 81.8, 73.7]), fmean([85.8, 54.8])]
+    )
+    assert "BERTbase-flow" not in points.index, "it is in one of the tables alone"
+    assert "all 10" in multilingual.x_title
+    assert set(multilingual.points.loc[multilingual.points["kind"] == "own", "label"]) == {
+        "EASE, multilingual"
+    }
+
+
+def test_labels_of_neighbouring_points_do_not_overlap() -> None:
+    points = pd.DataFrame({"label": ["a long name"] * 4, "x": [5.0, 5.2, 5.4, 5.6], "y": [5.0] * 4})
+    places = place_labels(points, [0, 10], [0, 10], 1000, 300)
+    assert places[0] == "top center"
+    assert len(set(places)) == 4
+    far = pd.DataFrame({"label": ["a", "b"], "x": [1.0, 9.0], "y": [1.0, 9.0]})
+    assert place_labels(far, [0, 10], [0, 10], 1000, 300) == ["top center", "top center"]

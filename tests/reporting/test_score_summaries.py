@@ -38,18 +38,6 @@ def test_only_rows_with_losses_are_written_and_the_total() -> None:
     assert rows[2:] == [["en", "20", "15"], ["total", "60", "55"]]
 
 
-def test_scores_are_split_into_subsets_and_main_scores() -> None:
-    subsets, mains = split_scores(make_scores().assign(seed=1))
-    assert list(subsets["value"]) == [10, 20, 70, 80]
-    assert mains.set_index(["method", "task"])["value"].to_dict() == {
-        ("simcse", "parallel"): 15,
-        ("simcse", "graded"): 50,
-        ("ease", "parallel"): 75,
-        ("ease", "graded"): 60,
-    }
-    assert list(subsets.columns) == list(mains.columns) == COLUMNS
-
-
 def test_the_score_table_has_one_column_per_method_and_averages_last() -> None:
     table = score_table(make_scores())
     assert table.to_dict("list") == {

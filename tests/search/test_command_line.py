@@ -63,13 +63,9 @@ def test_entities_why_and_build(project: Path) -> None:
     [
         (["find", "?!"], "no letter or digit"),
         (["find", "Yen", "--model=eese"], "No model 'eese' of the setting 'multilingual'"),
-        (["find", "Yen", "--language=xx"], "No sentence in the language 'xx'"),
-        (["find", "Yen", "--setting=mono"], "The setting 'mono' has no sentences"),
         (["find", "Yen", "--reader=zz"], "Unknown language 'zz' in `--reader`"),
         (["build", "--index=/proc/none"], "Cannot write to /proc/none"),
-        (["serve", "--setting=mono"], "The setting 'mono' has no sentences"),
         (["serve", "--host=192.0.2.1"], "Cannot listen at 192.0.2.1:8000"),
-        (["serve", "--model=eese"], "No model 'eese'"),
     ],
 )
 def test_errors_are_one_line_that_names_what_to_do(project: Path, arguments: list[str], message: str) -> None:
@@ -88,11 +84,3 @@ def test_an_index_without_links_has_no_entities(project: Path, tmp_path: Path) -
         assert done.exit_code == 1
         assert "links to an entity: choose another --setting" in done.output
         assert run(tmp_path / "own", "find", "Yen", "--model=untrained").exit_code == 0
-
-
-def test_without_a_trained_model_the_page_names_the_command(tmp_path: Path) -> None:
-    done = run(write_project(tmp_path / "empty"), "serve")
-    assert done.exit_code == 1
-    assert done.output == (
-        "Error: No model of the setting 'multilingual' is trained: run `kedro run --pipelines=train_multilingual`.\n"
-    )

@@ -99,16 +99,6 @@ def wait_for_the_index(page: Browser) -> None:
         page.wait_until("document.querySelectorAll('.panel h3').length")
 
 
-def answer(address: str, **fields: str | list[str]) -> tuple[int, str]:
-    """Return the status and the text of a request."""
-    query = urllib.parse.urlencode(fields, doseq=True)
-    try:
-        with urllib.request.urlopen(f"{address}/?{query}", timeout=60) as found:
-            return found.status, found.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
 @pytest.mark.parametrize(("screen", "mode"), [("wide", "light"), ("phone", "dark")])
 def test_a_typed_sentence_is_answered_by_models_side_by_side(
     page: Browser, address: str, screen: str, mode: str
@@ -158,26 +148,6 @@ def test_language_reader_and_number_are_kept(page: Browser, address: str) -> Non
     assert len(page.texts(".about")) == 3
     assert page.evaluate("[...document.querySelectorAll('select')].map(one => one.value)") == ["ja", "de"]
     assert page.evaluate("document.querySelector('[name=k]').value") == "3"
-
-
-@pytest.mark.parametrize(
-    ("fields", "status", "message"),
-    [
-        ({"q": "?!"}, 200, "The text has no letter or digit: type a sentence."),
-        ({"q": "a" * 10_001}, 200, "The text has 10,001 characters"),
-        ({"q": "Yen", "k": "0"}, 400, "&#39;0&#39; results: ask for a number from 1 to 50."),
-        ({"q": "Yen", "k": "many"}, 400, "&#39;many&#39; results"),
-        ({"q": "Yen", "model": "/etc"}, 400, "Unknown model &#39;/etc&#39;"),
-        ({"q": "Yen", "language": "xx"}, 200, "No sentence in the language &#39;xx&#39;"),
-    ],
-)
-def test_bad_requests_are_answered_with_one_line(
-    address: str, fields: dict[str, str], status: int, message: str
-) -> None:
-    found, text = answer(address, **fields)
-    assert found == status
-    assert text.count('role="alert"') == 1
-    assert message in text
 
 
 def test_typed_markup_is_shown_as_text(page: Browser, address: str) -> None:

@@ -37,17 +37,9 @@ class LabelledEmbeddings:
     """Embeddings (n, dimension) in single precision with their labels (n,)."""
 
     def __init__(self, embeddings: np.ndarray, labels: Sequence[str], name: str = "embeddings") -> None:
-        """Check both; `name` names the embeddings in error messages.
-
-        Raises:
-            EaseError: If the lengths differ or are 0, or an embedding is not finite.
-        """
+        """Refuse embeddings that are not finite; `name` names them in error messages."""
         self.embeddings = np.asarray(finite_rows(embeddings, name), dtype=np.float32)
         self.labels: Labels = np.asarray(labels, dtype=np.str_)
-        if len(self.embeddings) != len(self.labels) or not len(self.labels):
-            raise EaseError(
-                f"{len(self.embeddings)} {name} against {len(self.labels)} labels: give one of each."
-            )
 
     def rows(self, rows: NDArray[np.intp]) -> LabelledEmbeddings:
         """Return some of the rows."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +17,6 @@ from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
 from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 from threadpoolctl import threadpool_limits
 
-from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
 
 logger = logging.getLogger(__name__)
@@ -35,19 +33,11 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
 
     Args:
         embeddings: Zero vectors are allowed.
-        clusters: Number of clusters, k.
+        clusters: Number of clusters, k; at most that of the embeddings.
         seed: Seed of all starts.
         n_init: Number of starts.
-
-    Raises:
-        EaseError: If an embedding is not finite, or there are more clusters than embeddings.
     """
     rows = finite_rows(embeddings)
-    if not 1 <= clusters <= len(rows):
-        raise EaseError(
-            f"{len(rows)} embeddings cannot fall into {clusters} clusters: there must be at least one embedding for "
-            "each, and at least one cluster."
-        )
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
         found = KMeans(clusters, n_init=n_init, random_state=seed).fit(rows).labels_.astype(np.int64)
@@ -58,40 +48,11 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
     return found
 
 
-def hungarian_accuracy(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Share (0 to 1) of rows in their class under the best one-to-one match of clusters with classes (section 4.1).
-
-    Surplus clusters or classes match nothing.
-    """
-    counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
-    matched = linear_sum_assignment(counts, maximize=True)
-    return float(counts[matched].sum() / counts.sum())
-
-
-def v_measure(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Harmonic mean (0 to 1) of homogeneity and completeness (Rosenberg and Hirschberg, 2007)."""
-    return float(v_measure_score(*_aligned(classes, clusters)))
-
-
-def adjusted_mutual_information(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Mutual information, scaled: 0 for random clusters of the same sizes, 1 for equal ones (Vinh et al., 2010)."""
-    return float(adjusted_mutual_info_score(*_aligned(classes, clusters)))
-
-
-def purity(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Share (0 to 1) of rows in the most frequent class of their cluster (Manning et al., 2008, eq. 16.1)."""
-    counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
-    return float(counts.max(axis=0).sum() / counts.sum())
-
-
-def mean_cluster_purity(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Unweighted mean over clusters of the share (0 to 1) of their most frequent class (mSimCSE, section 4.5)."""
-    counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
-    return float((counts.max(axis=0) / counts.sum(axis=0)).mean())
-
-
 def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Return whether each row is in the cluster of its class, matched one-to-one by the Hungarian algorithm: (n,)."""
+    """Return whether each row is in the cluster of its class: (n,).
+
+    Clusters and classes are matched one-to-one for the best accuracy (section 4.1); surplus ones match nothing.
+    """
     counts, own, found = _contingency(classes, clusters)
     matched = np.zeros(counts.shape, dtype=bool)
     matched[linear_sum_assignment(counts, maximize=True)] = True
@@ -99,13 +60,13 @@ def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
 
 
 def purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Return whether each row is of the most frequent class of its cluster: (n,)."""
+    """Return whether each row is of the most frequent class of its cluster: (n,) (Manning et al., 2008, eq. 16.1)."""
     counts, own, found = _contingency(classes, clusters)
     return (counts.argmax(axis=0)[found] == own).astype(np.float64)
 
 
 def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Return contributions whose mean is the unweighted mean of the clusters' purities: (n,)."""
+    """Return contributions whose mean is the unweighted mean of the clusters' purities: (n,) (mSimCSE, section 4.5)."""
     counts, _, found = _contingency(classes, clusters)
     sizes = counts.sum(axis=0)
     purities, flags = counts.max(axis=0) / sizes, purity_of_clusters(classes, clusters)
@@ -139,14 +100,7 @@ def adjusted_contributions(classes: Floats, clusters: Floats) -> Floats:
 CONTRIBUTIONS = {"v_measure": v_measure_contributions, "adjusted_mutual_information": adjusted_contributions}
 """The contributions to measures that are linear in the rows to first order, by the name of the measure."""
 
-
-MEASURES: Mapping[str, Callable[[ArrayLike, ArrayLike], float]] = {
-    "accuracy": hungarian_accuracy,
-    "v_measure": v_measure,
-    "adjusted_mutual_information": adjusted_mutual_information,
-    "purity": purity,
-    "mean_cluster_purity": mean_cluster_purity,
-}
+AGREEMENTS = {"v_measure": v_measure_score, "adjusted_mutual_information": adjusted_mutual_info_score}
 """Agreement of clusters with classes (0 to 1), by the name of the metric."""
 
 ROWS = {
@@ -155,14 +109,6 @@ ROWS = {
     "mean_cluster_purity": mean_purity_of_clusters,
 }
 """The contribution of each row to a measure that is a mean over rows."""
-
-
-def _aligned(classes: ArrayLike, clusters: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return both as arrays of one length."""
-    true, found = np.asarray(classes), np.asarray(clusters)
-    if true.ndim != 1 or true.shape != found.shape or not true.size:
-        raise EaseError(f"{true.shape} classes against {found.shape} clusters: give one of each a row.")
-    return true, found
 
 
 def _contingency(

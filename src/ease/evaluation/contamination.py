@@ -215,11 +215,7 @@ class TaskTexts(NamedTuple):
 def read_task_texts(
     references: Sequence[str], options: TaskOptions
 ) -> tuple[list[TaskTexts], dict[str, str]]:
-    """Read the texts of the tasks' items.
-
-    Returns:
-        The texts of each score, and for each task that cannot be read the reason.
-    """
+    """Return the texts of each score's items, and for each task that cannot be read the reason."""
     found, failed = [], {}
     for name, chosen in chosen_tasks(references, options).items():
         try:
@@ -243,13 +239,11 @@ def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path
 
     Args:
         scores: Scores of encoders with their `method`, the version of their `data`, and the file of their `items`.
-        contaminated: For each score of a test set, its number of `items`, the contaminated `rows` among these, and the
-            version of the `data`.
+        contaminated: Of each test set its number of `items`, the contaminated `rows`, and the version of the `data`.
         cache: The folder of the files of items.
 
     Returns:
-        Rows of method, model, task, subset, metric, items, contaminated, whole, clean, difference, and the limits of
-        the clean score's 95% interval, low and high. Scores without kept items, or of other data, have no row.
+        Scores without kept items, or of other data, have no row; `low` and `high` are the clean score's 95% interval.
     """
     known = {(row["task"], row["subset"], row["metric"]): row for row in contaminated}
     rows: list[dict[str, Any]] = []

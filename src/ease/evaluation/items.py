@@ -82,23 +82,13 @@ def mean_items(values: ArrayLike, denominators: ArrayLike | None = None) -> Item
     return Items("ratio", columns)
 
 
-def correlation_items(cosines: ArrayLike, gold: ArrayLike) -> Items:
-    """Return the items of Spearman's correlation of cosines with gold scores."""
+def paired_items(kind: Kind, cosines: ArrayLike, gold: ArrayLike) -> Items:
+    """Return the items of a score of cosines and gold scores: `spearman`, or `auc` with gold scores of 0 or 1."""
     columns = {LEFT: np.asarray(cosines, dtype=np.float64), GOLD: np.asarray(gold, dtype=np.float64)}
-    return Items("spearman", columns)
+    return Items(kind, columns)
 
 
-def auc_items(cosines: ArrayLike, positive: ArrayLike) -> Items:
-    """Return the items of the area under the ROC curve of cosines."""
-    columns = {LEFT: np.asarray(cosines, dtype=np.float64), GOLD: np.asarray(positive, dtype=np.float64)}
-    return Items("auc", columns)
-
-
-def agreement_items(
-    kind: str,
-    classes: ArrayLike,
-    runs: Sequence[ArrayLike],
-) -> Items:
+def agreement_items(kind: str, classes: ArrayLike, runs: Sequence[ArrayLike]) -> Items:
     """Return the items of the mean agreement of several clusterings with classes."""
     columns = {CLASSES: _numbered(classes)}
     columns |= {f"{CLUSTERS}_{number}": _numbered(run) for number, run in enumerate(runs)}

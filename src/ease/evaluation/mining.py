@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ease.errors import EaseError
 from ease.evaluation.metrics import DECIMALS
 from ease.evaluation.search import Flags, Neighbours, Rows, Scores, hits_within
 
@@ -108,8 +107,6 @@ def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
 
 def mining_score(mined: MinedPairs, threshold: float) -> MiningScore:
     """Precision, recall and F1 of the pairs, of which some must be gold, whose score reaches the threshold."""
-    if mined.gold < 1:
-        raise EaseError("There is no gold pair to find.")
     found = mined.scores.astype(np.float64) >= threshold
     hits, count = int(np.sum(mined.right & found)), int(np.sum(found))
     return MiningScore(hits / max(count, 1), hits / mined.gold, 2 * hits / (count + mined.gold))
@@ -118,14 +115,9 @@ def mining_score(mined: MinedPairs, threshold: float) -> MiningScore:
 def best_threshold(mined: MinedPairs) -> float:
     """Return the threshold of the highest F1: midway between the lowest score to accept and the next lower score.
 
-    Of several such thresholds it is the highest.
-
-    Raises:
-        EaseError: If there is no gold pair or no mined pair.
+    Of several such thresholds it is the highest. There is at least one gold pair and one mined pair.
     """
     scores, gold = mined.scores, mined.gold
-    if gold < 1 or not len(scores):
-        raise EaseError(f"{len(scores)} mined and {gold} gold pairs: a threshold needs some of both.")
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order].astype(np.float64)
     last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))  # of each run of equal scores

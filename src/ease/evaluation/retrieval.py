@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ease.errors import EaseError
-from ease.evaluation.metrics import Floats, row_lengths
+from ease.evaluation.metrics import Floats, row_lengths, unit_or_zero_rows
 from ease.evaluation.search import (
     BLOCK,
     TIE_TOLERANCE,
@@ -30,38 +28,7 @@ SPARE = 90
 """Documents beyond the k best that are compared, so that ties at place k are seen."""
 
 
-@dataclass(frozen=True)
-class ParallelAccuracy:
-    """Shares (0 to 1) of rows whose nearest neighbour on the other side is their own translation."""
-
-    forward: float
-    backward: float
-
-    @property
-    def average(self) -> float:
-        """Mean of both directions, as in the paper's Tatoeba scores (section 5.3)."""
-        return (self.forward + self.backward) / 2
-
-
-@dataclass(frozen=True, eq=False)
-class ParallelHits:
-    """Whether each row's nearest neighbour on the other side is its own translation, (rows,) in each direction."""
-
-    forward: Flags
-    backward: Flags
-
-    @property
-    def average(self) -> NDArray[np.float64]:
-        """Mean of both directions for each row."""
-        return (self.forward.astype(np.float64) + self.backward) / 2
-
-    @property
-    def accuracy(self) -> ParallelAccuracy:
-        """Share of the rows in each direction."""
-        return ParallelAccuracy(float(self.forward.mean()), float(self.backward.mean()))
-
-
-def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> ParallelHits:
+def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> tuple[Flags, Flags]:
     """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
 
     A translation that ties with another candidate is a miss.
@@ -71,22 +38,14 @@ def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BL
         right: (n, dimension); row i is the translation of the left row i.
         block: Rows of both sides compared at once.
 
-    Raises:
-        EaseError: If the shapes differ, a row is zero or not finite, or there are fewer than 2 rows.
+    Returns:
+        Whether each left row finds its translation, and each right row, (n,) each.
     """
-    shapes = np.shape(left), np.shape(right)
-    if shapes[0] != shapes[1]:
-        raise EaseError(
-            f"The left embeddings have shape {shapes[0]} and the right ones {shapes[1]}: row i of both belong "
-            "together, so give as many rows and the same dimension on both sides."
-        )
-    if shapes[0][0] < 2:
-        raise EaseError(
-            f"{shapes[0][0]} pair(s) of parallel sentences: retrieval needs at least 2 candidates."
-        )
-    own = np.arange(shapes[0][0])[:, None]
-    found = mutual_neighbours(left, right, 2, block)
-    return ParallelHits(*(hits_within(near.cosines, near.rows == own, 1) for near in found))
+    own = np.arange(np.shape(left)[0])[:, None]
+    forward, backward = mutual_neighbours(left, right, 2, block)
+    return hits_within(forward.cosines, forward.rows == own, 1), hits_within(
+        backward.cosines, backward.rows == own, 1
+    )
 
 
 def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddings") -> Units:
@@ -103,17 +62,9 @@ def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddi
     lengths = row_lengths(embeddings, name)[:, None]
     units: Units = np.empty(embeddings.shape, dtype=np.float32)
     np.divide(embeddings, lengths, out=units, casting="same_kind")
-    if not center:
-        return units
-    units -= units.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return rescaled(units)
-
-
-def rescaled(rows: Units) -> Units:
-    """Scale rows to length 1; zero rows, which are similar to none, stay zero."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    units: Units = np.zeros_like(rows)
-    np.divide(rows, lengths, out=units, where=lengths > 0)
+    if center:
+        units -= units.mean(axis=0, dtype=np.float64).astype(np.float32)
+        units = unit_or_zero_rows(units)
     return units
 
 
@@ -127,17 +78,9 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
         source: (pairs, dimension).
         target: (pairs, dimension); row i belongs to the source row i.
 
-    Raises:
-        EaseError: If there is no pair, or the shapes differ.
-
     References: Artetxe et al. 2018 (AAAI), "Generalizing and improving bilingual word embedding mappings with a
     multi-step framework of linear transformations"; the settings are those of VecMap's option `--supervised`.
     """
-    if source.shape != target.shape or 0 in source.shape:
-        raise EaseError(
-            f"{source.shape} source and {target.shape} target embeddings: a map is learnt from at least one pair, of "
-            "one dimension."
-        )
     sides = [side.astype(np.float64) for side in (source, target)]
     whitening, dewhitening = zip(*map(_whitening, sides), strict=True)
     first, correlations, second = np.linalg.svd(whitening[0] @ (sides[0].T @ sides[1]) @ whitening[1])
@@ -179,20 +122,12 @@ def csls_ranks(
         neighbours: k of r.
         block: Queries and targets compared at once.
         progress: Title of the progress bars; no bar if empty.
-
-    Raises:
-        EaseError: If a query has no gold target; or as `nearest_neighbours`.
     """
     near = nearest_neighbours(targets, sources, neighbours, block, progress, unit_rows=True)
     density = near.cosines.mean(axis=1)  # (m,)
     best = np.full(len(queries), -np.inf, dtype=np.float32)
     gold_scores = 2 * np.einsum("pd,pd->p", queries[gold[:, 0]], targets[gold[:, 1]]) - density[gold[:, 1]]
     np.maximum.at(best, gold[:, 0], gold_scores)
-    lacking = np.flatnonzero(np.isinf(best))
-    if lacking.size:
-        raise EaseError(
-            f"{lacking.size} of {len(best)} queries have no gold target, first query {lacking[0]}."
-        )
     ahead = np.zeros(len(queries), dtype=np.int64)
     for here, there, cosines in similarity_blocks(queries, targets, block, progress, unit_rows=True):
         scores = 2 * cosines.cpu().numpy() - density[there]

@@ -245,10 +245,8 @@ def candidate_neighbours(
         k: Number of neighbours.
 
     Raises:
-        EaseError: If k is below 1, or there is no candidate.
+        EaseError: If there is no candidate.
     """
-    if k < 1:
-        raise EaseError(f"{k} neighbours: ask for at least 1.")
     forward, backward = _NearestGiven(len(left), k), _NearestGiven(len(right), k)
     for left_rows, right_rows in candidates:
         for start in range(0, len(left_rows), PAIRS):

@@ -24,17 +24,21 @@ def main() -> None:
     """Search the sentences of a project by their meaning, in all of its languages."""
 
 
+_setting = click.option(
+    "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
+)
+_project = click.option(
+    "--project", type=Path, default=Path("."), show_default=True, help="Folder of the project."
+)
 OPTIONS = (
-    click.option(
-        "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
-    ),
+    _setting,
     click.option(
         "--model",
         default="ease_plus",
         show_default=True,
         help="A trained method, `untrained`, or the folder or hub name of any encoder.",
     ),
-    click.option("--project", type=Path, default=Path("."), show_default=True, help="Folder of the project."),
+    _project,
     click.option("--index", type=Path, help="Folder of the index; default: one in the project's data."),
     click.option(
         "--memory",
@@ -139,8 +143,8 @@ def why(first: str, second: str, reader: str, **given: Any) -> None:
 
 
 @main.command()
-@click.option("--setting", default="multilingual", show_default=True, help="Whose sentences are searched.")
-@click.option("--project", type=Path, default=Path("."), show_default=True, help="Folder of the project.")
+@_setting
+@_project
 @click.option(
     "--model", "models", multiple=True, help="Folder or hub name of a further encoder; may be repeated."
 )

@@ -39,15 +39,6 @@ REASONS = 10
 
 
 @dataclass(frozen=True)
-class NearEntity:
-    """An entity that is near to a text."""
-
-    entity: int
-    label: str
-    cosine: float
-
-
-@dataclass(frozen=True)
 class Found:
     """A sentence of the index that is near to a text."""
 
@@ -62,23 +53,16 @@ class Found:
     """Linked entities that are among the nearest to the text, and words of the text in the sentence"""
 
 
+@dataclass(frozen=True)
 class Search:
     """A model with its index of sentences and its entities. `ease.open_search` makes one."""
 
-    def __init__(
-        self,
-        model: Model,
-        encode: Encode,
-        index: Index,
-        entities: Entities | None,
-        labels: Labels,
-    ) -> None:
-        """Combine the parts."""
-        self.model = model
-        self.index = index
-        self.entities = entities
-        """None without an entity table if the index is not complete or no sentence links to an entity"""
-        self._encode, self._labels = encode, labels
+    model: Model
+    encode: Encode
+    index: Index
+    entities: Entities | None
+    """None without an entity table if the index is not complete or no sentence links to an entity"""
+    labels: Labels
 
     def search(
         self, text: str, k: int = 10, languages: Sequence[str] | None = None, reader: str = "en"
@@ -97,8 +81,8 @@ class Search:
         embedding = self.embed(text)
         rows = self._distinct(embedding, k, languages)
         titles = {entity: title for same, _ in rows for row in same for entity, title in _links(row).items()}
-        labels = self._labels.find(titles, reader, titles)
-        near = [Link(one.entity, one.label) for one in self._nearest_entities(embedding, REASONS, reader)]
+        labels = self.labels.find(titles, reader, titles)
+        near = self._nearest_entities(embedding, REASONS, reader)
         found = []
         for same, cosine in rows:
             links = [
@@ -127,13 +111,10 @@ class Search:
                 return [(groups[key], cosines[key]) for key in list(groups)[:k]]
             asked *= 4
 
-    def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[NearEntity]:
+    def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[Link]:
         """Return the k entities nearest to a text, the nearest first; none without `entities`.
 
-        Args:
-            text: In any language.
-            k: Number of entities.
-            reader: Language of the labels.
+        `reader` is the language of the labels.
 
         Raises:
             EaseError: If the text is blank or too long, or k is below 1.
@@ -147,10 +128,7 @@ class Search:
             EaseError: If a text is blank or too long, or k is below 1.
         """
         embeddings = [self.embed(text) for text in (first, second)]
-        left, right = (
-            [Link(one.entity, one.label) for one in self._nearest_entities(embedding, k, reader)]
-            for embedding in embeddings
-        )
+        left, right = (self._nearest_entities(embedding, k, reader) for embedding in embeddings)
         lengths = np.linalg.norm(embeddings[0]) * np.linalg.norm(embeddings[1])
         cosine = float(embeddings[0] @ embeddings[1] / lengths)
         return cosine, Reasons(shared_links(left, right), shared_words(first, second))
@@ -167,16 +145,16 @@ class Search:
             raise EaseError(
                 f"The text has {len(text):,} characters: type a sentence, {MAX_CHARACTERS:,} at most."
             )
-        embedding: NDArray[np.float32] = self._encode([text])[0]
+        embedding: NDArray[np.float32] = self.encode([text])[0]
         return embedding
 
-    def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[NearEntity]:
+    def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[Link]:
         if self.entities is None:
             return []
         near = self.entities.nearest(embedding, k)
         titles = {row["entity"]: row.get("title", "") for row, _ in near}
-        labels = self._labels.find(titles, reader, titles)
-        return [NearEntity(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
+        labels = self.labels.find(titles, reader, titles)
+        return [Link(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
 
 
 def _links(row: dict[str, Any]) -> dict[int, str]:
@@ -326,13 +304,7 @@ class Sources:
         return cls(folder / data, folder / tables, setting)
 
     def table(self, stage: str, name: str, version: str | None = None) -> list[Path]:
-        """Return the Parquet files of a table's newest version, or of a version if it exists; empty without any.
-
-        Args:
-            stage: Folder of the layer, such as `03_primary`.
-            name: File or folder name of the table.
-            version: Preferred version.
-        """
+        """Return the Parquet files of a table's newest version, or of a version if it exists; empty without any."""
         folder = self.tables / stage / self.setting / name
         if version is not None and (folder / version / name).exists():
             found = folder / version / name

@@ -54,15 +54,8 @@ class Entities:
 def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int) -> Entities | None:
     """Open the entities of a model; the first call writes their vectors into the folder of its index.
 
-    Args:
-        parts: The parameters trained beside the encoder. Without an entity table there, each entity is the mean of
-            the sentences that link to it.
-        vocabulary: Files of the entity vocabulary of the training.
-        index: The model's index.
-        memory: Memory limit of DuckDB in megabytes.
-
-    Returns:
-        The entities; None for a model without a table whose index is not complete or has no links.
+    Without an entity table in `parts`, the parameters trained beside the encoder, each entity is the mean of the
+    sentences that link to it; None if the index is not complete or has no links. `memory` is DuckDB's, in megabytes.
     """
     rows = _vocabulary_rows(parts)
     if rows is None:
@@ -166,12 +159,14 @@ def _project(parts: Path, target: Path) -> None:
 
 
 class Link(NamedTuple):
-    """An entity, as a reader sees it."""
+    """An entity that a sentence links to, or that is near to a text."""
 
     entity: int
     """Wikidata's number; a negative hash of the title without Wikidata"""
     label: str
     """In the reader's language if it has one"""
+    cosine: float | None = None
+    """With the text that the entity is near to"""
 
 
 class Labels:

@@ -175,8 +175,7 @@ def build_index(
         encode: The encoder.
         encoder: Its fingerprint.
         tables: Files of the sentences, files of their links, and the digest of both.
-        memory: Memory limit in megabytes of the sorting and of the compressed index. The encoder and one block of
-            embeddings come on top.
+        memory: Megabytes for sorting and the compressed index; the encoder and a block of embeddings come on top.
         exact_limit: Sentences beyond which faiss is used.
         report: Called with the sentences embedded so far and their number.
     """
@@ -257,14 +256,9 @@ PROBED = 64
 
 
 def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None:
-    """Compress all blocks of unit vectors into one file.
+    """Compress all blocks of unit vectors, in the order of the rows, into one file of at most `memory` megabytes.
 
     Vectors have one byte a dimension, or fewer if that exceeds the memory.
-
-    Args:
-        folder: The index.
-        blocks: Files of all blocks, in the order of the rows.
-        memory: Megabytes that the compressed vectors may take.
     """
     faiss = load_faiss()
     vectors = [np.load(block, mmap_mode="r") for block in blocks]
@@ -330,11 +324,7 @@ ROW_GROUP = 16_384
 def write_sentences(target: Path, sentences: list[Path], links: list[Path], memory: int) -> None:
     """Write the sentences that have a letter or digit, with their links, in a fixed order; DuckDB spills to disk.
 
-    Args:
-        target: The file.
-        sentences: The files of the table `sentences`.
-        links: The files of the table `links`; empty if no sentence has a known entity.
-        memory: Memory limit in megabytes.
+    `links` is empty if no sentence has a known entity; `memory` is in megabytes.
     """
     engine = ibis.duckdb.connect(memory_limit=f"{memory}MB", temp_directory=str(target.parent / "spill"))
     key = list(SENTENCE_KEY)

@@ -31,7 +31,8 @@ from ease.io.names import UNTRAINED
 from ease.io.suggestions import suggest
 from ease.methods import get_method, method_names
 from ease.search import EXACT_LIMIT, MEMORY
-from ease.search.engine import Found, NearEntity, Opening, Search, Sources, words_of
+from ease.search.engine import Found, Opening, Search, Sources, words_of
+from ease.search.entities import Link
 from ease.wikimedia.languages import Language
 
 LARGEST_K = 50
@@ -64,7 +65,7 @@ class Panel:
     embedded: tuple[int, int] | None = None
     """Sentences that the answer was chosen from, and their number; None: all"""
     found: Sequence[Found] = ()
-    entities: Sequence[NearEntity] = ()
+    entities: Sequence[Link] = ()
     error: str = ""
 
 
@@ -94,9 +95,7 @@ class _Guard:
 def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
     """Return the application; a model is loaded when a request first chooses it.
 
-    Args:
-        models: The models of the page.
-        host: A name of this machine, beside its addresses, by which browsers may ask.
+    `host` is a name of this machine, beside its addresses, by which browsers may ask.
     """
     environment = Environment(loader=PackageLoader("ease.search"), autoescape=True, undefined=StrictUndefined)
     environment.trim_blocks = environment.lstrip_blocks = True
@@ -301,15 +300,7 @@ class OpenModels:
 
 
 def serve(project: Path, setting: str, further: Sequence[str], host: str, port: int) -> None:
-    """Serve the page until an interrupt.
-
-    Args:
-        project: Folder of the project.
-        setting: Its setting whose sentences are searched.
-        further: Folders or hub names of further encoders.
-        host: Address to listen at.
-        port: 0: any free one.
-    """
+    """Serve the page of a project's setting until an interrupt; `further` are folders or hub names of encoders."""
     models = OpenModels(Sources.of_project(project, setting), further)
     server = make_server(models, host)
     with listening(host, port) as there:

@@ -16,7 +16,6 @@ from ease.evaluation.tasks import get_task, main_score, missing_files
 from ease.evaluation.tasks.bel import (
     Query,
     read_cometa,
-    read_documents,
     read_mentions,
     read_names,
 )
@@ -108,9 +107,8 @@ def test_names_with_identical_embeddings_are_misses(tmp_path: Path) -> None:
     assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_random_vectors_agree_with_a_search_by_the_definition(tmp_path: Path, seed: int) -> None:
-    generator = np.random.default_rng(seed)
+def test_random_vectors_agree_with_a_search_by_the_definition(tmp_path: Path) -> None:
+    generator = np.random.default_rng(1)
     vectors: dict[str, np.ndarray] = {}
 
     def encode(texts: Sequence[str]) -> np.ndarray:
@@ -186,20 +184,13 @@ Read = Callable[[Path], object]
     ("read", "text", "message"),
     [
         (read_names, "", "contains no name of a concept"),
-        (read_names, "\n\n", "contains no name of a concept"),
         (read_names, "CUI-less||a\n", "contains no name of a concept"),
         (read_names, "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
-        (read_names, "D1||a||b\n", "line 1: 3 fields"),
         (read_names, "D1||\n", "line 1: the name is missing"),
         (read_names, "||a\n", "line 1: the concept is missing"),
         (read_mentions, "", "contains no mention of a concept"),
-        (read_mentions, "D1||a\nD1\n", "line 2: 1 fields"),
-        (read_mentions, "+||a\n", "line 1: the concept is missing"),
-        (read_mentions, "D1|| \n", "line 1: the name is missing"),
         (read_cometa, "Term\tID\na\t1\n", "no column General SNOMED ID; it has Term, ID"),
-        (read_cometa, "Term\tGeneral SNOMED ID\na\t1\nb\n", "line 3: 1 columns, but the first line has 2"),
         (read_cometa, "Term\tGeneral SNOMED ID\n\t1\n", "line 2: the name is missing"),
-        (read_cometa, "", "contains no row"),
     ],
 )
 def test_errors_name_invalid_files(tmp_path: Path, read: Read, text: str, message: str) -> None:
@@ -215,9 +206,6 @@ def test_errors_name_invalid_documents(tmp_path: Path, encode: Encode) -> None:
     write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
     with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields separated by \|\| instead of 5"):
         bel.evaluate(encode, options)
-    (tmp_path / "ncbi-disease" / "processed_test" / "1.concept").write_bytes(b"\xff")
-    with pytest.raises(EaseError, match=r"1\.concept, line 1: not UTF-8"):
-        read_documents(tmp_path / "ncbi-disease" / "processed_test")
     write_documents(tmp_path, document_line("a", "D1"), "")
     with pytest.raises(EaseError, match="bel ncbi-disease: 1 of 1 rows of the queries are zero"):
         bel.evaluate(lambda texts: np.zeros((len(texts), 2)), options)

@@ -188,41 +188,14 @@ def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) 
     assert 20 < expected[1].value < 95
 
 
-def test_a_collapsed_encoder_scores_0(tmp_path: Path) -> None:
-    for split in ("sample", "training"):
-        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0), (1, 1)])
-    options = Options(path=tmp_path, subsets=("de-en",))
-    collapsed = evaluate(lambda sentences: np.ones((len(sentences), 3), np.float32), options)
-    assert [score.value for score in collapsed] == [0] * 8
-
-
-def test_each_corpus_is_encoded_once(tmp_path: Path, encode: Encode) -> None:
-    seen: list[int] = []
-    for split, count in (("sample", 3), ("training", 5)):
-        words = [f"{split}{number}" for number in range(count)]
-        write_split(tmp_path, "de", split, words, [*words, "x"], [(0, 0)])
-
-    def count_sentences(sentences: Sequence[str]) -> np.ndarray:
-        seen.append(len(sentences))
-        return encode(sentences)
-
-    evaluate(count_sentences, Options(path=tmp_path, subsets=("de-en",)))
-    assert seen == [3, 4, 5, 6]
-
-
 @pytest.mark.parametrize(
     ("part", "text", "said"),
     [
         ("de", "", r"de-en\.sample\.de: contains no sentence"),
         ("de", "de-1\ta\nde-2 b\n", r"sample\.de, line 2: not an id and a sentence with one tab"),
-        ("de", "de-1\ta\tb\n", r"sample\.de, line 1: not an id and a sentence with one tab"),
-        ("en", "en-1\ta\nen-2\t \n", r"sample\.en, line 2: not an id and a sentence with one tab"),
-        ("en", "\n", r"sample\.en, line 1: not an id and a sentence with one tab"),
         ("en", "en-1\ta\nen-1\tb\n", r"sample\.en, line 2: the id en-1 occurs twice"),
         ("gold", "", r"sample\.gold: contains no pair"),
-        ("gold", "de-1\ten-1\nde-1\n", r"sample\.gold, line 2: not two ids with one tab"),
         ("gold", "de-7\ten-1\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
-        ("gold", "de-1\tde-1\n", r"sample\.gold, line 1: the id de-1 is not in .*sample\.en;"),
     ],
 )
 def test_errors_name_the_line_of_invalid_files(
@@ -237,9 +210,8 @@ def test_errors_name_the_line_of_invalid_files(
         evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))
 
 
-@pytest.mark.parametrize(("value", "said"), [(np.nan, "contain NaN or infinity"), (0.0, "are zero vectors")])
-def test_errors_name_the_language_pair_of_invalid_embeddings(tmp_path: Path, value: float, said: str) -> None:
+def test_errors_name_the_language_pair_and_the_split_of_invalid_embeddings(tmp_path: Path) -> None:
     for split in ("sample", "training"):
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
-    with pytest.raises(EaseError, match=f"bucc de-en: sample: 2 of 2 rows of the queries {said}"):
-        evaluate(lambda sentences: np.full((len(sentences), 3), value), Options(path=tmp_path))
+    with pytest.raises(EaseError, match="bucc de-en: sample: 2 of 2 rows of the queries are zero vectors"):
+        evaluate(lambda sentences: np.zeros((len(sentences), 3)), Options(path=tmp_path))

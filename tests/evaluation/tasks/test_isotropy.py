@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import get_task, main_score
@@ -51,8 +50,3 @@ def test_errors_name_the_list(tmp_path: Path) -> None:
         isotropy.evaluate(encode_axes, options(tmp_path, "x+1\nx+1\n"))
     with pytest.raises(EaseError, match="isotropy word: 2 of 2 rows"):
         isotropy.evaluate(lambda texts: np.full((len(texts), 2), np.nan), options(tmp_path, "a\nb\n"))
-
-
-def test_a_task_without_lists_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="lists"):
-        isotropy.options(path=tmp_path, lists={})

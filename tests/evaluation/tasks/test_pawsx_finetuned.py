@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +19,18 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.sets import locate_sets, read_sets
 from ease.evaluation.tasks import get_task, main_score
 from ease.evaluation.tasks.pawsx_finetuned import fine_tune
-from tests.evaluation.tasks.test_pawsx import WORDS, write_pawsx
+from ease.evaluation.tasks.transfer import Labelled
+from tests.evaluation.tasks.test_transfer import WORDS, write_pawsx
 
 TASK = get_task("pawsx_finetuned")
 
 
-@dataclass
-class Made:
-    left: list[str]
-    right: list[str]
-    labels: list[str]
-
-
-def pairs(seed: int, count: int) -> Made:
+def pairs(seed: int, count: int) -> Labelled:
     """Pairs of words, of class 1 if they are w0 and w1; either sentence alone tells at most three of four."""
     others = np.random.default_rng(seed).choice(WORDS[2:], count)
     left = np.where(np.arange(count) % 4 == 1, others, "w0")
     right = np.where(np.arange(count) % 4 == 3, others, "w1")
-    return Made(left.tolist(), right.tolist(), ["1", "0"] * (count // 2))
+    return Labelled([*zip(left.tolist(), right.tolist(), strict=True)], ["1", "0"] * (count // 2))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +83,7 @@ def test_the_files_are_checked_before_a_run(tmp_path: Path) -> None:
     tasks = {"pawsx_finetuned": {"path": tmp_path}}
     found = read_sets(locate_sets(["pawsx_finetuned"], tasks), ["pawsx_finetuned"], tasks)["pawsx_finetuned"]
     assert set(found.subsets) == {"en"}
-    assert "zh/test_2k.tsv, line 2: the label '2' is neither 0 nor 1" in found.faults["zh"]
+    assert "zh/test_2k.tsv, line 2: the label '2' is not one of 0, 1" in found.faults["zh"]
 
 
 def test_other_encoders_are_refused(tmp_path: Path, encode: Encode) -> None:

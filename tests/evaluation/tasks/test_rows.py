@@ -335,7 +335,6 @@ def test_faults_are_found_when_the_set_is_located(
     ("task", "file", "text", "message"),
     [
         ("stsb", "sts-dev.csv", "a\tb\tc\td\t5\tleft\n", "line 1: 6 columns instead of 7"),
-        ("stsb", "sts-dev.csv", "a\tb\tc\td\t7\tleft\tright\n", "line 1: the score 7 is outside 0 to 5"),
         ("simlex", "MSimLex999_German.txt", "A,B,1,Mean\nHaus,Heim,7\n", "line 2: 3 columns instead of 4"),
         ("russian_sts", "STS.gs.MSRvid.txt", "5\n1\n", "holds 3 sentence pairs and .* 2 grades"),
         (
@@ -346,10 +345,8 @@ def test_faults_are_found_when_the_set_is_located(
         ),
         ("qqp", "dev.tsv", "question1\tquestion2\tis_duplicate\na\tb\t1\n", "all 1 pairs have one label"),
         ("stc", "agnews.txt", "1\ta\n2 b\n", "line 2: no tab between a label and a text"),
-        ("stc", "tweet.txt", '{"text": "a"}\n', "no column cluster; it has text"),
         ("stc", "tweet.txt", '{"text": ["a"], "cluster": 1}\n', r"line 1: \['a'\] is not text but a list"),
         ("stc", "tweet.txt", '{"text": \n', "line 1, column .*: not a JSON object"),
-        ("stc", "tweet.txt", "caf\xe9\n", "line 1: not UTF-8"),
         ("tnews", "dev.json", '{"sentence": "a", "label": "9"}\n', "the label '9' is not one of news_story"),
         ("sample_graded", "", "PAR1", "not a complete Parquet file"),
         ("tatoeba", "tatoeba.deu-eng.deu", "a\n", "deu ends after line 1, but .*eng has a line 2"),

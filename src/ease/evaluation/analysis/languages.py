@@ -52,48 +52,30 @@ class ProjectionOptions(StrictModel):
 
 
 def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, float]:
-    """Project normalised embeddings to two dimensions.
+    """Project normalised embeddings, (n, dimension), to points, (n, 2), with their share of variance (NaN: t-SNE).
 
     t-SNE starts from the principal components and computes all distances, so that the result does not depend on the
     number of cores.
 
-    Args:
-        embeddings: (n, dimension).
-        options: Method, perplexity and seed.
-
-    Returns:
-        The points, (n, 2), and their share of the variance (0 to 1); NaN for t-SNE.
-
     Raises:
         EaseError: If a row is zero or not finite, all rows are the same, or have one dimension.
     """
-    if options.method == "pca":
-        return principal_components(embeddings)
+    from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
-    tsne = TSNE(
-        init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
-    )
-    return tsne.fit_transform(_unit_rows(embeddings)).astype(np.float64), math.nan
-
-
-def principal_components(embeddings: ArrayLike) -> tuple[Floats, float]:
-    """Project normalised embeddings to their first two principal components; returns and raises as `project` does."""
-    from sklearn.decomposition import PCA
-
-    pca = PCA(n_components=2, svd_solver="full")
-    points = pca.fit_transform(_unit_rows(embeddings))
-    return points, float(pca.explained_variance_ratio_.sum())
-
-
-def _unit_rows(embeddings: ArrayLike) -> Floats:
     unit = normalize_rows(embeddings)
     if min(unit.shape) < 2 or np.ptp(unit, axis=0).max() < np.finfo(np.float32).eps:
         raise EaseError(
             f"Embeddings of shape {unit.shape} lie in a point or on a line and have no projection to two dimensions: "
             "has the model collapsed?"
         )
-    return unit
+    if options.method == "pca":
+        pca = PCA(n_components=2, svd_solver="full")
+        return pca.fit_transform(unit), float(pca.explained_variance_ratio_.sum())
+    tsne = TSNE(
+        init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
+    )
+    return tsne.fit_transform(unit).astype(np.float64), math.nan
 
 
 def draw_parallel(sentences: Sides, options: ProjectionOptions) -> Sides:
@@ -113,8 +95,7 @@ def project_parallel(encoders: Encoders, sentences: Sides, options: ProjectionOp
     """Project parallel sentences by each encoder, with a separate projection for each.
 
     Returns:
-        The columns `model`, `pair` (from 0; the same for a sentence and its translation), `language`, `sentence`, `x`,
-        `y`, `variance` (of the model's points).
+        One row per point; `pair` is the same for a sentence and its translation, `variance` that of the model's points.
 
     Raises:
         EaseError: With the model, if its embeddings are unusable; or if there are too few sentences.
@@ -178,14 +159,10 @@ Labelled = list[tuple[str, str]]
 def divide(
     parallel: Mapping[str, Sides], group: Sequence[str], options: LanguageIdentityOptions
 ) -> tuple[Labelled, Labelled]:
-    """Split the sentences of a group into training and test data by the seed.
+    """Split the sentences of a group of languages into training and test data by the seed.
 
     All translations of a sentence of the pivot stay in one split, so that a classifier cannot use their content.
-
-    Args:
-        parallel: The sentences of each language but the pivot, by its code, with those of the pivot.
-        group: Languages; may include the pivot.
-        options: Number of sentences, share of test sentences, and seed.
+    `parallel` has the sentences of each language but the pivot, with those of the pivot.
 
     Raises:
         EaseError: If a language is missing in a split.
@@ -222,15 +199,9 @@ def compare_language_identity(
 ) -> pd.DataFrame:
     """Train a classifier of languages on the embeddings of each encoder, and test it on other sentences.
 
-    Args:
-        encoders: Encoders to compare.
-        parallel: The sentences of each language but the pivot, by its code, with those of the pivot.
-        options: Languages, sentences and classifier.
-
     Returns:
-        One row per model and group of at least two languages: `languages`; in points, `accuracy` and `chance` (the
-        share of the test's most frequent language); the numbers of `training` and `test` sentences. The printed
-        accuracies follow.
+        One row per model and group of at least two languages: in points, `accuracy` and `chance` (the share of the
+        test's most frequent language); the numbers of `training` and `test` sentences. The printed accuracies follow.
 
     Raises:
         EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.

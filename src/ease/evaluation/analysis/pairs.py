@@ -77,15 +77,7 @@ def measure_subsets(
     sets: GradedSets,
     measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]],
 ) -> pd.DataFrame:
-    """Measure each encoder on each subset, and average the subsets if there are several.
-
-    Args:
-        encoders: Encoders to compare.
-        sets: Pairs by subset.
-        measure: Returns measurements by their names; floats are averaged over subsets, integers are summed.
-
-    Returns:
-        The columns `model`, `subset` and the names of the measurements.
+    """Measure each encoder on each subset; of several subsets, average the floats and sum the integers.
 
     Raises:
         EaseError: With the model and the subset that cannot be measured.
@@ -104,6 +96,13 @@ def measure_subsets(
                 {"model": model, "subset": AVERAGE, **table.drop(columns=whole).mean(), **whole.sum()}
             )
     return pd.DataFrame(rows)
+
+
+class GradedOptions(StrictModel):
+    """The pairs that an analysis is of."""
+
+    graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
+    seed: int = Field(0, ge=0, description="seed of the sample, if not all are used")
 
 
 class DifferingOptions(StrictModel):
@@ -134,15 +133,9 @@ def percent_ranks(values: ArrayLike) -> Floats:
 def rank_pairs(pairs: Sequence[GradedPair], cosines: Mapping[str, Floats]) -> pd.DataFrame:
     """Rank pairs by gold score and by the cosines of two models, and compute which model's rank is closer to gold.
 
-    Spearman's correlation compares ranks, and ranks make models with different ranges of cosines comparable.
-
-    Args:
-        pairs: Pairs with gold scores.
-        cosines: Cosines of the pairs by model: first the compared model, then the baseline.
-
-    Returns:
-        Sentences, gold score, gold rank; cosine and rank by each model (ranks 0 to 100); `gain`: the baseline's
-        distance from the gold rank minus the compared model's.
+    Spearman's correlation compares ranks, and ranks make models with different ranges of cosines comparable. `cosines`
+    are those of the compared model, then of the baseline. `gain` is the baseline's distance from the gold rank minus
+    the compared model's; ranks are from 0 to 100.
     """
     table = pd.DataFrame(pairs, columns=["sentence1", "sentence2", "gold"])
     table["gold_rank"] = percent_ranks(table["gold"])
@@ -157,15 +150,9 @@ def rank_pairs(pairs: Sequence[GradedPair], cosines: Mapping[str, Floats]) -> pd
 
 
 def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataFrame:
-    """Return the pairs on which the first of two models gains most over the second, and loses most.
+    """Return the pairs on which the first of two models gains most over the second, and loses most: `rows` of each.
 
-    Args:
-        encoders: The model and the baseline.
-        sets: Graded pairs by subset; pairs are ranked within their subset.
-        rows: Maximum number of improved and of deteriorated pairs.
-
-    Returns:
-        `change` (improved or deteriorated), `subset` and the columns of `rank_pairs`, the largest changes first.
+    Pairs are ranked within their subset; the largest changes come first.
 
     Raises:
         EaseError: With the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
@@ -204,16 +191,7 @@ class GivenPairsOptions(StrictModel):
 
 
 def compare_given_pairs(encoders: Mapping[str, Encode], options: GivenPairsOptions) -> pd.DataFrame:
-    """Compute the cosine of each pair by each encoder.
-
-    Args:
-        encoders: Encoders by the names of their models.
-        options: The pairs.
-
-    Returns:
-        The columns `model`, `sentence1`, `sentence2` and `cosine`, one row per model and pair; the printed ones
-        follow.
-    """
+    """Compute the cosine of each pair by each encoder, one row per model and pair; the printed ones follow."""
     left, right = (list(side) for side in zip(*options.pairs, strict=True))
     found = {}
     for model, encode in encoders.items():

@@ -1,7 +1,7 @@
 """Evaluation tasks: each is a file `conf/base/parameters/tasks/<task>.yml`.
 
-Its `kind` names the module of this package that reads and scores the data; a task without a `kind` has a module of its
-own name. Each error in the data is an `EaseError` that names the file and line, or the task and subset.
+Its `kind` names the module of this package that reads and scores the data. Each error in the data is an `EaseError`
+that names the file and line, or the task and subset.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ Texts = list[tuple[str, ...]]
 
 KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
 """Kinds of tasks, by the names under which encoders are saved with prompts."""
+
+DEVELOPMENT_METRIC = "development_accuracy"
+"""Metric of the data that chose a classifier, which is never averaged."""
 
 AVERAGE = "average"
 """Prefix of the names of subsets that are means of other subsets."""
@@ -78,9 +81,7 @@ class Score:
 class TaskOptions(StrictModel):
     """What the file of a task says of every task."""
 
-    kind: str = Field(
-        "", description="the module that reads and scores the data; by default that of the task's name"
-    )
+    kind: str = Field(description="the module that reads and scores the data")
     source: str = Field(description="where the files are published, and their licence")
     path: Path = Field(description="the file, or the folder of the files")
 
@@ -150,9 +151,20 @@ class Task(ABC):
     def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Any:
         """Read the data of a subset from its files, and check it."""
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterable[Score]:
-        """Score an encoder on the data of a subset; `evaluate` calls it."""
-        raise NotImplementedError
+    @abstractmethod
+    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
+        """Score an encoder on the chosen subsets whose files exist, and average the scores."""
+
+    def available(self, options: Any) -> Files:
+        """Return the files of the chosen subsets whose files exist.
+
+        Raises:
+            EaseError: With the first missing file, if there is no such subset.
+        """
+        found = available_subsets(self.files(options))
+        if not found:
+            raise EaseError(no_set(self.name))
+        return found
 
     def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
         """Return the texts of the items of a subset's scores, in order, by metric; none if the items are not known."""
@@ -167,13 +179,19 @@ class Task(ABC):
         """Return the number of subsets of the complete average; 0 if there is none."""
         return 0
 
+
+class SubsetTask(Task):
+    """A task that scores each subset by itself."""
+
+    @abstractmethod
+    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterable[Score]:
+        """Score an encoder on the data of a subset."""
+
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
-        """Score an encoder on the chosen subsets whose files exist, and average the scores."""
+        """Read and score one subset after the other, and average the scores."""
         scores: list[Score] = []
-        found = available_subsets(self.files(options))
-        if not found:
-            raise EaseError(no_set(self.name))
-        for subset, paths in tqdm(found.items(), desc=self.name, unit="subset", delay=2, leave=False):
+        found = self.available(options).items()
+        for subset, paths in tqdm(found, desc=self.name, unit="subset", delay=2, leave=False):
             data = self.read(options, subset, paths)
             with error_prefix(f"{self.name} {subset}"):
                 scores += self.score(encode, options, subset, data)
@@ -202,11 +220,8 @@ def get_task(name: str) -> Task:
     check_name(name, task_names(), "evaluation task")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]
-    kind = configured.get("kind")
-    module = import_module(f"{__name__}.{kind or name}")
-    # The file of a task with a module of its own has options only, whose defaults are the module's.
-    defined = {key: own for key, own in configured.items() if (kind and key not in PLACE) or key == "source"}
-    return cast(Task, module.TASK(name, defined))
+    module = import_module(f"{__name__}.{configured['kind']}")
+    return cast(Task, module.TASK(name, {key: own for key, own in configured.items() if key not in PLACE}))
 
 
 def no_set(task: str, subset: str = "NAME") -> str:
@@ -256,7 +271,7 @@ def repeated_score(
 def averages(
     scores: Sequence[Score], wanted: int, groups: Mapping[str, Collection[str]] | None = None
 ) -> list[Score]:
-    """Return each metric's mean over all subsets, and over each group with scores as `average_<group>`.
+    """Return each test metric's mean over all subsets, and over each group with scores as `average_<group>`.
 
     Args:
         scores: Of one task.
@@ -264,7 +279,7 @@ def averages(
         groups: Names of subsets by the name of the group.
     """
     means = []
-    for metric in dict.fromkeys(score.metric for score in scores):
+    for metric in dict.fromkeys(score.metric for score in scores if score.metric != DEVELOPMENT_METRIC):
         own = [score for score in scores if score.metric == metric]
         every = {AVERAGE: (own, wanted)} if wanted else {}
         for name, subsets in (groups or {}).items():

@@ -17,7 +17,7 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import TIE_TOLERANCE, Embeddings, similarity_blocks
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts
+from ease.evaluation.tasks import Files, Score, SubsetOptions, SubsetTask, Texts
 from ease.evaluation.tasks.parallel_sentences import METRIC
 from ease.evaluation.tasks.set_files import Sides, read_parquet
 
@@ -42,16 +42,11 @@ class Side:
     """(n, 2) by grade: a pair, and the row in `texts` of one of its distractors"""
 
 
-@dataclass(frozen=True, eq=False)
-class Hits:
-    """Whether the right sentence of each pair is nearer than all wrong candidates: of all, and by grade."""
-
-    every: Flags
-    graded: dict[str, tuple[Flags, Flags]]
-    """Hits of the pairs that have a distractor of the grade, and which pairs these are"""
+Hits = tuple[Flags, Flags]
+"""Whether the right sentence of each pair is nearer than all wrong candidates, and which pairs have such candidates."""
 
 
-class Audit(Task):
+class Audit(SubsetTask):
     """Retrieval accuracy among all candidates of each subset, both directions averaged, and among those of each grade.
 
     The accuracy of a grade is the share of sentences that are nearer to their counterpart than to each distractor of
@@ -104,18 +99,15 @@ class Audit(Task):
         left, right = data
         own, other = (encode(side.texts) for side in data)
         hits = _search(left, own, right, other), _search(right, other, left, own)
-        every = np.mean([one.every for one in hits], axis=0)
-        value = 100 * float(every.mean())
-        logger.info("%s %s: %.1f of 100 retrieved", self.name, subset, value)
-        yield Score(self.name, subset, METRIC, value, items=mean_items(every))
-        for grade in GRADES:
+        for metric in self.METRICS:
             # Both directions of a pair are one item, since they depend on the same two sentences.
             found, asked = (
-                np.sum(flags, axis=0) for flags in zip(*(one.graded[grade] for one in hits), strict=True)
+                np.sum(flags, axis=0) for flags in zip(*(one[metric] for one in hits), strict=True)
             )
             if (rows := np.flatnonzero(asked)).size:
                 items = mean_items(found[rows], asked[rows])
-                yield Score(self.name, subset, f"{grade}_accuracy", items.value(), items=items)
+                logger.info("%s %s: %s %.1f", self.name, subset, metric, items.value())
+                yield Score(self.name, subset, metric, items.value(), items=items)
 
 
 TASK = Audit
@@ -157,32 +149,27 @@ def _read_side(rows: pd.DataFrame) -> Side:
     return Side(texts, answers.entity.to_numpy(dtype=np.int64), distractors)
 
 
-def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) -> Hits:
-    """Compare the cosine of each query and its counterpart with those of the query and the wrong candidates."""
+def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) -> dict[str, Hits]:
+    """Compare the cosine of each query and its counterpart with those of the wrong candidates; by metric."""
     count = len(queries.entities)
     units, candidates = normalize_rows(own[:count]), normalize_rows(other)
     right = np.einsum("nd,nd->n", units, candidates[:count])
-
-    def is_nearest(wrong: NDArray[np.float64]) -> Flags:
-        nearer: Flags = wrong < right - TIE_TOLERANCE
-        return nearer
-
-    def graded_hits(wrong: NDArray[np.float64]) -> tuple[Flags, Flags]:
-        compared: Flags = np.isfinite(wrong)
-        return is_nearest(wrong) & compared, compared
-
-    numbers = np.arange(len(candidates))
-    own_rows = numbers[:count]
-    every = _nearest(units, candidates, lambda here, there: own_rows[here, None] != numbers[None, there])
-    items = queries.entities
-    others = _nearest(units, candidates[:count], lambda here, there: items[here, None] != items[None, there])
-    graded = {OTHER_PAGES: graded_hits(others)}
+    rows, numbers, items = np.arange(count), np.arange(len(candidates)), queries.entities
+    wrong = {
+        METRIC: _nearest(units, candidates, lambda here, there: rows[here, None] != numbers[None, there]),
+        f"{OTHER_PAGES}_accuracy": _nearest(
+            units, candidates[:count], lambda here, there: items[here, None] != items[None, there]
+        ),
+    }
     for grade, pairs in targets.distractors.items():
-        worst = np.full(count, -np.inf)
+        worst = wrong[f"{grade}_accuracy"] = np.full(count, -np.inf)
         cosines = np.einsum("nd,nd->n", units[pairs[:, 0]], candidates[pairs[:, 1]])
         np.maximum.at(worst, pairs[:, 0], cosines)
-        graded[grade] = graded_hits(worst)
-    return Hits(is_nearest(every), graded)
+    compared = {metric: np.isfinite(cosines) for metric, cosines in wrong.items()}
+    return {
+        metric: ((cosines < right - TIE_TOLERANCE) & compared[metric], compared[metric])
+        for metric, cosines in wrong.items()
+    }
 
 
 def _nearest(

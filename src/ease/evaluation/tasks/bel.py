@@ -16,7 +16,8 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
 from ease.evaluation.search import Flags, hits_within, nearest_neighbours
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts, repeated_score
+from ease.evaluation.tasks import Score, SubsetTask, Texts, repeated_score
+from ease.evaluation.tasks.set_files import TableOptions, TableTask
 from ease.io.text_tables import read_lines, read_records
 
 logger = logging.getLogger(__name__)
@@ -24,12 +25,6 @@ logger = logging.getLogger(__name__)
 WITHIN = {"accuracy_at_1": 1, "accuracy_at_5": 5}
 CANDIDATES = max(WITHIN.values()) + 1
 """Nearest names searched: one more than needed, to see ties with the last."""
-
-FOLDS = 10
-DOCUMENTS = ("ncbi-disease", "bc5cdr-disease", "bc5cdr-chemical")
-COMETA = {"cometa-stratified": "stratified_general", "cometa-zeroshot": "zeroshot_general"}
-DEVELOPMENT = {f"{name}-dev": split for name, split in COMETA.items()}
-"""COMETA's development splits; Mirror-BERT tunes on that of the zero-shot split."""
 
 MARK = "||"
 UNLINKED = "cui-less"
@@ -61,44 +56,20 @@ class Mentions(NamedTuple):
         return [query for fold in self.folds for query in fold]
 
 
-class EntityLinking(Task):
+class EntityLinking(SubsetTask, TableTask):
     """Accuracy @1 and @5 of each set: the mean over the folds, with the standard deviation if there are several."""
 
-    KIND, METRICS, Options = "STS", tuple(WITHIN), SubsetOptions
+    KIND, METRICS, Options = "STS", tuple(WITHIN), TableOptions
 
-    def files(self, options: SubsetOptions) -> Files:
-        """Return the dictionary of each set, then its mentions: a folder of documents, ten folds, or one file."""
-        known: dict[str, tuple[Path, ...]] = {}
-        for name in DOCUMENTS:
-            known[name] = (
-                options.path / name / "test_dictionary.txt",
-                options.path / name / "processed_test",
-            )
-        patient = options.path / "askapatient"
-        folds = (f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(FOLDS))
-        known["askapatient"] = (patient / "AskAPatient.dict.txt", *(patient / fold for fold in folds))
-        cometa = options.path / "cometa"
-        for name, split in (COMETA | DEVELOPMENT).items():
-            part = "dev.csv" if name in DEVELOPMENT else "test.csv"
-            known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / part)
-        return {subset: known[subset] for subset in options.chosen(known)}
+    def read(self, options: TableOptions, subset: str, paths: tuple[Path, ...]) -> Mentions:
+        """Read the dictionary and the mentions of a set: a folder of documents, a table, or folds of mentions."""
+        return Mentions(read_names(paths[0]), [_reader(path)(path) for path in paths[1:]])
 
-    def read(self, options: SubsetOptions, subset: str, paths: tuple[Path, ...]) -> Mentions:
-        """Read the dictionary and the mentions of a set."""
-        reader: Callable[[Path], list[Query]] = read_documents
-        if subset not in DOCUMENTS:
-            reader = read_cometa if subset in COMETA | DEVELOPMENT else read_mentions
-        return Mentions(read_names(paths[0]), [reader(path) for path in paths[1:]])
-
-    def texts(self, options: SubsetOptions, data: Mentions) -> Mapping[str, Texts]:
+    def texts(self, options: TableOptions, data: Mentions) -> Mapping[str, Texts]:
         """Return the parts of each mention."""
         return {metric: [query.parts for query in data.queries] for metric in WITHIN}
 
-    def wanted(self, options: SubsetOptions) -> int:
-        """Return the number of chosen sets."""
-        return len(self.files(options))
-
-    def score(self, encode: Encode, options: SubsetOptions, subset: str, data: Mentions) -> Iterator[Score]:
+    def score(self, encode: Encode, options: TableOptions, subset: str, data: Mentions) -> Iterator[Score]:
         """Score a set."""
         queries, folds = data.queries, data.folds
         known = set().union(*data.names.values())
@@ -118,6 +89,12 @@ class EntityLinking(Task):
 
 
 TASK = EntityLinking
+
+
+def _reader(path: Path) -> Callable[[Path], list[Query]]:
+    if path.is_dir():
+        return read_documents
+    return read_cometa if path.suffix == ".csv" else read_mentions
 
 
 def link(encode: Encode, names: Names, queries: list[Query], progress: str = "") -> dict[str, Flags]:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import auc_items
+from ease.evaluation.items import paired_items
 from ease.evaluation.tasks import Score, TaskOptions
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, pair_cosines
 from ease.evaluation.tasks.set_files import TableOptions, required
@@ -72,7 +72,7 @@ class BinaryPairs(GradedPairs):
         positive = [pair.gold > 0 for pair in pairs]
         area = float(roc_auc_score(positive, cosines))
         logger.info("%s %s: AUC %.1f over %d pairs", self.name, subset, 100 * area, len(pairs))
-        yield Score(self.name, subset, "auc", 100 * area, items=auc_items(cosines, positive))
+        yield Score(self.name, subset, "auc", 100 * area, items=paired_items("auc", cosines, positive))
 
 
 TASK = BinaryPairs

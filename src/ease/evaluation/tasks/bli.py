@@ -20,24 +20,16 @@ from pydantic import Field, field_validator
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_of
 from ease.evaluation.items import mean_items
-from ease.evaluation.retrieval import common_space, csls_ranks, rescaled, unit_rows
+from ease.evaluation.metrics import unit_or_zero_rows
+from ease.evaluation.retrieval import common_space, csls_ranks, unit_rows
 from ease.evaluation.search import Rows
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts
+from ease.evaluation.tasks import Score, SubsetTask, Texts
+from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
 METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
-PAIRS = tuple(
-    "de-fi de-fr de-hr de-it de-ru de-tr en-de en-fi en-fr en-hr en-it en-ru en-tr fi-fr fi-hr fi-it fi-ru hr-fr "
-    "hr-it hr-ru it-fr ru-fr ru-it tr-fi tr-fr tr-hr tr-it tr-ru".split()
-)
-REVERSED = {"fr-en": "en-fr"}
-"""The pair that is published in both directions, and its folder."""
-
-GROUPS = {"published": PAIRS, "mirror_bert": tuple("en-fr en-it en-ru en-tr it-fr ru-fr".split())}
-"""Pairs of the averages: the 28 of one direction, and Table 6 of Mirror-BERT."""
-
 LANGUAGE = "{language}"
 VECTORS = ".vec"
 """In the names of fastText's files of word vectors, such as cc.en.300.vec.gz."""
@@ -45,19 +37,27 @@ VECTORS = ".vec"
 Dictionary = list[tuple[str, str]]
 
 
-class LexiconOptions(SubsetOptions):
-    """The folder of en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, and the pairs to score."""
+class LexiconOptions(TableOptions):
+    """Training and test dictionary of each pair, and both languages' vocabularies."""
 
-    training: Literal["500", "1k", "3k", "5k"] = Field(
-        "5k", description="training pairs of words for the maps"
-    )
-    neighbours: int = Field(10, ge=1, description="neighbours of CSLS (k)")
+    training: Literal["500", "1k", "3k", "5k"] = Field(description="training pairs of words for the maps")
+    neighbours: int = Field(ge=1, description="neighbours of CSLS (k)")
     vocabulary: str | None = Field(
         None,
         description="file below `path` of a language's candidate words, one per line, the most frequent first, such as "
         "vocabulary.{language}.txt, or fastText's cc.{language}.300.vec.gz; null: the words of both dictionaries",
     )
-    vocabulary_size: int = Field(200_000, ge=1, description="maximum number of words of each such file")
+    vocabulary_size: int = Field(ge=1, description="maximum number of words of each such file")
+
+    def locate(self, form: SetFiles, subset: str) -> tuple[Path, ...]:
+        """Return the dictionaries, then the vocabularies if they are configured."""
+        languages = subset.split("-") if self.vocabulary else ()
+        names = [str(self.vocabulary).replace(LANGUAGE, code) for code in languages]
+        return (*super().locate(form, subset), *(self.path / name for name in names))
+
+    def fill(self, name: str, subset: str, part: str = "") -> str:
+        """Return the name of a file with the size of the training dictionary in it, too."""
+        return super().fill(name.replace("{training}", self.training), subset, part)
 
     @field_validator("vocabulary")
     @classmethod
@@ -89,22 +89,10 @@ class Lexicons(NamedTuple):
         return list(dict.fromkeys(word for word, _ in self.test))
 
 
-class LexiconInduction(Task):
+class LexiconInduction(SubsetTask, TableTask):
     """Accuracy @1 and mean reciprocal rank over the distinct source words of each pair's test dictionary."""
 
-    KIND, METRICS, Options, groups = "BitextMining", METRICS, LexiconOptions, GROUPS
-
-    def files(self, options: LexiconOptions) -> Files:
-        """Return training and test dictionary of each pair, and both languages' vocabularies if configured."""
-        found: dict[str, tuple[Path, ...]] = {}
-        for pair in options.chosen((*PAIRS, *REVERSED)):
-            folder = options.path / REVERSED.get(pair, pair)
-            names = f"yacle.train.freq.{options.training}.{pair}.tsv", f"yacle.test.freq.2k.{pair}.tsv"
-            found[pair] = tuple(folder / name for name in names)
-            if options.vocabulary is not None:
-                vocabularies = (options.vocabulary.replace(LANGUAGE, code) for code in pair.split("-"))
-                found[pair] += tuple(options.path / name for name in vocabularies)
-        return found
+    KIND, METRICS, Options = "BitextMining", METRICS, LexiconOptions
 
     def read(self, options: LexiconOptions, subset: str, paths: tuple[Path, ...]) -> Lexicons:
         """Read the dictionaries and the vocabularies of a pair."""
@@ -120,10 +108,6 @@ class LexiconInduction(Task):
     def texts(self, options: LexiconOptions, data: Lexicons) -> Mapping[str, Texts]:
         """Return each source word."""
         return {metric: [(word,) for word in data.queries] for metric in METRICS}
-
-    def wanted(self, options: LexiconOptions) -> int:
-        """Return the number of chosen pairs."""
-        return len(self.files(options))
 
     def score(self, encode: Encode, options: LexiconOptions, subset: str, data: Lexicons) -> Iterator[Score]:
         """Score a pair of languages."""
@@ -191,7 +175,9 @@ def rank_translations(
         units[0][[source.rows[word] for word, _ in training]],
         units[1][[target.rows[word] for _, word in training]],
     )
-    left, right = (rescaled(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True))
+    left, right = (
+        unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True)
+    )
     queries = {word: number for number, word in enumerate(data.queries)}
     gold = np.array([(queries[word], target.rows[translation]) for word, translation in test], dtype=np.int64)
     return csls_ranks(

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +20,8 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.items import Items, mean_items
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts, error_prefix
+from ease.evaluation.tasks import Score, SubsetTask, Texts, error_prefix
+from ease.evaluation.tasks.set_files import TableOptions, TableTask
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
@@ -27,23 +29,17 @@ logger = logging.getLogger(__name__)
 BY_COSINE, BY_MARGIN = "f1", "f1_margin"
 TUNED = "_tuned"
 """Ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM."""
-LANGUAGES = ("de", "fr", "ru", "zh")
 SAMPLE, TRAINING, TEST = "sample", "training", "test"
 
 
-class BuccOptions(SubsetOptions):
-    """The folder of {de,fr,ru,zh}-en/{de,fr,ru,zh}-en.{sample,training}.{de,fr,ru,zh,en,gold}."""
+class BuccOptions(TableOptions):
+    """Queries, targets and gold pairs of the sample, the training and, if chosen, the test set."""
 
-    neighbours: int = Field(4, ge=2, description="nearest neighbours on each side of the margin (k)")
+    neighbours: int = Field(ge=2, description="nearest neighbours on each side of the margin (k)")
     test: bool = Field(
         False,
         description="score the test set with the threshold of the training set; its gold pairs are not published",
     )
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits to read."""
-        return (SAMPLE, TRAINING, TEST) if self.test else (SAMPLE, TRAINING)
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Split:
 Splits = dict[str, Split]
 
 
-class BitextMining(Task):
+class BitextMining(SubsetTask, TableTask):
     """F1 of the mined pairs for each language pair, and their means.
 
     `f1` (by cosine) and `f1_margin` are on the training set, with the threshold of the sample set. `f1_tuned` and
@@ -69,30 +65,20 @@ class BitextMining(Task):
     KIND, Options = "BitextMining", BuccOptions
     METRICS = (BY_COSINE, BY_MARGIN, BY_COSINE + TUNED, BY_MARGIN + TUNED)
 
-    def files(self, options: BuccOptions) -> Files:
-        """Return queries, targets and gold pairs of the sample, the training and, if chosen, the test set."""
-        found = {}
-        for pair in options.chosen(f"{language}-en" for language in LANGUAGES):
-            language = pair.removesuffix("-en")
-            names = [
-                f"{pair}.{split}.{part}" for split in options.splits for part in (language, "en", "gold")
-            ]
-            found[pair] = tuple(options.path / pair / name for name in names)
-        return found
+    def options(self, **given: Any) -> Any:
+        """Return the task's options, with the test set among the parts if it is chosen."""
+        own = super().options(**given)
+        return own.model_copy(update={"parts": (*own.parts, TEST)}) if own.test else own
 
     def read(self, options: BuccOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
         """Read the splits of a pair."""
-        return {name: read_split(*paths[3 * n : 3 * n + 3]) for n, name in enumerate(options.splits)}
+        return {name: read_split(*paths[3 * n : 3 * n + 3]) for n, name in enumerate(options.parts)}
 
     def texts(self, options: BuccOptions, data: Splits) -> Mapping[str, Texts]:
         """Return each query of the scored set."""
         scored = dict.fromkeys((BY_COSINE, BY_MARGIN), TRAINING)
         scored |= dict.fromkeys((BY_COSINE + TUNED, BY_MARGIN + TUNED), TEST if options.test else TRAINING)
         return {metric: [(query,) for query in data[split].queries] for metric, split in scored.items()}
-
-    def wanted(self, options: BuccOptions) -> int:
-        """Return the number of pairs."""
-        return len(LANGUAGES)
 
     def score(self, encode: Encode, options: BuccOptions, subset: str, data: Splits) -> Iterator[Score]:
         """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set."""

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import correlation_items
+from ease.evaluation.items import paired_items
 from ease.evaluation.metrics import DECIMALS, pairwise_cosine, spearman
-from ease.evaluation.tasks import Score, TaskOptions, Texts, error_prefix
+from ease.evaluation.tasks import Score, SubsetTask, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
 from ease.io.text_tables import read_rows
 
@@ -54,7 +54,7 @@ class GradedOptions(TableOptions, GradedSet):
     )
 
 
-class GradedPairs(TableTask):
+class GradedPairs(SubsetTask, TableTask):
     """Graded pairs; the sets of several parts also have the mean of the parts' correlations."""
 
     KIND = "STS"
@@ -107,7 +107,7 @@ class GradedPairs(TableTask):
     def _score(self, subset: str, cosines: ArrayLike, gold: ArrayLike) -> Score:
         value = 100 * spearman(cosines, gold)
         logger.info("%s %s: Spearman %.1f over %d pairs", self.name, subset, value, np.size(gold))
-        return Score(self.name, subset, METRIC, value, items=correlation_items(cosines, gold))
+        return Score(self.name, subset, METRIC, value, items=paired_items("spearman", cosines, gold))
 
 
 TASK = GradedPairs

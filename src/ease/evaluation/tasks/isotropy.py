@@ -16,7 +16,7 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import isotropy_score, mean_vector_norm
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task
+from ease.evaluation.tasks import Files, Score, SubsetOptions, SubsetTask
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
@@ -26,10 +26,10 @@ class ListOptions(SubsetOptions):
     """The folder of the lists, their files, and the lists to measure."""
 
     lists: dict[str, str] = Field(min_length=1, description="the file of each list, one string per line")
-    rows: int = Field(10_000, ge=2, description="maximum number of strings of each list, from its start")
+    rows: int = Field(ge=2, description="maximum number of strings of each list, from its start")
 
 
-class Isotropy(Task):
+class Isotropy(SubsetTask):
     """Isotropy of each list's embeddings, in points (100 is isotropic), and the length of their mean, unscaled."""
 
     KIND, METRICS, Options = "STS", ("isotropy", "mean_vector_norm"), ListOptions

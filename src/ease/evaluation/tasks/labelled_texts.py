@@ -12,10 +12,10 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import MEASURES, ROWS, cluster
+from ease.evaluation.clustering import AGREEMENTS, ROWS, cluster
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import agreement_items, mean_items
-from ease.evaluation.tasks import Score, Seeds, TaskOptions, Texts, repeated_score
+from ease.evaluation.tasks import Score, Seeds, SubsetTask, TaskOptions, Texts, repeated_score
 from ease.evaluation.tasks.set_files import TableOptions, TableTask
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class ClusteringOptions(TableOptions):
         )
 
 
-class LabelledTextsTask(TableTask):
+class LabelledTextsTask(SubsetTask, TableTask):
     """Clustering of labelled texts."""
 
     KIND = "Clustering"
@@ -121,10 +121,11 @@ class LabelledTextsTask(TableTask):
         zero = int((~embeddings.any(axis=1)).sum())
         note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
         for metric in options.metrics:
-            values = [MEASURES[metric](data.labels, clusters) for clusters in found]
             if metric in ROWS:
-                items = mean_items(np.mean([ROWS[metric](data.labels, run) for run in found], axis=0))
+                rows = [ROWS[metric](data.labels, run) for run in found]
+                values, items = [float(own.mean()) for own in rows], mean_items(np.mean(rows, axis=0))
             else:
+                values = [float(AGREEMENTS[metric](data.labels, run)) for run in found]
                 items = agreement_items(metric, data.labels, found)
             score = repeated_score(self.name, subset, metric, values, note, items)
             logger.info("%s %s: %s %.1f, %d texts", self.name, subset, metric, score.value, len(data.texts))

@@ -14,8 +14,8 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import mean_items
-from ease.evaluation.retrieval import ParallelHits, parallel_hits
-from ease.evaluation.tasks import Score, TaskOptions, Texts
+from ease.evaluation.retrieval import parallel_hits
+from ease.evaluation.tasks import Score, SubsetTask, TaskOptions, Texts
 from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, required
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class ParallelOptions(TableOptions, ParallelSet):
     )
 
 
-class ParallelSentences(TableTask):
+class ParallelSentences(SubsetTask, TableTask):
     """Retrieval in both directions; a translation that ties with another sentence is a miss."""
 
     KIND = "BitextMining"
@@ -88,16 +88,18 @@ class ParallelSentences(TableTask):
 
     def score(self, encode: Encode, options: Any, subset: str, data: Sides) -> Iterator[Score]:
         """Share of sentences, in points, whose translation is found, averaged over both directions."""
-        left, right = np.split(encode([*data.left, *data.right]), 2)
-        yield hit_score(self.name, subset, parallel_hits(left, right))
+        yield retrieval_score(self.name, subset, *np.split(encode([*data.left, *data.right]), 2))
 
 
 TASK = ParallelSentences
 
 
-def hit_score(task: str, subset: str, hits: ParallelHits) -> Score:
-    """Return the share of hits, in points, averaged over both directions."""
-    score = Score(task, subset, METRIC, 100 * hits.accuracy.average, items=mean_items(hits.average))
+def retrieval_score(task: str, subset: str, left: np.ndarray, right: np.ndarray) -> Score:
+    """Return the share of translations that are found, in points, averaged over both directions (section 5.3)."""
+    hits = np.array(parallel_hits(left, right))  # (directions, rows)
+    score = Score(
+        task, subset, METRIC, 100 * float(hits.mean(axis=1).mean()), items=mean_items(hits.mean(axis=0))
+    )
     logger.info("%s %s: %.1f of 100 retrieved", task, subset, score.value)
     return score
 

@@ -7,8 +7,8 @@ the defaults are those of XTREME (Hu et al., 2020), where its baselines come fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -26,40 +26,28 @@ from transformers import (
 from ease.errors import EaseError
 from ease.evaluation.classifiers import require_known_classes
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import (
+    DEVELOPMENT_METRIC,
     Score,
-    Seeds,
-    SubsetOptions,
     TaskOptions,
-    available_subsets,
     averages,
     error_prefix,
     repeated_score,
 )
-from ease.evaluation.tasks.pawsx import PawsX
-from ease.evaluation.tasks.transfer import DEVELOPMENT_METRIC, METRIC
+from ease.evaluation.tasks.transfer import Labelled, LabelledOptions, Transfer
 from ease.io.locks import temporary_folder
 
 
-class FineTuningOptions(SubsetOptions):
-    """The folder of the languages' folders, the languages to test, and the settings of the training."""
+class FineTuningOptions(LabelledOptions):
+    """The settings of the training."""
 
-    seeds: Seeds = Field((42,), description="seeds of the trainings, whose scores are averaged")
-    epochs: PositiveInt = Field(5, description="passes over the 49,401 training pairs")
-    batch_size: PositiveInt = Field(32, description="pairs per step")
-    learning_rate: PositiveFloat = Field(2e-5, description="peak learning rate of AdamW")
-    warmup: float = Field(0.0, ge=0, lt=1, description="fraction of the steps for linear warm-up")
-    weight_decay: float = Field(0.0, ge=0, description="of AdamW")
-    clip_norm: PositiveFloat = Field(1.0, description="maximum norm of the gradient")
-    max_tokens: int = Field(128, ge=8, description="tokens of a pair; longer pairs are truncated")
-    evaluation_steps: PositiveInt = Field(
-        200,
-        description="steps between two evaluations on the English development data, which select the best step",
-    )
+    batch_size: PositiveInt = Field(description="pairs per step")
+    learning_rate: PositiveFloat = Field(description="peak learning rate of AdamW")
+    warmup: float = Field(ge=0, lt=1, description="fraction of the steps for linear warm-up")
+    max_tokens: int = Field(ge=8, description="tokens of a pair; longer pairs are truncated")
 
 
-class FineTunedPawsX(PawsX):
+class FineTunedPawsX(Transfer):
     """Accuracy in each language and their average, and the accuracy on the English development data."""
 
     Options: ClassVar[type[TaskOptions]] = FineTuningOptions
@@ -68,42 +56,31 @@ class FineTunedPawsX(PawsX):
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
         """Train a copy of the encoder with each seed, and test it."""
         encoder = getattr(encode, "encoder", None)
-        found = available_subsets(self.files(options))
+        found = self.available(options)
         with error_prefix(self.name):
             if not isinstance(encoder, SentenceTransformer):
                 raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
-            files = {language: self.read(options, language, paths) for language, paths in found.items()}
+            files = self.read_found(options, found)
             training, development, _ = next(iter(files.values()))
             tests = {DEVELOPMENT_METRIC: development} | {
                 language: test for language, (_, _, test) in files.items()
             }
-            hits = [fine_tune(encoder, training, development, tests, options, seed) for seed in options.seeds]
-        scores = []
-        for language, test in tests.items():
-            own = [run[language] for run in hits]
-            about = ("en", DEVELOPMENT_METRIC) if language == DEVELOPMENT_METRIC else (language, METRIC)
-            items = mean_items(np.mean(own, axis=0)) if about[1] == METRIC else None
-            values = [float(np.mean(one)) for one in own]
-            scores.append(repeated_score(self.name, *about, values, test.note, items))
-        return [*scores, *averages(scores[1:], len(self.known))]
+            runs = [fine_tune(encoder, training, development, tests, options, seed) for seed in options.seeds]
+        shares = [float(np.mean(run[DEVELOPMENT_METRIC])) for run in runs]
+        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, shares, development.note)]
+        for language, (_, _, test) in files.items():
+            scores.append(self.language_score(language, [run[language] for run in runs], test.note))
+        return scores + averages(scores, self.wanted(options))
 
 
 TASK: Any = FineTunedPawsX
 
 
-class LabelledPairs(Protocol):
-    """Sentence pairs with their labels, n each."""
-
-    left: Sequence[str]
-    right: Sequence[str]
-    labels: Sequence[str]
-
-
 def fine_tune(
     encoder: SentenceTransformer,
-    training: LabelledPairs,
-    development: LabelledPairs,
-    tests: Mapping[str, Any],
+    training: Labelled,
+    development: Labelled,
+    tests: Mapping[str, Labelled],
     options: Any,
     seed: int,
 ) -> dict[str, NDArray[np.bool_]]:
@@ -127,8 +104,9 @@ def fine_tune(
     classes = require_known_classes(training.labels, development.labels, "the development data").tolist()
     tokenizer = encoder.tokenizer
 
-    def rows(pairs: LabelledPairs) -> list[dict[str, Any]]:
-        read = tokenizer(list(pairs.left), list(pairs.right), truncation=True, max_length=options.max_tokens)
+    def rows(pairs: Labelled) -> list[dict[str, Any]]:
+        left, right = (list(side) for side in zip(*pairs.texts, strict=True))
+        read = tokenizer(left, right, truncation=True, max_length=options.max_tokens)
         return [
             {**{name: values[row] for name, values in read.items()}, "labels": classes.index(label)}
             for row, label in enumerate(pairs.labels)

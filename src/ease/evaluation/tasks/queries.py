@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_in_role
 from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import ndcg
-from ease.evaluation.tasks import Files, Score, TaskOptions, Texts
+from ease.evaluation.tasks import Files, Score, SubsetTask, TaskOptions, Texts
 from ease.evaluation.tasks.graded_pairs import parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
 
@@ -46,7 +46,7 @@ class QueryOptions(TableOptions, QuerySet):
     )
 
 
-class Queries(TableTask):
+class Queries(SubsetTask, TableTask):
     """Retrieval of documents."""
 
     KIND = "Retrieval"

@@ -9,9 +9,8 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.retrieval import parallel_hits
-from ease.evaluation.tasks import Files, Score, Task, TaskOptions, Texts, averages
-from ease.evaluation.tasks.parallel_sentences import METRIC, hit_score
+from ease.evaluation.tasks import Files, Score, SubsetTask, TaskOptions, Texts, averages
+from ease.evaluation.tasks.parallel_sentences import METRIC, retrieval_score
 from ease.evaluation.tasks.set_files import Sides, read_parquet
 
 Facts = dict[str, dict[str, str]]
@@ -21,14 +20,10 @@ Facts = dict[str, dict[str, str]]
 class SampleOptions(TaskOptions):
     """The Parquet file with the columns fact_id, language and text, and the options of the search."""
 
-    candidates: int = Field(
-        default=300, ge=2, description="sentences per side: the first facts in order of fact_id"
-    )
-    pivot: str = Field(default="en", description="language that all others are matched with")
+    candidates: int = Field(ge=2, description="sentences per side: the first facts in order of fact_id")
+    pivot: str = Field(description="language that all others are matched with")
     languages: tuple[str, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="languages to match with the pivot; null: all in the file",
+        min_length=1, description="languages to match with the pivot; null: all in the file"
     )
 
     @model_validator(mode="after")
@@ -38,7 +33,7 @@ class SampleOptions(TaskOptions):
         return self
 
 
-class SampleParallel(Task):
+class SampleParallel(SubsetTask):
     """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
 
     KIND, METRICS, Options = "BitextMining", (METRIC,), SampleOptions
@@ -84,7 +79,7 @@ class SampleParallel(Task):
         for language, sides in data.items():
             right = embeddings[[pivots[text] for text in sides.right]]
             pair = f"{language}-{options.pivot}"
-            scores.append(hit_score(self.name, pair, parallel_hits(encode(sides.left), right)))
+            scores.append(retrieval_score(self.name, pair, encode(sides.left), right))
         yield from [*scores, *averages(scores, len(scores))]
 
 

@@ -29,58 +29,45 @@ from ease.evaluation.classifiers import (
 )
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import Items, mean_items
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts, averages, repeated_score
+from ease.evaluation.tasks import DEVELOPMENT_METRIC, Score, SubsetTask, Texts, repeated_score
 from ease.evaluation.tasks.labelled_texts import LabelledTexts, collect_texts
+from ease.evaluation.tasks.set_files import TableOptions, TableTask
 from ease.io.models import StrictModel
 from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
-METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC = "accuracy", "development_accuracy", "network_accuracy"
-FILES = {
-    "mr": ("MR/rt-polarity.pos", "MR/rt-polarity.neg"),
-    "subj": ("SUBJ/subj.objective", "SUBJ/subj.subjective"),
-    "trec": ("TREC/train_5500.label", "TREC/TREC_10.label"),
-    "sst2": tuple(f"SST/binary/sentiment-{split}" for split in ("train", "dev", "test")),
-}
+METRIC, NETWORK_METRIC = "accuracy", "network_accuracy"
 MAX_ITERATIONS = 1000
 """Of L-BFGS; embeddings of length 1 take some tens."""
 QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 
 class NetworkOptions(StrictModel):
-    """Hyperparameters; the defaults are those of DuEAM's appendix A, which does not give the number of hidden units."""
+    """Hyperparameters; those configured are of DuEAM's appendix A, which does not give the number of hidden units."""
 
-    hidden: int = Field(50, ge=1, description="hidden units, with sigmoid activation")
-    dropout: float = Field(
-        0.2, ge=0, lt=1, description="share of the hidden units that are dropped in a step"
-    )
-    epochs: int = Field(10, ge=1, description="passes over the training data")
-    batch_size: int = Field(64, ge=1, description="rows per step")
+    hidden: int = Field(ge=1, description="hidden units, with sigmoid activation")
+    dropout: float = Field(ge=0, lt=1, description="share of the hidden units that are dropped in a step")
+    epochs: int = Field(ge=1, description="passes over the training data")
+    batch_size: int = Field(ge=1, description="rows per step")
     weight_decays: tuple[float, ...] = Field(
-        (0.0,),
         min_length=1,
         description="candidates for the L2 penalty, chosen like C of logistic regression; one is used without a choice",
     )
 
 
-class SentEvalOptions(SubsetOptions):
-    """The folder of MR, SUBJ, TREC and SST, the sets to score, and the options of the classifiers."""
+class SentEvalOptions(TableOptions):
+    """The files of each set's two classes or splits, and the options of the classifiers."""
 
-    folds: int = Field(
-        10, ge=2, description="folds of sets without a test split, and inner folds that choose C"
-    )
-    seed: int = Field(1111, ge=0, lt=2**32, description="seed of the folds")
+    folds: int = Field(ge=2, description="folds of sets without a test split, and inner folds that choose C")
+    seed: int = Field(ge=0, lt=2**32, description="seed of the folds")
     strengths: tuple[PositiveFloat, ...] = Field(
-        (0.25, 0.5, 1, 2, 4, 8),
-        min_length=1,
-        description="candidates for C of logistic regression",
+        min_length=1, description="candidates for C of logistic regression"
     )
     strengths_trec: tuple[PositiveFloat, ...] = Field(
-        (0.5, 1, 2, 4, 8, 16, 32), min_length=1, description="candidates for TREC, as in SentEval"
+        min_length=1, description="candidates for TREC, as in SentEval"
     )
     network: NetworkOptions | None = Field(
-        None,
         description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone",
     )
 
@@ -88,19 +75,13 @@ class SentEvalOptions(SubsetOptions):
 Splits = dict[str, LabelledTexts]
 
 
-class SentEval(Task):
+class SentEval(SubsetTask, TableTask):
     """Accuracy of each classifier on each set and on the data that chose C, and the mean accuracies over the sets.
 
     The deviation of a set without a test split is over its folds.
     """
 
     KIND, METRICS, Options = "Classification", (METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC), SentEvalOptions
-
-    def files(self, options: SentEvalOptions) -> Files:
-        """Return the files of each set's two classes or splits."""
-        return {
-            subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)
-        }
 
     def read(self, options: SentEvalOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
         """Read the splits of a set; a single split is called `all`."""
@@ -132,12 +113,6 @@ class SentEval(Task):
             network = NetworkClassifier(**given, seed=options.seed)
             outcome = _test(embedded, network, {"weight_decay": options.network.weight_decays}, options)
             yield repeated_score(self.name, subset, NETWORK_METRIC, outcome.accuracies, note, outcome.items)
-
-    def evaluate(self, encode: Encode, options: SentEvalOptions) -> list[Score]:
-        """Score the sets, and average the test accuracies."""
-        scores = super().evaluate(encode, options)
-        tested = [score for score in scores if score.metric != DEVELOPMENT_METRIC]
-        return [*scores, *averages(tested, len(FILES))]
 
 
 TASK = SentEval

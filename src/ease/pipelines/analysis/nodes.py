@@ -23,10 +23,14 @@ from pydantic import BaseModel
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.analysis.cosines import (
+from ease.evaluation.analysis.graded import (
+    AlignmentOptions,
     CosineOptions,
     CurveOptions,
+    IsotropyOptions,
+    compare_alignment_uniformity,
     compare_cosines,
+    compare_isotropy,
     roc_curves,
     summarize_cosines,
 )
@@ -44,12 +48,6 @@ from ease.evaluation.analysis.pairs import (
     differing_pairs,
     graded_pairs,
     parallel_sentences,
-)
-from ease.evaluation.analysis.spread import (
-    AlignmentOptions,
-    IsotropyOptions,
-    compare_alignment_uniformity,
-    compare_isotropy,
 )
 from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options

@@ -7,8 +7,13 @@ from ease.reporting.plots.embeddings import (
     plot_language_pair,
     plot_roc_curves,
 )
-from ease.reporting.plots.published import plot_table_bars, plot_table_scatter
-from ease.reporting.plots.scores import plot_curves, plot_scores, plot_variants
+from ease.reporting.plots.scores import (
+    plot_curves,
+    plot_scores,
+    plot_table_bars,
+    plot_table_scatter,
+    plot_variants,
+)
 from ease.reporting.plots.style import method_label, method_styles
 
 __all__ = [

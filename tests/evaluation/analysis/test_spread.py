@@ -1,32 +1,27 @@
-"""Alignment and uniformity equal plain loops, other libraries and known values."""
+"""Alignment, uniformity and isotropy equal plain loops and known values."""
 
 from __future__ import annotations
 
-import csv
 import math
 import tracemalloc
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.pairs import graded_pairs
-from ease.evaluation.analysis.spread import (
+from ease.evaluation.analysis.graded import (
     AlignmentOptions,
+    IsotropyOptions,
     alignment,
     compare_alignment_uniformity,
+    compare_isotropy,
     uniformity,
 )
 from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks import get_task
+from ease.evaluation.metrics import isotropy_score, mean_vector_norm
 from ease.evaluation.tasks.graded_pairs import GradedPair
-
-stsb = get_task("stsb")
 
 OPTIONS = AlignmentOptions(graded="stsb:dev")
 
@@ -63,12 +58,6 @@ def test_two_points_have_known_values(cosine: int, distance: int) -> None:
     assert uniformity(np.vstack([left, right])) == pytest.approx(-2 * distance, abs=1e-12)
 
 
-def test_uniformity_of_random_points_is_near_the_minimum() -> None:
-    many = np.random.default_rng(0).normal(size=(2000, 512))
-    # Random directions in so many dimensions are almost orthogonal: exp(−4), plus a little for their spread.
-    assert uniformity(many) == pytest.approx(-4 + 8 / 512, abs=2e-3)
-
-
 def test_a_seeded_sample_approximates_all_sentences() -> None:
     embeddings = np.random.default_rng(1).normal(loc=0.4, size=(3000, 5))
     exact = uniformity(embeddings)
@@ -77,10 +66,6 @@ def test_a_seeded_sample_approximates_all_sentences() -> None:
     assert drawn == pytest.approx([exact] * 3, abs=0.02)
     assert all(abs(value - exact) > 1e-9 for value in drawn)
     assert uniformity(embeddings, max_sentences=3000, seed=1) == exact
-
-
-def test_a_sentence_is_never_drawn_twice() -> None:
-    assert uniformity(np.eye(99), max_sentences=90) == pytest.approx(-4, abs=1e-12)
 
 
 def test_memory_does_not_grow_with_the_number_of_pairs() -> None:
@@ -128,29 +113,86 @@ def test_impossible_measurements_are_refused() -> None:
     broken = {**VECTORS, "d": [math.nan, 0.0]}
     with pytest.raises(EaseError, match="^m, de-en: .*NaN"):
         compare_alignment_uniformity({"m": encode_by(broken)}, {"de-en": GRADED}, OPTIONS)
-    with pytest.raises(EaseError, match="1 sentence.*at least 2"):
-        uniformity([[1.0, 2.0]])
-    with pytest.raises(EaseError, match="No positive pair"):
-        alignment(np.empty((0, 3)), np.empty((0, 3)))
 
 
-def test_sts_benchmark_equals_what_pytorch_computes(test_data: Path) -> None:
-    folder = test_data / "eval" / "stsb"
-    vectorizer = HashingVectorizer(n_features=256, alternate_sign=False, norm=None)
-    bags: Encode = lambda sentences: vectorizer.transform(list(sentences)).toarray().astype(np.float32) + 0.1  # noqa: E731
-    pairs = graded_pairs("stsb", stsb.options(path=folder, subsets=("dev",)))
-    found = compare_alignment_uniformity({"bags": bags}, pairs, OPTIONS).iloc[0]
+ISOTROPY = IsotropyOptions(graded="stsb:dev")
 
-    with (folder / "sts-dev.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    sentences = sorted({sentence for row in rows for sentence in row[5:7]})
-    positive = [row for row in rows if float(row[4]) > 4]
-    assert (found["positives"], found["sentences"]) == (len(positive), len(sentences))
 
-    def unit(texts: Sequence[str]) -> torch.Tensor:
-        return torch.nn.functional.normalize(torch.from_numpy(bags(texts)).double())
+def loop_score(embeddings: np.ndarray) -> float:
+    """Return equation 2 term by term, for both signs of every eigenvector."""
+    _, columns = np.linalg.eig(np.array([[a @ b for b in embeddings.T] for a in embeddings.T]))
+    sums = []
+    for direction in columns.T.real:
+        for sign in (1, -1):
+            unit = [sign * float(x) for x in direction]
+            sums.append(
+                math.fsum(
+                    math.exp(math.fsum(c * float(x) for c, x in zip(unit, row, strict=True)))
+                    for row in embeddings
+                )
+            )
+    return min(sums) / max(sums)
 
-    distance = (unit([row[5] for row in positive]) - unit([row[6] for row in positive])).norm(dim=1) ** 2
-    potential = torch.exp(-2 * torch.pdist(unit(sentences)) ** 2)
-    assert found["alignment"] == pytest.approx(distance.mean().item(), rel=1e-9)
-    assert found["uniformity"] == pytest.approx(potential.mean().log().item(), rel=1e-9)
+
+@pytest.mark.parametrize("shift", [0.0, 0.4, 2.0])
+def test_isotropy_and_mean_equal_plain_loops(shift: float) -> None:
+    embeddings = np.random.default_rng(4).normal(loc=shift, size=(40, 5)) * [1, 2, 0.5, 0.1, 1]
+    assert isotropy_score(embeddings) == pytest.approx(loop_score(embeddings), rel=1e-9)
+    mean = [math.fsum(column) / 40 for column in embeddings.T]
+    assert mean_vector_norm(embeddings) == pytest.approx(math.sqrt(math.fsum(x * x for x in mean)))
+
+
+def test_known_arrangements() -> None:
+    cross = np.concatenate([np.eye(3), -np.eye(3)])
+    assert isotropy_score(cross) == pytest.approx(1), "the same in all directions"
+    assert mean_vector_norm(cross) == pytest.approx(0)
+    same = np.tile([3.0, 0.0], (7, 1))
+    assert isotropy_score(same) == pytest.approx(math.exp(-6)), "against the one vector, over along it"
+    assert mean_vector_norm(same) == pytest.approx(3)
+
+
+def test_long_vectors_do_not_overflow() -> None:
+    embeddings = np.tile([900.0, 0.0], (3, 1))
+    assert isotropy_score(embeddings) == 0
+    assert isotropy_score(embeddings / 100) == pytest.approx(math.exp(-18))
+
+
+def by_number(sentences: object) -> np.ndarray:
+    """Encode each number as its own direction."""
+    return np.array([np.random.default_rng(int(text)).normal(loc=1, size=3) for text in sentences])  # type: ignore[attr-defined]
+
+
+PAIRS = [GradedPair(str(n), str(n + 1), 1.0) for n in range(20)]
+
+
+def test_isotropy_counts_each_sentence_once_and_averages_subsets() -> None:
+    sets = {"x": PAIRS, "y": PAIRS[:5]}
+    long: Encode = lambda sentences: 10 * by_number(sentences)  # noqa: E731
+    table = compare_isotropy({"short": by_number, "long": long}, sets, ISOTROPY)
+    assert table[["model", "subset"]].values.tolist() == [
+        [model, subset] for model in ("short", "long") for subset in ("x", "y", "average")
+    ]
+    assert table["sentences"].tolist() == [21, 6, 27] * 2
+    x, y, average = table.head(3).to_dict("records")
+    rows = by_number([str(n) for n in range(21)])
+    assert x["isotropy"] == pytest.approx(isotropy_score(rows))
+    assert x["mean_vector_norm"] == pytest.approx(mean_vector_norm(rows))
+    assert x["mean_length"] == pytest.approx(np.linalg.norm(rows, axis=1).mean())
+    for measure in ("isotropy", "mean_vector_norm", "mean_length"):
+        assert average[measure] == pytest.approx((x[measure] + y[measure]) / 2)
+    assert table["mean_vector_norm"][3] == pytest.approx(10 * x["mean_vector_norm"]), "as they come"
+    unit = compare_isotropy(
+        {"short": by_number, "long": long}, {"x": PAIRS}, ISOTROPY.model_copy(update={"normalize": True})
+    )
+    assert unit["isotropy"][0] == pytest.approx(unit["isotropy"][1])
+    assert unit["mean_length"].tolist() == [1, 1]
+    scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert unit["mean_vector_norm"][0] == pytest.approx(mean_vector_norm(scaled))
+
+
+def test_isotropy_of_unusable_embeddings_is_refused() -> None:
+    broken: Encode = lambda sentences: np.full((len(sentences), 2), np.nan)  # noqa: E731
+    zero: Encode = lambda sentences: np.zeros((len(sentences), 2))  # noqa: E731
+    for encode, said in ((broken, "NaN"), (zero, "zero vectors")):
+        with pytest.raises(EaseError, match=f"^m, de-en: .*{said}"):
+            compare_isotropy({"m": encode}, {"de-en": PAIRS}, ISOTROPY)
