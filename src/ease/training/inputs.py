@@ -63,16 +63,13 @@ def open_pair_table(pairs: Path, columns: Sequence[str]) -> pads.Dataset:
 
 def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
     """Return the distinct values of a column, or of a column of lists, sorted."""
-    values = pa.array([], _value_type(source.schema.field(name).type))
+    kind = source.schema.field(name).type
+    values = pa.array([], kind.value_type if pa.types.is_nested(kind) else kind)
     for batch in source.to_batches(columns=[name]):
         column = batch.column(name)
         found = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null().unique()
         values = pa.concat_arrays([values, found]).unique()
     return np.sort(values.to_numpy(zero_copy_only=False))
-
-
-def _value_type(column: pa.DataType) -> pa.DataType:
-    return column.value_type if pa.types.is_nested(column) else column
 
 
 def count_rows(table: Path) -> int:

@@ -53,7 +53,9 @@ def remove_languages(
         Development scores of the saved encoder; empty if none were computed.
     """
     encoder = load_encoder(str(model)).to(device)
-    directions = language_directions(mean_embeddings(encoder, _sentences(pairs)))
+    source = open_pair_table(pairs, (LANGUAGE, SENTENCE))
+    sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE)}
+    directions = language_directions(mean_embeddings(encoder, sentences))
     scored: dict[int, dict[str, float]] = {}
     for rank in ranks:
         scored[rank] = {} if evaluate is None else evaluate(_without(encoder, directions, rank))
@@ -98,13 +100,8 @@ def _without(encoder: SentenceTransformer, directions: NDArray[np.float64], rank
     return changed
 
 
-def _sentences(pairs: Path) -> dict[str, Iterator[str]]:
-    """Return streams of evenly spaced sentences of each language."""
-    source = open_pair_table(pairs, (LANGUAGE, SENTENCE))
-    return {language: _of_language(source, language) for language in distinct(source, LANGUAGE)}
-
-
 def _of_language(source: pads.Dataset, language: str) -> Iterator[str]:
+    """Yield evenly spaced sentences of a language."""
     chosen = pads.field(LANGUAGE) == language
     step = -(-source.count_rows(filter=chosen) // SENTENCES_PER_LANGUAGE)
     seen = 0

@@ -116,25 +116,22 @@ def embed_packed(
     }
     encoded = (transform or encoder[0])(inputs)
     features: dict[str, Any] = {
-        "token_embeddings": _by_text(encoded["token_embeddings"], packed),
+        "token_embeddings": _Move.apply(encoded["token_embeddings"], packed),
         "attention_mask": packed.mask,
     }
     if layers := encoded.get("all_layer_embeddings"):
-        features["all_layer_embeddings"] = [_by_text(layer, packed) for layer in layers]
+        features["all_layer_embeddings"] = [_Move.apply(layer, packed) for layer in layers]
     for module in list(encoder)[1:]:
         features = module(features)
     embeddings: Tensor = features["sentence_embedding"]
     return embeddings
 
 
-def _by_text(rows: Tensor, packed: Packed) -> Tensor:
-    """Return the tokens of each text: (rows, w, size) -> (n * views, t, size)."""
-    moved: Tensor = _Move.apply(rows, packed)
-    return moved
-
-
 class _Move(torch.autograd.Function):
-    """Gathers the tokens of texts, and in the backward pass their gradients, which torch would sort and add instead."""
+    """Tokens of each text: (rows, w, size) -> (n * views, t, size).
+
+    The backward pass gathers their gradients, too, which torch would sort and add instead.
+    """
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, packed: Packed) -> Tensor:

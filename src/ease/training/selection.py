@@ -30,13 +30,7 @@ class BestModel:
     """
 
     def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
-        """Start without a model; `restore` finds that of an interrupted training.
-
-        Args:
-            folder: The work folder.
-            max_below_start: Evaluations in a row below the start after which the training is hopeless. None: it never
-                is, and the start is no candidate.
-        """
+        """Start without a model; with `max_below_start`, the model before the training is a candidate, too."""
         self._folder = folder
         self._limit = max_below_start
         self.step = self._recorded = 0
@@ -111,13 +105,7 @@ class BestModel:
                 shutil.rmtree(other, ignore_errors=True)
 
     def publish(self, target: Path, card: str | None, made: Path) -> None:
-        """Move the best model to `target` and write its card; does nothing if an interrupted run has done so.
-
-        Args:
-            target: The folder of the published model.
-            card: Its model card.
-            made: The model's own folder, or a folder with a model derived from it.
-        """
+        """Move the best model, or one that was made of it, to a folder with its card, if no earlier run has done so."""
         if made.exists():
             if card is not None:
                 (made / "README.md").write_text(card, encoding="utf-8")
