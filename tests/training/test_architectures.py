@@ -55,7 +55,7 @@ def trained_embeddings(
         return sentences(), model.encode(batch).sentences[0].numpy()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"bge-m3", "mbert", "modernbert", "xlm-roberta"}))
 def test_an_encoder_is_trained_scored_saved_and_loaded(
     encoders: dict[str, Path], make_job: MakeJob, name: str
 ) -> None:

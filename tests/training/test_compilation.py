@@ -16,8 +16,8 @@ from torch._inductor.utils import fresh_cache
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE
 from ease.training import loop
+from ease.training.accelerator import compile_layers
 from ease.training.batches import Batch
-from ease.training.compilation import compile_layers
 from ease.training.job import run_job
 from ease.training.options import training_options
 from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, stop_at, weights

@@ -180,27 +180,6 @@ def test_bf16_is_close_to_single_precision_and_evaluations_change_nothing(
     assert half[1] == pytest.approx(single[1], rel=0.02)
 
 
-@pytest.mark.parametrize(
-    ("options", "terms"),
-    [
-        ({}, {"loss", "entity_loss", "self_loss"}),
-        ({"self_supervised": False}, {"loss", "entity_loss"}),
-        ({"entity_weight": 0}, {"loss", "self_loss"}),
-        (
-            {"hard_negatives": False, "projection": "tanh", "mask_same_entity": True},
-            {"loss", "entity_loss", "self_loss"},
-        ),
-    ],
-)
-def test_every_term_can_be_off(make_job: MakeJob, options: dict[str, Any], terms: set[str]) -> None:
-    result = run_job(make_job(method_options=options, development={}, training={"max_steps": 2}))
-    for line in result.history:
-        assert terms == line.keys() - {"step", "learning_rate", "pairs_per_second"}
-        assert line["loss"] == pytest.approx(sum(line[name] for name in terms - {"loss"}), rel=1e-6)
-    assert result.best_step == 2
-    assert result.best_score is None
-
-
 def test_reads_entities_decides_the_input_of_a_method(make_job: MakeJob) -> None:
     with pytest.raises(EaseError, match="needs the `table` of entity embeddings"):
         run_job(make_job(table=None))
@@ -232,7 +211,7 @@ def test_what_keeps_sentences_from_attracting_each_other_is_said(
     else:
         pairs[kept] = pairs[kept].iloc[0]
     pairs.to_parquet(tmp_path / "pairs.parquet")
-    rows = np.rec.fromarrays([pairs["entity"].to_numpy()], names="entity")
+    rows = pairs["entity"].to_numpy(np.int64).view([("entity", "<i8")])
     job_module._describe_entities(make_job(pairs=tmp_path / "pairs.parquet"), rows)
     warned = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert [said in message for message in warned] == [True]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from ease.training.accelerator import accelerated
 from ease.training.checkpoints import fingerprint_of
 from ease.training.inputs import open_pair_table
 from ease.training.job import run_job
-from ease.training.options import TeacherOptions, TrainingJob, TrainingOptions
+from ease.training.options import TeacherOptions
 from ease.training.prepared_pairs import pair_places
 from ease.training.teacher import encode_share, frozen_embeddings
 from tests.training.tiny_training import SMALL, MakeJob, assert_same, sentences
@@ -211,9 +210,3 @@ def test_faults_are_named(
     job = make_job(training=taught(name, form="cosine"), **{**STILL, **changes})
     with pytest.raises(EaseError, match=message):
         run_job(job)
-
-
-def test_a_job_keeps_its_teacher_in_its_file(make_job: MakeJob, wide: Path) -> None:
-    job = make_job(training=taught(wide, cache="cache"))
-    assert TrainingJob.model_validate(json.loads(job.model_dump_json())) == job
-    assert TrainingOptions.model_validate({"teacher": None}).teacher == TeacherOptions()

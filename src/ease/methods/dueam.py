@@ -112,11 +112,11 @@ class Dueam(TrainingMethod[DueamOptions]):
         """Compute LA, and the mean distances of sentences and of words."""
         first, second = inputs.sentences
         texts = [inputs.texts[SENTENCE], inputs.texts[POSITIVE]]
-        embedded = [anchor.embed(one, inputs.autocast) for one in texts]
+        tokens, others = (anchor.embed(one, inputs.autocast) for one in texts)
         if self.options.unit_length:
-            embedded = [functional.normalize(tokens, dim=2) for tokens in embedded]
-        words = [anchor.words(one) for one in texts]
-        distances = word_movers_distances(*embedded, *words, self.options.regularization)
+            tokens, others = (functional.normalize(embedded, dim=2) for embedded in (tokens, others))
+        words, other_words = (anchor.words(one) for one in texts)
+        distances = word_movers_distances(tokens, others, words, other_words, self.options.regularization)
         if self.options.unit_length:
             first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
         euclidean = euclidean_distances(first, second)

@@ -117,12 +117,7 @@ class UsedEntities(NamedTuple):
 
 
 def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
-    """Return the entities of training pairs, positives and negatives.
-
-    Args:
-        pairs: Parquet with the columns.
-        vocabulary: Parquet with row and entity.
-        columns: Columns of entities or of lists of entities; `entity` has one in every row.
+    """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row.
 
     Raises:
         EaseError: If an entity is missing or is not in the vocabulary.
@@ -158,10 +153,7 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
 def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
     """Read entity embeddings from a safetensors file with one matrix, in single precision.
 
-    Args:
-        path: The file.
-        rows: The rows to read, ascending. Default: all. Memory is bounded by the rows read.
-        total: The expected number of rows, the vocabulary's.
+    Memory is bounded by the rows that are read, which are ascending; `total` is the vocabulary's number of rows.
 
     Raises:
         EaseError: If the file is missing, is not one matrix, or has another number of rows.

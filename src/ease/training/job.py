@@ -33,9 +33,8 @@ from ease.io.locks import FolderLock, folder_lock
 from ease.io.names import DEVELOPMENT
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
-from ease.training.accelerator import accelerated, uses_gpu
+from ease.training.accelerator import accelerated, compile_layers, uses_gpu
 from ease.training.checkpoints import fingerprint_of
-from ease.training.compilation import compile_layers
 from ease.training.graphs import transformer_graphs
 from ease.training.inputs import (
     LANGUAGE,
@@ -48,7 +47,6 @@ from ease.training.inputs import (
     used_entities,
 )
 from ease.training.interruption import LAUNCHER_VARIABLE
-from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
 from ease.training.loop import train
 from ease.training.model import TrainingModel, load_for_training, warn_of_equal_views
@@ -56,7 +54,7 @@ from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, 
 from ease.training.packing import choose_packing
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.progress import Progress, Report, read_metrics
-from ease.training.selection import BestModel, Evaluate
+from ease.training.selection import BestModel, Evaluate, check_ranks, remove_languages
 from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)

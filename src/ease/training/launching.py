@@ -36,7 +36,7 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
     """
     failure, metrics = failure_file(lock.folder), lock.folder / "metrics.jsonl"
     failure.unlink(missing_ok=True)
-    known = read_metrics(metrics)
+    known, forward = read_metrics(metrics), report or (lambda step, values: None)
     with stop_requests() as stop:
         torchrun = _start(lock, processes)
         ended = asked = False
@@ -46,8 +46,10 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
                 lines = read_metrics(metrics)
                 # A resumed training first drops the metrics after its checkpoint.
                 same = takewhile(lambda pair: pair[0] == pair[1], zip(known, lines, strict=False))
-                for line in lines[len(list(same)) :] if report is not None else ():
-                    report(int(line["step"]), {name: value for name, value in line.items() if name != "step"})
+                for line in lines[len(list(same)) :]:
+                    forward(
+                        int(line["step"]), {name: value for name, value in line.items() if name != "step"}
+                    )
                 known = lines
                 if stop and not asked:
                     asked = True

@@ -20,10 +20,9 @@ from ease.errors import EaseError
 from ease.io.names import DEVELOPMENT
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
-from ease.training.accelerator import PATIENCE
+from ease.training.accelerator import PATIENCE, report_compilation_errors
 from ease.training.batches import Batch, make_ahead, make_batch, used_rows
 from ease.training.checkpoints import Checkpoints
-from ease.training.compilation import report_compilation_errors
 from ease.training.entity_files import TABLE
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
@@ -212,18 +211,10 @@ def _select(
 def add_gradients(
     model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator
 ) -> dict[str, Tensor]:
-    """Add the mean gradient of a batch's sub-batches to the parameters.
+    """Add the mean gradient of a batch's sub-batches to the parameters; return their mean loss terms.
 
     Only one sub-batch's activations are in memory at a time. Several processes exchange their gradients once, after
     the last sub-batch.
-
-    Args:
-        model: The prepared `TrainingModel`.
-        sub_batches: This process's share of each sub-batch; contrasts are within one of them.
-        accelerator: Device, precision and processes.
-
-    Returns:
-        The loss terms, averaged over the sub-batches.
 
     Raises:
         EaseError: If the layers are to be compiled, and torch cannot compile them.

@@ -53,13 +53,7 @@ class Packed(NamedTuple):
 
 
 def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> Packed:
-    """Put texts into rows.
-
-    Args:
-        tokens: (n, width), padded.
-        lengths: (n,), tokens of each text, ascending.
-        views: Repetitions of each text, adjacent to each other.
-    """
+    """Put padded texts, (n, width), in order of their lengths, (n,), into rows; the views of a text are adjacent."""
     lengths, tokens = np.repeat(lengths, views), np.repeat(tokens, views, axis=0)
     width = -(-int(lengths.max()) // WIDTH) * WIDTH
     starts, size = _fill_rows(lengths, width)
@@ -82,8 +76,7 @@ def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> P
 def _fill_rows(lengths: NDArray[np.int32], width: int) -> tuple[NDArray[np.int64], int]:
     """Put each text, the longest first, into the fullest row with room for it.
 
-    Returns:
-        The place of each text's first token, (n,), and the number of places in all rows.
+    Returns the place of each text's first token, (n,), and the number of places in all rows.
     """
     starts, size = np.empty(len(lengths), np.int64), 0
     ends: list[list[int]] = [[] for _ in range(width + 1)]  # of the rows, by their remaining room
@@ -173,10 +166,9 @@ def choose_packing(packed: bool | Literal["auto"], encoder: SentenceTransformer,
 
 
 def prepare_packing(encoder: SentenceTransformer) -> int:
-    """Make an encoder accept packed texts; padded texts are encoded as before.
+    """Make an encoder accept packed texts; return the first position number, which differs between architectures.
 
-    Returns:
-        The first position number, which differs between architectures.
+    Padded texts are encoded as before.
 
     Raises:
         PackingRefusal: If the encoder does not support packing, or encodes packed texts differently.

@@ -85,8 +85,8 @@ def prepare_pairs(
             the layout's columns of entities; optionally pair_id.
         vocabulary: Parquet with row and entity. None: no entities.
         encoder: The encoder whose tokenizer is used.
-        layout: Text columns, and the number of tokens at which a text is truncated.
-        target: The file, written atomically.
+        layout: The columns of the file, which is written atomically.
+        target: The file.
         derived: Functions that make missing columns and missing texts from the sentences.
 
     Raises:

@@ -93,13 +93,10 @@ class MaskedLanguageModel(nn.Module):
         autocast: torch.dtype | None = None,
         mini_batch_size: int | None = None,
     ) -> Tensor:
-        """Compute the loss of predicting masked tokens.
+        """Compute the loss of predicting masked tokens, in single precision.
 
-        Args:
-            tokens: (n, width), token ids.
-            mask: (n, width), 1 for tokens and 0 for padding.
-            autocast: Half precision to compute in; the loss is in single precision.
-            mini_batch_size: Texts whose activations are in memory at a time, recomputed for the gradient. Default: all.
+        `tokens` and `mask`, 0 for padding, are (n, width). The activations of `mini_batch_size` texts are in memory at
+        a time, and recomputed for the gradient.
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         candidates = mask.bool() & ~torch.isin(tokens, self._special)
@@ -107,15 +104,16 @@ class MaskedLanguageModel(nn.Module):
         count = chosen.sum()
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
             losses = [
-                self._loss(*part, count)
+                self._loss(part, count)
                 if mini_batch_size is None
-                else checkpoint(self._loss, *part, count, use_reentrant=False)
+                else checkpoint(self._loss, part, count, use_reentrant=False)
                 for part in _parts(tokens, shown, chosen, mask, mini_batch_size)
             ]
         return torch.stack(losses).sum()
 
-    def _loss(self, tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, count: Tensor) -> Tensor:
+    def _loss(self, part: list[Tensor], count: Tensor) -> Tensor:
         """Return the loss of some texts; `count` tokens are selected in the complete batch."""
+        tokens, shown, chosen, mask = part
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         with padding_known():
             encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
