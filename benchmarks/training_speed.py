@@ -53,6 +53,7 @@ from benchmarks.training_peers import (
 )
 from ease.methods.components.entity_table import EntityTable
 from ease.training.accelerator import accelerated
+from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
 from ease.training.job import build_model
 from ease.training.job import prepare as prepare_rows
 from ease.training.loop import train
@@ -183,7 +184,7 @@ def train_ours(
             key = model.layout(MAX_TOKENS), model.method.table is not None
             if key not in setup.rows:
                 rows = np.array(prepare_rows(job, model, "speed", accelerator))
-                for name in set(rows.dtype.names or ()) & set(key[0].entity_columns):
+                for name in {*ENTITY_COLUMNS, FURTHER, SUBJECT} & set(rows.dtype.names or ()):
                     rows[name] *= setup.entities // setup.work.entities
                 setup.rows[key] = rows
             if model.method.table is not None:

@@ -81,20 +81,6 @@ def test_one_positive_is_ease_without_other_pairs_of_its_entity() -> None:
     assert plus(given)[TOTAL].item() == pytest.approx(ease(given)[TOTAL].item(), rel=1e-5)
 
 
-def test_blocks_give_the_same_loss_and_gradient() -> None:
-    found = []
-    for size in (None, 3):
-        method = build("ease_plus", attraction=0.5)
-        sentences = SENTENCES.clone().requires_grad_()
-        given = inputs(sentences, ENTITIES._replace(further=FURTHER))._replace(mini_batch_size=size)
-        loss = method(given)[TOTAL]
-        loss.backward()
-        found.append((loss.item(), sentences.grad, method.projection.weight.grad))  # type: ignore[union-attr]
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
-    for whole, blocks in zip(found[0][1:], found[1][1:], strict=True):
-        torch.testing.assert_close(whole, blocks, rtol=1e-5, atol=1e-7)
-
-
 def test_sentences_of_one_entity_attract_each_other() -> None:
     entities = Entities(torch.tensor([2, 0, 2, 2]), torch.tensor([1, -1, 3, 2]), FURTHER)
     method = build("ease_plus", attraction=0.5, temperature=0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,9 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.methods.made import build, cosine, encoder, floats, inputs
-from tests.training.processes import finish, messages, start
-from tests.training.tiny_training import losses, same, tiny_job, weights, write_files
+from tests.training.tiny_training import losses, tiny_job
 
 MASKED = "masked_sentence"
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the files of a tiny training."""
-    folder = tmp_path_factory.mktemp("files")
-    write_files(folder)
-    return folder
 
 
 def job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> TrainingJob:
@@ -104,7 +96,7 @@ def finite_differences(function: Callable[[np.ndarray], float], at: np.ndarray) 
 
 
 @pytest.mark.parametrize("with_positive", [True, False])
-@pytest.mark.parametrize("temperature", [0.2, 1.0])
+@pytest.mark.parametrize("temperature", [0.2])
 def test_the_loss_and_its_gradient_are_equation_1(temperature: float, with_positive: bool) -> None:
     at = np.random.default_rng(0).normal(size=(2, 4, 3))
     views = torch.tensor(at, requires_grad=True)
@@ -115,15 +107,16 @@ def test_the_loss_and_its_gradient_are_equation_1(temperature: float, with_posit
     np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("with_positive", [True, False])
-def test_shares_of_a_batch_average_to_the_loss_of_the_whole(with_positive: bool) -> None:
-    views = floats(0, 2, 6, 5).double()
-    whole = mirrored_loss(views, 0.04, positive_in_denominator=with_positive)
-    shares = [
-        mirrored_loss(views[:, own], 0.04, candidates=views, own=own, positive_in_denominator=with_positive)
-        for own in torch.arange(6).split(2)
+def test_shares_of_a_batch_average_to_the_loss_of_the_whole() -> None:
+    views, options = floats(0, 2, 6, 5).double(), MultiSimilarity(margin=0.2)
+    functions: list[Callable[..., Any]] = [
+        partial(mirrored_loss, temperature=0.04),
+        partial(mirrored_loss, temperature=0.04, positive_in_denominator=False),
+        partial(multi_similarity_loss, options=options),
     ]
-    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
+    for function in functions:
+        shares = [function(views[:, own], candidates=views, own=own) for own in torch.arange(6).split(2)]
+        assert torch.stack(shares).mean().item() == pytest.approx(function(views).item(), rel=1e-12)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.2, 5.0])
@@ -151,16 +144,6 @@ def test_the_method_has_the_multi_similarity_loss_of_sapbert_s_parameters() -> N
     assert found == pytest.approx(mined_loss(views.tolist(), 0.2, 1, 60, 0.5), rel=1e-4)
     with pytest.raises(EaseError, match="multi_similarity.*negative_scal"):
         method_options("mirror_bert", {"multi_similarity": {"negative_scal": 1}})
-
-
-def test_shares_of_a_batch_average_to_the_multi_similarity_loss_of_the_whole() -> None:
-    views, options = floats(0, 2, 6, 5).double(), MultiSimilarity(margin=0.2)
-    shares = [
-        multi_similarity_loss(views[:, own], options, candidates=views, own=own)
-        for own in torch.arange(6).split(2)
-    ]
-    whole = multi_similarity_loss(views, options)
-    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
 
 
 def test_the_default_is_the_released_loss_at_the_temperature_of_sentences() -> None:
@@ -249,11 +232,9 @@ def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, t
     ("options", "share"),
     [
         ({"span": 0, "dropout": 0.0}, 0.0),
-        ({"span": 0, "dropout": 0.1}, 1.0),
         ({"span": 0, "dropout": None}, 1.0),
         # Two layers of two heads, of which both views have the same ones now and then.
         ({"span": 0, "dropout": 0.0, "drophead": 0.2}, 1 - (0.2**2 + 0.8**2) ** 4),
-        ({"span": 0, "dropout": 0.1, "drophead": 0.2}, 1.0),
         ({"span": 5, "dropout": 0.0}, 1.0),
     ],
 )
@@ -305,10 +286,9 @@ def test_one_view_is_masked_and_the_other_is_not(files: Path, tmp_path: Path) ->
 def test_an_encoder_without_a_mask_token_is_refused_where_spans_are_masked(files: Path) -> None:
     start = load_encoder(str(files / "encoder"))
     start.tokenizer.mask_token = None
-    with pytest.raises(EaseError, match="has none: set `span: 0`"):
-        get_method("mirror_bert").build(method_options("mirror_bert", {}), start, None)
-    with pytest.raises(EaseError, match="has none: set `span: 0`"):
-        get_method("mirror_bert").build(method_options("mirror_bert", {"augmentation": "words"}), start, None)
+    for refused in ({}, {"augmentation": "words"}):
+        with pytest.raises(EaseError, match="has none: set `span: 0`"):
+            get_method("mirror_bert").build(method_options("mirror_bert", refused), start, None)
     for options in ({"span": 0}, {"augmentation": "order"}):
         get_method("mirror_bert").build(method_options("mirror_bert", options), start, None)
 
@@ -325,25 +305,7 @@ def test_short_and_empty_strings_train_unmasked_and_are_counted(
     assert all(math.isfinite(loss) for loss in losses(result).values())
 
 
-def test_a_training_repeats_and_learns(files: Path, tmp_path: Path) -> None:
+def test_a_training_learns(files: Path, tmp_path: Path) -> None:
     training = {"max_steps": 20, "learning_rate": 3e-3}
-    first = run_job(job(files, tmp_path / "first", training=training))
-    assert same(weights(first), weights(run_job(job(files, tmp_path / "second", training=training))))
-    history = losses(first)
+    history = losses(run_job(job(files, tmp_path / "job", training=training, development={})))
     assert sum(history[step] for step in range(18, 21)) < sum(history[step] for step in range(1, 4))
-
-
-def test_two_processes_with_gathered_negatives_equal_one(files: Path, tmp_path: Path) -> None:
-    options = {"gather_negatives": True, "dropout": None}
-    shared: dict[str, Any] = {
-        "method_options": options,
-        "encoder": "encoder_without_dropout",
-        "development": {},
-    }
-    one = run_job(job(files, tmp_path / "one", **shared))
-    two = job(files, tmp_path / "two", training={"processes": 2}, **shared)
-    assert finish(start(two, 2)) == [0, 0], messages(two)
-    result = run_job(two)
-    assert list(losses(result).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
-    for name, value in weights(one).items():
-        assert np.allclose(weights(result)[name], value, atol=2e-5), name

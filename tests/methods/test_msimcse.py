@@ -1,4 +1,4 @@
-"""mSimCSE: batches with rows of every kind, and trainings on them."""
+"""mSimCSE: batches with rows of every kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ease.training.model import TrainingModel
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.methods.made import build, floats, inputs
 from tests.methods.test_supervised_simcse import loss_by_hand
-from tests.training.tiny_training import PLACES, MakeJob, losses
+from tests.training.tiny_training import MakeJob
 
 MIXED = {
     "sentence": ["Berlin is a large city", "Roma", "people like Oslo", "Ankara"],
@@ -92,7 +92,7 @@ def test_a_full_batch_is_that_of_supervised_simcse() -> None:
     assert supervised(inputs(texts))[TOTAL] == multilingual(inputs(texts))[TOTAL]
 
 
-@pytest.mark.parametrize("strategy", ["english_nli", "cross_lingual_nli", "parallel"])
+@pytest.mark.parametrize("strategy", ["english_nli", "parallel"])
 def test_a_strategy_of_pairs_refuses_rows_without_a_positive(
     make_job: MakeJob, tmp_path: Path, strategy: str
 ) -> None:
@@ -102,26 +102,3 @@ def test_a_strategy_of_pairs_refuses_rows_without_a_positive(
         EaseError, match="2 texts of column 'positive', which the method requires, are missing"
     ):
         run_job(job)
-
-
-PHRASES = {"positive": "{} — большой город на реке", "negative": "{}は大きな都市で、川がある"}
-
-
-@pytest.mark.parametrize(
-    ("positives", "negatives"),
-    [("never", "never"), ("always", "never"), ("always", "always"), ("half", "half")],
-    ids=["unsupervised", "parallel", "NLI", "mixture"],
-)
-def test_each_strategy_learns(make_job: MakeJob, tmp_path: Path, positives: str, negatives: str) -> None:
-    shown = {"never": lambda row: False, "always": lambda row: True, "half": lambda row: row % 2 == 0}
-    places = PLACES * 8
-    columns: dict[str, Any] = {"sentence": [f"{place} is a large city" for place in places]}
-    for name, when in (("positive", positives), ("negative", negatives)):
-        other = places if name == "positive" else [*places[1:], places[0]]
-        made = [PHRASES[name].format(place) if shown[when](row) else None for row, place in enumerate(other)]
-        columns[name] = pa.array(made, pa.string())
-    pq.write_table(pa.table(columns), tmp_path / "texts.parquet")
-    changes = {"pairs": tmp_path / "texts.parquet", "method": "msimcse", "development": {}}
-    found = list(losses(run_job(make_job(training={"max_steps": 40}, **changes))).values())
-    # Ten places in a batch of 16: the same sentence more than once, which no encoder can tell apart.
-    assert sum(found[-5:]) < 0.75 * sum(found[:5])

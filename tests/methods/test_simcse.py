@@ -49,10 +49,10 @@ def test_the_mlm_loss_is_added_by_its_weight_and_draws_nothing_without_one() -> 
 
 def test_both_losses_fall_together(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"method": "simcse", "method_options": {"mlm_weight": 0.1}, "development": {}}
-    job = make_job(training={"max_steps": 120, "report_every": 20, "learning_rate": 3e-3}, **changes)
+    job = make_job(training={"max_steps": 60, "report_every": 10, "learning_rate": 3e-3}, **changes)
     history = run_job(job).history
     for name in ("self_loss", "mlm_loss"):
-        assert history[-1][name] < 0.8 * history[0][name]
+        assert history[-1][name] < 0.9 * history[0][name]
         assert history[-1]["loss"] == pytest.approx(
             history[-1]["self_loss"] + 0.1 * history[-1]["mlm_loss"], rel=1e-5
         )

@@ -15,8 +15,7 @@ from ease.errors import EaseError
 from ease.methods.base import TOTAL
 from ease.training.job import run_job
 from tests.methods.made import build, cosine, floats, inputs
-from tests.training.processes import finish, messages, start
-from tests.training.tiny_training import MakeJob, losses, same, weights
+from tests.training.tiny_training import PLACES, MakeJob, losses
 
 PRESENT = torch.tensor([[True] * 4, [True] * 4, [True, False, True, False]])
 
@@ -51,9 +50,8 @@ def test_the_defaults_are_those_of_the_paper() -> None:
 
 def write_triplets(folder: Path, negatives: bool = True) -> Path:
     """80 triplets over ten places: a sentence, another on the same place, and one on the next place."""
-    places = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]
-    rows = [places[number % 10] for number in range(80)]
-    others = [places[(number + 1) % 10] for number in range(80)]
+    rows = [PLACES[number % 10] for number in range(80)]
+    others = [PLACES[(number + 1) % 10] for number in range(80)]
     columns = {
         "sentence": [f"{place} is a large city" for place in rows],
         "positive": [f"people like {place}" for place in rows],
@@ -91,24 +89,3 @@ def test_texts_without_negatives_train_and_without_positives_are_refused(
     pq.write_table(table.drop(["positive"]), pairs)
     with pytest.raises(EaseError, match=r"lack the column\(s\) positive; they have sentence"):
         run_job(make_job("without", pairs=pairs, method="supervised_simcse"))
-
-
-def test_two_processes_that_gather_candidates_equal_one_with_the_joint_batch(
-    make_job: MakeJob, tmp_path: Path
-) -> None:
-    changes = {
-        "pairs": write_triplets(tmp_path),
-        "method": "supervised_simcse",
-        "method_options": {"gather_negatives": True, "hard_negative_weight": 0.5},
-        "encoder": "encoder_without_dropout",
-        "development": {},
-    }
-    one = run_job(make_job("one", training={"max_steps": 4}, **changes))
-    job = make_job("two", training={"max_steps": 4, "processes": 2}, **changes)
-    assert finish(start(job, 2)) == [0, 0], messages(job)
-    two = run_job(job)
-    assert list(losses(two).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
-    found, expected = weights(two), weights(one)
-    assert found.keys() == expected.keys()
-    assert all(abs(found[name] - expected[name]).max() < 2e-5 for name in expected)
-    assert not same(found, weights(run_job(make_job("start", training={"max_steps": 1}, **changes))))

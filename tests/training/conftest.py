@@ -5,19 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.model_card import DataSource, ModelCardData
+from ease.encoders.options import EncoderOptions
 from ease.training.job import run_job
 from ease.training.options import TrainingJob
-from tests.training.tiny_training import MakeJob, Trained, tiny_job, write_files
+from tests.training.tiny_training import SMALL, MakeJob, Trained, sentences, tiny_job, write_files
 
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with all files of a tiny job."""
+    """Folder with all files of a tiny job, and with texts.parquet, its pairs with positives and negatives."""
     folder = tmp_path_factory.mktemp("training")
     write_files(folder)
+    table = pq.read_table(folder / "pairs.parquet")
+    texts = table["sentence"].to_pylist()
+    table = table.append_column("positive", [texts[5:] + texts[:5]])
+    pq.write_table(table.append_column("negative", [texts[::-1]]), folder / "texts.parquet")
     return folder
 
 
@@ -42,3 +49,12 @@ def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     reports: list[tuple[int, dict[str, float]]] = []
     result = run_job(job, lambda step, values: reports.append((step, values)))
     return Trained(job, result, reports)
+
+
+@pytest.fixture(scope="session")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A teacher or guide with another tokenizer and dimension."""
+    options = SMALL.model_copy(update={"hidden_size": 48, "vocabulary_size": 310})
+    folder = tmp_path_factory.mktemp("teacher") / "wide"
+    save_encoder(build_encoder(EncoderOptions(random=options, seed=7), sentences()[::-1]), folder)
+    return folder

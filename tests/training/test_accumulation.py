@@ -9,20 +9,9 @@ import pytest
 
 from ease.errors import EaseError
 from ease.training.job import run_job
-from ease.training.options import TrainingResult
-from tests.training.processes import finish, messages, start
-from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
-STILL: dict[str, Any] = {"encoder": "encoder_without_dropout"}
-
-
-def close(first: TrainingResult, second: TrainingResult) -> bool:
-    """Return whether losses and weights are equal except for rounding."""
-    one, two = weights(first), weights(second)
-    return np.allclose(list(losses(first).values()), list(losses(second).values()), rtol=1e-5) and all(
-        np.allclose(one[name], two[name], atol=2e-5) for name in one
-    )
+STILL: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
 
 
 def test_a_single_sub_batch_is_the_batch(make_job: MakeJob) -> None:
@@ -41,52 +30,23 @@ def test_sentences_contrast_within_their_sub_batch(make_job: MakeJob) -> None:
     assert losses(parts)[1] < losses(whole)[1] - 2
 
 
-@pytest.mark.parametrize("report_every", [1, 3])
-def test_an_interrupted_training_with_sub_batches_resumes_exactly(
-    make_job: MakeJob, report_every: int
-) -> None:
-    training = {"report_every": report_every, "sub_batch_size": 4}
-    whole = run_job(make_job("whole", training=training))
-    broken = make_job("broken", training=training)
-    with pytest.raises(Stop):
-        run_job(broken, stop_at(9))
-    assert_same(run_job(broken), whole)
-
-
 @pytest.mark.parametrize("changed", [{"packed": True}, {"mini_batch_size": 3}])
 def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed: dict[str, Any]) -> None:
     training = {"sub_batch_size": 8}
     plain = run_job(make_job("plain", training=training, **STILL))
     other = run_job(make_job("other", training={**training, **changed}, **STILL))
-    assert close(plain, other)
+    assert list(losses(other).values()) == pytest.approx(list(losses(plain).values()), rel=1e-5)
+    found = weights(other)
+    assert all(np.allclose(found[name], value, atol=2e-5) for name, value in weights(plain).items())
 
 
-@pytest.mark.parametrize("batches", [{"sentences_per_entity": 2}, {"language_exponent": 0.5}])
-def test_a_batch_that_other_options_choose_is_cut_in_order(
-    make_job: MakeJob, batches: dict[str, Any]
-) -> None:
-    still = {"batches": batches, "learning_rate": 1e-12}
+def test_a_batch_that_other_options_choose_is_cut_in_order(make_job: MakeJob) -> None:
+    still = {"batches": {"sentences_per_entity": 2}, "learning_rate": 1e-12}
     parts = losses(
         run_job(make_job("parts", training={**still, "max_steps": 1, "sub_batch_size": 8}, **STILL))
     )
     steps = losses(run_job(make_job("steps", training={**still, "max_steps": 2, "batch_size": 8}, **STILL)))
     assert parts[1] == pytest.approx((steps[1] + steps[2]) / 2, rel=1e-5)
-
-
-def test_sub_batches_of_a_batch_of_one_language_train(make_job: MakeJob) -> None:
-    training = {"max_steps": 2, "sub_batch_size": 8}
-    single = run_job(make_job("single", training={**training, "batches": {"languages": "single"}}, **STILL))
-    mixed = run_job(make_job("mixed", training=training, **STILL))
-    assert np.isfinite(list(losses(single).values())).all()
-    assert losses(single) != losses(mixed)
-
-
-def test_two_processes_equal_one(make_job: MakeJob) -> None:
-    changes = {"method_options": {"gather_negatives": True}, **STILL}
-    one = run_job(make_job("one", training={"sub_batch_size": 4}, **changes))
-    job = make_job("two", training={"sub_batch_size": 4, "processes": 2}, **changes)
-    assert finish(start(job, 2)) == [0, 0], messages(job)
-    assert close(one, run_job(job))
 
 
 @pytest.mark.parametrize(

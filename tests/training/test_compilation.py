@@ -16,12 +16,11 @@ from torch._inductor.utils import fresh_cache
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE
 from ease.training import loop
+from ease.training.accelerator import compile_layers
 from ease.training.batches import Batch
-from ease.training.compilation import compile_layers
 from ease.training.job import run_job
 from ease.training.options import training_options
-from tests.training.test_resuming import Stop, assert_same, stop_at
-from tests.training.tiny_training import MakeJob, losses, weights
+from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, stop_at, weights
 
 STILL: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
 
@@ -31,8 +30,8 @@ def _nothing_compiled_yet() -> None:
     torch.compiler.reset()
 
 
-@pytest.mark.parametrize("changes", [{}, {"mini_batch_size": 4}])
-def test_losses_are_those_without_compilation(make_job: MakeJob, changes: dict[str, Any]) -> None:
+def test_losses_are_those_without_compilation(make_job: MakeJob) -> None:
+    changes = {"mini_batch_size": 4}
     plain = run_job(make_job("plain", training=changes, **STILL))
     counters.clear()
     compiled = run_job(make_job("compiled", training={"compiled": True, **changes}, **STILL))
@@ -41,19 +40,8 @@ def test_losses_are_those_without_compilation(make_job: MakeJob, changes: dict[s
     assert weights(compiled).keys() == weights(plain).keys()
 
 
-def test_an_interrupted_training_resumes_exactly(make_job: MakeJob) -> None:
-    """With dropout and evaluations, which use layers that are not compiled."""
-    expected = run_job(make_job("whole", training={"compiled": True}))
-    broken = make_job("broken", training={"compiled": True})
-    with pytest.raises(Stop):
-        run_job(broken, stop_at(6))
-    assert_same(run_job(broken), expected)
-
-
-def test_a_resumed_training_is_compiled_for_its_first_batch_too(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The order of sums depends on the size of the batch that a process compiles for."""
+def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With dropout, evaluations without compiled layers, and compilation for the first batch of the whole training."""
     seen: list[torch.Tensor] = []
     original = loop.add_gradients
 
@@ -62,12 +50,13 @@ def test_a_resumed_training_is_compiled_for_its_first_batch_too(
         return original(model, batches, accelerator)
 
     monkeypatch.setattr("ease.training.loop.add_gradients", add_gradients)
-    job = make_job(training={"compiled": True})
-    with pytest.raises(Stop):
-        run_job(job, stop_at(6))
+    expected = run_job(make_job("whole", training={"compiled": True}))
     assert torch.equal(seen[0], seen[1]), "once to compile, and once to train"
+    broken = make_job("broken", training={"compiled": True})
+    with pytest.raises(Stop):
+        run_job(broken, stop_at(6))
     before = len(seen)
-    run_job(job)
+    assert_same(run_job(broken), expected)
     assert torch.equal(seen[before], seen[0])
     assert not torch.equal(seen[before], seen[before + 1])
 
@@ -93,12 +82,6 @@ def test_packed_texts_are_compiled_on_a_gpu_alone(make_job: MakeJob) -> None:
         run_job(make_job(training={"compiled": True, "packed": True, "device": "cpu"}))
 
 
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        ({"lora": {"rank": 4}}, "`compiled` trains all weights: set `lora.rank: 0`"),
-    ],
-)
-def test_what_cannot_share_compiled_layers_is_refused(other: dict[str, Any], message: str) -> None:
-    with pytest.raises(EaseError, match=message):
-        training_options({"compiled": True, **other})
+def test_adapters_are_not_compiled() -> None:
+    with pytest.raises(EaseError, match="`compiled` trains all weights: set `lora.rank: 0`"):
+        training_options({"compiled": True, "lora": {"rank": 4}})

@@ -16,8 +16,7 @@ from transformers import BertModel
 from ease.methods.components.entity_table import EntityTable
 from ease.training.job import run_job
 from ease.training.optimizers import RowAdam
-from tests.training.test_resuming import Stop, assert_same, stop_at
-from tests.training.tiny_training import MakeJob, losses, same, weights
+from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, same, stop_at, weights
 
 pytestmark = [
     pytest.mark.gpu,
@@ -63,50 +62,22 @@ def gpu_in_use() -> Any:
     assert torch.cuda.max_memory_allocated() > before + 100_000
 
 
-@pytest.mark.skipif(
-    torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False),
-    reason="the device has no bf16",
-)
-def test_bf16_lowers_the_loss_and_differs_from_single_precision(make_job: MakeJob) -> None:
+def test_single_precision_computes_what_a_cpu_computes_and_bf16_is_near(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
-    half = losses(run_job(make_job("half", training={**GPU, "max_steps": 60}, **changes)))
-    single = losses(
-        run_job(make_job("single", training={**GPU, "max_steps": 1, "precision": "fp32"}, **changes))
-    )
-    assert half[1] != single[1]
-    assert half[1] == pytest.approx(single[1], rel=0.02)
-    first, last = ([half[step] for step in steps] for steps in (range(1, 6), range(56, 61)))
-    assert np.mean(last) < 0.8 * np.mean(first)
-
-
-def test_single_precision_computes_what_a_cpu_computes(make_job: MakeJob) -> None:
-    changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
-    there = run_job(make_job("there", training={**GPU, "precision": "fp32"}, **changes))
     here = run_job(make_job("here", **changes))
-    assert list(losses(there).values()) == pytest.approx(list(losses(here).values()), rel=1e-3)
+    for precision, noise in (("fp32", 1e-3), ("auto", 2e-2)):
+        there = run_job(make_job(precision, training={**GPU, "precision": precision}, **changes))
+        assert list(losses(there).values()) == pytest.approx(list(losses(here).values()), rel=noise)
 
 
 @pytest.mark.parametrize("precision", ["auto", "fp32"])
-def test_the_same_seed_gives_the_same_bits(make_job: MakeJob, precision: str) -> None:
-    training = {**GPU, "precision": precision}
-    first, second = (run_job(make_job(name, training=training)) for name in ("first", "second"))
-    other = run_job(make_job("other", training={**training, "seed": 1}))
-    assert losses(first) == losses(second)
-    assert same(weights(first), weights(second))
-    assert not same(weights(first), weights(other))
-
-
-@pytest.mark.parametrize("precision", ["auto", "fp32"])
-def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, precision: str) -> None:
+def test_a_training_repeats_and_resumes_exactly(make_job: MakeJob, precision: str) -> None:
     training = {**GPU, "precision": precision}
     whole, broken = run_job(make_job("whole", training=training)), make_job("broken", training=training)
     with pytest.raises(Stop):
         run_job(broken, stop_at(6))
-    reported: list[int] = []
-    resumed = run_job(broken, lambda step, _: reported.append(step))
-    assert 1 < reported[0] <= 6, "a step may take less time than a checkpoint, which is then left out"
-    assert losses(resumed) == losses(whole)
-    assert same(weights(resumed), weights(whole))
+    assert_same(run_job(broken), whole)
+    assert_same(run_job(make_job("again", training=training)), whole)
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
@@ -217,9 +188,8 @@ def test_they_resume_exactly(make_job: MakeJob, change: dict[str, Any]) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two CUDA devices")
-@pytest.mark.parametrize("change", [pytest.param({}, id="neither"), *CHANGES])
-def test_two_devices_equal_one(make_job: MakeJob, change: dict[str, Any]) -> None:
-    training = {**GPU, "precision": "fp32", **change}
+def test_two_devices_equal_one(make_job: MakeJob) -> None:
+    training = {**GPU, "precision": "fp32"}
     one = run_job(make_job("one", training=training, **TOGETHER))
     two = run_job(make_job("two", training={**training, "processes": 2}, **TOGETHER))
     assert list(losses(two).values()) == pytest.approx(list(losses(one).values()), rel=1e-3)

@@ -1,4 +1,4 @@
-"""A guide masks false negatives: against an independent computation, with several processes, resumed exactly."""
+"""A guide masks false negatives: against an independent computation, and in trainings."""
 
 from __future__ import annotations
 
@@ -11,25 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
-from ease.encoders.options import EncoderOptions
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods.components.entity_losses import false_negatives, several_positives_loss
 from ease.training.job import run_job
 from ease.training.teacher import write_entity_embeddings
-from tests.training.processes import finish, messages, start
-from tests.training.test_resuming import Stop, assert_same, stop_at
-from tests.training.tiny_training import SMALL, MakeJob, losses, sentences, weights
+from tests.training.tiny_training import MakeJob, losses
 
 PLUS: dict[str, Any] = {"method": "ease_plus", "encoder": "encoder_without_dropout", "development": {}}
-
-
-@pytest.fixture(scope="module")
-def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    options = SMALL.model_copy(update={"hidden_size": 48})
-    folder = tmp_path_factory.mktemp("guide") / "encoder"
-    save_encoder(build_encoder(EncoderOptions(random=options, seed=7), sentences()), folder)
-    return folder
 
 
 def guided(folder: Path | str, **training: Any) -> dict[str, Any]:
@@ -85,7 +74,7 @@ def test_an_entity_has_the_mean_embedding_of_its_sentences(tmp_path: Path) -> No
 
 
 def test_the_first_loss_masks_what_the_guide_finds_nearer(
-    make_job: MakeJob, guide: Path, tmp_path: Path
+    make_job: MakeJob, wide: Path, tmp_path: Path
 ) -> None:
     table = pq.read_table(make_job().pairs)
     order = np.random.default_rng(1).permutation(len(table))
@@ -98,11 +87,11 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
         "pairs": tmp_path / "mixed.parquet",
     }
     plain = run_job(make_job("plain", training={"max_steps": 1}, **options, **PLUS)).history[0]["loss"]
-    job = make_job("guided", **guided(guide, max_steps=1), **options, **PLUS)
+    job = make_job("guided", **guided(wide, max_steps=1), **options, **PLUS)
     found = run_job(job)
     table = pq.read_table(job.pairs)
     texts, entities, negatives = (table[name].to_pylist() for name in ("sentence", "entity", "hard_negative"))
-    vectors = load_encoder(str(guide)).encode(texts, normalize_embeddings=True)
+    vectors = load_encoder(str(wide)).encode(texts, normalize_embeddings=True)
     means = {
         entity: vectors[[other == entity for other in entities]].mean(axis=0) for entity in set(entities)
     }
@@ -119,7 +108,7 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
 
 
 def test_a_guide_that_finds_no_false_negative_changes_nothing(
-    make_job: MakeJob, guide: Path, monkeypatch: pytest.MonkeyPatch
+    make_job: MakeJob, wide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(anchors: torch.Tensor, positives: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
         assert anchors.shape == positives.shape == (16, 48)
@@ -128,25 +117,7 @@ def test_a_guide_that_finds_no_false_negative_changes_nothing(
 
     plain = losses(run_job(make_job("plain", **PLUS)))
     monkeypatch.setattr("ease.methods.ease_plus.false_negatives", none)
-    assert losses(run_job(make_job("guided", **guided(guide), **PLUS))) == plain
-
-
-def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, guide: Path) -> None:
-    changes = {**PLUS, **guided(guide), "encoder": "encoder"}
-    whole, broken = run_job(make_job("whole", **changes)), make_job("broken", **changes)
-    with pytest.raises(Stop):
-        run_job(broken, stop_at(6))
-    assert_same(run_job(broken), whole)
-    assert not list(broken.folder.glob("guide*"))
-
-
-def test_two_processes_with_gathered_candidates_equal_one(make_job: MakeJob, guide: Path) -> None:
-    changes: dict[str, Any] = {**PLUS, "method_options": {"gather_negatives": True}}
-    one = run_job(make_job("one", **guided(guide), **changes))
-    job = make_job("two", **guided(guide, processes=2), **changes)
-    assert finish(start(job, 2)) == [0, 0], messages(job)
-    found = weights(run_job(job))
-    assert all(np.allclose(found[name], value, atol=5e-5) for name, value in weights(one).items())
+    assert losses(run_job(make_job("guided", **guided(wide), **PLUS))) == plain
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from safetensors.numpy import load_file, save_file
 
 from ease.errors import EaseError
@@ -20,12 +19,6 @@ from tests.training.tiny_training import MakeJob
 def save(path: Path, **tensors: np.ndarray) -> Path:
     save_file(tensors, path)
     return path
-
-
-def test_half_precision_is_read_as_single(tmp_path: Path) -> None:
-    table = read_table(save(tmp_path / "table.safetensors", rows=np.ones((3, 2), dtype=np.float16)))
-    assert table.dtype == torch.float32
-    assert table.shape == (3, 2)
 
 
 def test_faulty_tables_are_named(tmp_path: Path, make_job: MakeJob) -> None:

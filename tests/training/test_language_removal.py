@@ -10,7 +10,6 @@ import pytest
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.training.job import run_job
-from ease.training.options import TrainingOptions
 from tests.training.tiny_training import MakeJob, sentences, weights
 
 
@@ -64,10 +63,3 @@ def test_wrong_ranks_are_refused_before_the_training(
     with pytest.raises(EaseError, match=message):
         run_job(job)
     assert not (job.folder / "metrics.jsonl").exists()
-
-
-def test_ranks_are_read_from_the_command_line() -> None:
-    assert TrainingOptions.model_validate({"language_ranks": "0 2"}).language_ranks == (0, 2)
-    assert TrainingOptions.model_validate({"language_ranks": 2}).language_ranks == (2,)
-    with pytest.raises(ValueError, match="greater than or equal to 0"):
-        TrainingOptions(language_ranks=(-1,))

@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 
 from ease.encoders.onednn import OneDnnLinear
-from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from tests.training.test_resuming import Stop, assert_same, stop_at
-from tests.training.tiny_training import MakeJob, losses, same, weights
+from tests.training.tiny_training import MakeJob, losses, weights
 
 CHANGES: dict[str, dict[str, Any]] = {
     "padded": {},
-    "packed": {"packed": True, "length_chunks": None},
-    "in mini-batches": {"mini_batch_size": 8},
+    "packed, in mini-batches": {"packed": True, "length_chunks": None, "mini_batch_size": 8},
     "lora": {"lora": {"rank": 4, "alpha": 8}},
 }
 
@@ -35,7 +32,11 @@ def test_losses_are_those_of_torchs_layers(
 
     monkeypatch.setattr(TrainingModel, "train", counted)
     torchs, onednns = (
-        run_job(make_job(str(onednn), training={**CHANGES[case], "onednn": onednn}, development={}))
+        run_job(
+            make_job(
+                str(onednn), training={**CHANGES[case], "onednn": onednn, "max_steps": 4}, development={}
+            )
+        )
         for onednn in (False, True)
     )
     assert replaced[0] == 0
@@ -51,7 +52,7 @@ def test_heads_are_dropped_as_in_torchs_layers(make_job: MakeJob) -> None:
 
     def trained(onednn: bool, drophead: float) -> dict[int, float]:
         options = {"span": 0, "drophead": drophead}
-        training = {"onednn": onednn}
+        training = {"onednn": onednn, "max_steps": 3}
         folder = f"{onednn} {drophead}"
         job = make_job(
             folder, method="mirror_bert", method_options=options, training=training, development={}
@@ -61,18 +62,3 @@ def test_heads_are_dropped_as_in_torchs_layers(make_job: MakeJob) -> None:
     dropped = trained(onednn=True, drophead=0.3)
     assert dropped == pytest.approx(trained(onednn=False, drophead=0.3), rel=1e-4)
     assert dropped != pytest.approx(trained(onednn=True, drophead=0.0), rel=1e-2)
-
-
-def test_a_training_repeats_and_resumes(make_job: MakeJob) -> None:
-    changes: dict[str, Any] = {"training": {"onednn": True}}
-    whole, broken = run_job(make_job("whole", **changes)), make_job("broken", **changes)
-    for step in (6, 9):
-        with pytest.raises(Stop):
-            run_job(broken, stop_at(step))
-    assert_same(run_job(broken), whole)
-    assert same(weights(run_job(make_job("again", **changes))), weights(whole))
-
-
-def test_a_checkpoint_of_torchs_layers_is_not_resumed(make_job: MakeJob) -> None:
-    fingerprints = {fingerprint_of(make_job(training={"onednn": onednn}), 1) for onednn in (False, True)}
-    assert len(fingerprints) == 2

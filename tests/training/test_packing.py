@@ -15,15 +15,14 @@ from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig,
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import method_names
+from ease.methods.components.drophead import set_drophead
 from ease.training.accelerator import uses_gpu
 from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
-from ease.training.options import TrainingResult
 from ease.training.packing import WIDTH, choose_packing, embed_packed, pack, prepare_packing
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal
-from tests.training.test_resuming import Stop, assert_same, stop_at
-from tests.training.tiny_training import MakeJob, losses, same, sentences, weights
+from tests.training.tiny_training import MakeJob, losses
 
 STILL = "encoder_without_dropout"
 TEXTS = ["Oslo", "Berlin is a large city", "people like Roma", "people like Oslo"]
@@ -49,6 +48,8 @@ def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pool
     expected = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
     found = packed_embeddings(encoder, TEXTS, views=2)
     assert torch.allclose(found, expected.repeat_interleave(2, dim=0), atol=1e-5)
+    again = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
+    assert torch.equal(again, expected), "an encoder that packs encodes as before"
 
 
 @pytest.mark.parametrize(
@@ -100,21 +101,16 @@ def test_rows_hold_whole_texts_with_little_padding() -> None:
     assert longer.tokens.shape == (1, 2 * WIDTH)
 
 
-@pytest.mark.parametrize("method", method_names())
-@pytest.mark.parametrize("mini_batch_size", [None, 4])
+@pytest.mark.parametrize(
+    ("method", "mini_batch_size"), [*((name, None) for name in method_names()), ("ease", 4)]
+)
 def test_gradients_are_those_of_padded_texts(
     files: Path, tmp_path: Path, method: str, mini_batch_size: int | None
 ) -> None:
     options = {"dropout": None} if method == "mirror_bert" else {}
     padded = Case(files, method, options, 13, encoder=STILL)
     packed = padded._replace(packed=True, chunks=2, mini_batch_size=mini_batch_size)
-    expected, found = gradients(padded, tmp_path), gradients(packed, tmp_path)
-    assert_equal(found, expected)
-
-
-def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path) -> None:
-    direct = Case(files, "ease", {}, 13, chunks=4, packed=True)
-    assert_equal(gradients(direct._replace(mini_batch_size=4), tmp_path), gradients(direct, tmp_path))
+    assert_equal(gradients(packed, tmp_path), gradients(padded, tmp_path))
 
 
 def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path) -> None:
@@ -124,34 +120,15 @@ def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Pat
     assert gradients(case, tmp_path)["loss"] > without + 0.01
 
 
-def test_a_packed_training_repeats_resumes_and_saves_as_a_padded_one(make_job: MakeJob) -> None:
-    changes: dict[str, Any] = {"training": {"packed": True, "length_chunks": None}}
-    whole = run_job(make_job("whole", **changes))
-    broken = make_job("broken", **changes)
-    for step in (6, 9):
-        with pytest.raises(Stop):
-            run_job(broken, stop_at(step))
-    assert_same(run_job(broken), whole)
-    padded = run_job(make_job("padded"))
-    assert not same(weights(whole), weights(padded))
-    configurations = [(result.model / "config.json").read_text() for result in (whole, padded)]
-    assert configurations[0] == configurations[1]
-    assert "ease_" not in configurations[0]
-
-
 def test_a_packed_training_without_dropout_is_a_padded_one(make_job: MakeJob) -> None:
     padded, packed = (
         run_job(make_job(str(packed), encoder=STILL, training={"packed": packed, "length_chunks": 1}))
         for packed in (False, True)
     )
     assert losses(packed) == pytest.approx(losses(padded), rel=1e-5)
-
-
-def test_an_encoder_that_packs_encodes_as_before(files: Path) -> None:
-    encoder = load_encoder(str(files / "encoder"))
-    before = encoder.encode(sentences())
-    prepare_packing(encoder)
-    assert np.array_equal(encoder.encode(sentences()), before)
+    configurations = [(result.model / "config.json").read_text() for result in (packed, padded)]
+    assert configurations[0] == configurations[1]
+    assert "ease_" not in configurations[0]
 
 
 def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job: MakeJob) -> None:
@@ -183,31 +160,17 @@ def test_positions_that_differ_are_refused(files: Path) -> None:
     assert transformer.config._attn_implementation == "sdpa"
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "packed"),
-    [
-        ("simcse", {}, True),
-        ("mirror_bert", {"drophead": 0.1}, False),
-    ],
-)
+@pytest.mark.parametrize(("drophead", "packed"), [(0.0, True), (0.1, False)])
 def test_auto_packs_where_the_encoder_and_the_method_allow_it(
-    make_job: MakeJob, caplog: pytest.LogCaptureFixture, method: str, options: dict[str, Any], packed: bool
+    files: Path, caplog: pytest.LogCaptureFixture, drophead: float, packed: bool
 ) -> None:
-    def trained(name: str, packed: bool | str) -> TrainingResult:
-        training = {"packed": packed, "length_chunks": None, "device": "cpu"}
-        return run_job(
-            make_job(
-                name, method=method, method_options=options, vocabulary=None, table=None, training=training
-            )
-        )
-
+    encoder = load_encoder(str(files / "encoder"))
+    if drophead:
+        set_drophead(encoder, drophead)
     with caplog.at_level("INFO", logger="ease.training.packing"):
-        found = trained("auto", "auto")
+        assert choose_packing("auto", encoder, on_gpu=False) == packed
     assert ("texts are packed" in caplog.text) == packed
     assert ("texts are padded (packing: the method's DropHead" in caplog.text) != packed
-    expected = trained("given", packed)
-    assert losses(found) == losses(expected)
-    assert same(weights(found), weights(expected))
 
 
 def test_a_training_with_auto_depends_on_the_device(

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ease.training.job import run_job
 from ease.training.optimizers import RowAdam, round_at_random
-from tests.training.tiny_training import MakeJob, losses, same, weights
+from tests.training.tiny_training import MakeJob, losses
 
 
 def updated(table: Tensor, optimizer: Optimizer, steps: int) -> Tensor:
@@ -83,18 +83,10 @@ def test_restored_moments_are_not_copied_in_single_precision() -> None:
         torch.testing.assert_close(state[name], expected[name], rtol=0, atol=0)
 
 
-def test_a_training_with_bf16_moments_resumes_exactly_near_one_without(make_job: MakeJob) -> None:
-    half = {"entity_moments": "bf16", "max_steps": 12}
-    whole = run_job(make_job("whole", development={}, training=half))
-
-    def stop(step: int, _: dict[str, float]) -> None:
-        if step == 6:
-            raise InterruptedError
-
-    job = make_job("resumed", development={}, training=half)
-    with pytest.raises(InterruptedError):
-        run_job(job, stop)
-    resumed = run_job(job)
-    assert same(weights(whole), weights(resumed))
-    single = losses(run_job(make_job("single", development={}, training={"max_steps": 12})))
-    assert list(losses(whole).values()) == pytest.approx(list(single.values()), rel=0.01)
+def test_a_training_with_bf16_moments_is_near_one_without(make_job: MakeJob) -> None:
+    half, single = (
+        losses(run_job(make_job(kind, development={}, training={"entity_moments": kind})))
+        for kind in ("bf16", "fp32")
+    )
+    assert half != single
+    assert list(half.values()) == pytest.approx(list(single.values()), rel=0.01)

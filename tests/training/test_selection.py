@@ -71,10 +71,13 @@ def test_the_training_waits_for_the_disk_when_it_is_flushed(
     model: TrainingModel, tmp_path: Path, flushed: list[Path]
 ) -> None:
     best = BestModel(tmp_path)
-    best.consider(10, model, 50.0)
+    best.consider(10, model, None)
     assert flushed == []
     best.flush()
     assert {best.path, *best.path.rglob("*")} == set(flushed)
+    assert not (best.path / "training").exists(), "a method without parts saves none"
+    best.consider(20, model, None)
+    assert best.step == 20, "without scores, the last model is the best"
 
 
 @pytest.mark.training
@@ -98,13 +101,6 @@ def test_a_checkpoint_and_the_result_name_models_that_are_on_disk(
     assert job.folder / f"best-{result.best_step:08d}" / "model.safetensors" in flushed
 
 
-def test_without_scores_the_last_model_is_kept(model: TrainingModel, tmp_path: Path) -> None:
-    best = BestModel(tmp_path)
-    best.consider(10, model, None)
-    best.consider(20, model, None)
-    assert best.step == 20
-
-
 def test_publishing_may_be_repeated_after_a_kill(model: TrainingModel, tmp_path: Path) -> None:
     best = BestModel(tmp_path)
     best.consider(10, model, 1.0)
@@ -114,12 +110,6 @@ def test_publishing_may_be_repeated_after_a_kill(model: TrainingModel, tmp_path:
     again.publish(tmp_path / "model", "# Second\n", again.path)
     assert folders(tmp_path) == ["model"]
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# First\n"
-
-
-def test_a_method_without_parts_saves_none(model: TrainingModel, tmp_path: Path) -> None:
-    best = BestModel(tmp_path)
-    best.consider(1, model, None)
-    assert not (best.path / "training").exists()
 
 
 def test_an_evaluation_that_draws_leaves_the_random_state_of_the_training(model: TrainingModel) -> None:
@@ -132,13 +122,12 @@ def test_an_evaluation_that_draws_leaves_the_random_state_of_the_training(model:
 
 
 @pytest.mark.training
-@pytest.mark.parametrize("stopped", [False, True])
 @pytest.mark.parametrize(
-    ("scores", "kept", "steps"),
+    ("scores", "kept", "steps", "stopped"),
     [
-        ([50, 40, 45, 49], 0, 6),
-        ([50, 40, 55, 30, 20, 10], 4, 10),
-        ([50, 40, 40, 50, 40, 40, 50], 0, 12),
+        ([50, 40, 45, 49], 0, 6, True),
+        ([50, 40, 55, 30, 20, 10], 4, 10, True),
+        ([50, 40, 40, 50, 40, 40, 50], 0, 12, False),
     ],
 )
 def test_a_training_below_its_start_stops_and_keeps_the_best_model(

@@ -23,30 +23,31 @@ ROOT = Path(__file__).parents[2]
 WITHOUT_ENTITIES: dict[str, Any] = {"method": "simcse", "vocabulary": None, "table": None}
 CASES: dict[str, dict[str, Any]] = {
     "ease": {},
-    "ease without hard negatives": {"method_options": {"hard_negatives": False}},
-    "ease_plus": {"method": "ease_plus"},
-    "ease_plus with a guide": {"method": "ease_plus", "training": {"guide": {"encoder": "encoder"}}},
-    "simcse": WITHOUT_ENTITIES,
+    "ease without hard negatives": {"method_options": {"hard_negatives": False, "mask_same_entity": True}},
+    "ease_plus with a guide": {
+        "method": "ease_plus",
+        "training": {"guide": {"encoder": "encoder"}, "sub_batch_size": 8},
+    },
     "simcse with masked tokens": {**WITHOUT_ENTITIES, "method_options": {"mlm_weight": 0.1}},
-    "mirror_bert": {**WITHOUT_ENTITIES, "method": "mirror_bert"},
-    "msimcse": {**WITHOUT_ENTITIES, "method": "msimcse"},
-    "mlm": {**WITHOUT_ENTITIES, "method": "mlm"},
-    "with a teacher": {"training": {"teacher": {"encoder": "encoder"}}},
-    "lora": {"training": {"lora": {"rank": 4, "alpha": 8, "targets": ["query", "value"]}}},
-    "packed": {"training": {"packed": True}},
-    "a table on the host": {"training": {"entity_memory": "host"}},
-    "moments in bf16": {"training": {"entity_moments": "bf16"}},
-    "in mini-batches": {"training": {"mini_batch_size": 8}},
-    "in sub-batches": {"training": {"sub_batch_size": 8}},
-    "matryoshka": {"training": {"matryoshka": (8, 16)}},
-    "without false negatives": {"method_options": {"mask_same_entity": True}},
+    "mirror_bert with lora": {
+        **WITHOUT_ENTITIES,
+        "method": "mirror_bert",
+        "training": {"lora": {"rank": 4, "targets": ["query", "value"]}},
+    },
+    "msimcse with a teacher": {
+        **WITHOUT_ENTITIES,
+        "method": "msimcse",
+        "training": {"teacher": {"encoder": "encoder"}},
+    },
+    "packed, in mini-batches": {"training": {"packed": True, "mini_batch_size": 8}},
+    "a table on the host": {"training": {"entity_memory": "host", "entity_moments": "bf16"}},
+    "moments in bf16": {"training": {"entity_moments": "bf16", "matryoshka": (8, 16)}},
 }
 
 
 MAY_WAIT = {
     "a table on the host": ["update"],  # whose rows wait for their gradient
     "simcse with masked tokens": ["gradients"],  # only the device knows how many tokens it masked
-    "mlm": ["gradients"],
 }
 """Parts of a step that may wait for the device"""
 
@@ -56,7 +57,7 @@ def outcomes(files: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     """What became of the training of each case on a pretended device, and of trainings that wait for it."""
     folder = tmp_path_factory.mktemp("pretended")
     for case, changes in CASES.items():
-        training = {"max_steps": 3, **changes.get("training", {})}
+        training = {"max_steps": 2, **changes.get("training", {})}
         for other in {"teacher", "guide"} & training.keys():
             training[other] = {"encoder": str(files / training[other]["encoder"])}
         job = tiny_job(files, folder / case, **{"development": {}, **changes, "training": training})
@@ -71,10 +72,10 @@ def outcomes(files: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_step_stays_on_the_device_and_does_not_wait_for_it(outcomes: dict[str, Any], case: str) -> None:
-    assert outcomes[case] == ["gradients", "update"] * 3
+    assert outcomes[case] == ["gradients", "update"] * 2
 
 
-@pytest.mark.parametrize("case", ["ease", "ease without hard negatives", "ease_plus"])
+@pytest.mark.parametrize("case", ["ease", "ease without hard negatives"])
 def test_the_host_finds_the_rows_that_a_step_looks_up(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
@@ -94,15 +95,12 @@ def test_the_host_finds_the_rows_that_a_step_looks_up(
 
 OPERATIONS = {
     "there[0].item()": "_local_scalar_dense.* waits for the device",
-    "there.unique()": "unique.* waits for the device",
     "there[there > 0]": "by a mask waits for the device",
-    "there.cpu()": "copies between host and device",
     "here.to(DEVICE)": "copies between host and device",
     "here + there": "reads tensors of the host",
-    "there + here.to(DEVICE, non_blocking=True)": None,
-    "there * here.sum()": None,
+    "there + here.to(DEVICE, non_blocking=True)": "^$",
 }
-"""What the pretended device says about operations where nothing may wait; None: nothing"""
+"""What the pretended device says about operations where nothing may wait"""
 
 
 def test_the_pretended_device_refuses_what_waits() -> None:
@@ -120,8 +118,7 @@ with OnDevice(), no_waiting():
 print(json.dumps(found))
 """
     command = [sys.executable, "-c", code, json.dumps(list(OPERATIONS))]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert not done.returncode, done.stderr
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     refused = json.loads(done.stdout)
     for operation, message in OPERATIONS.items():
-        assert re.search(message or "^$", refused.get(operation, "")), operation
+        assert re.search(message, refused.get(operation, "")), operation

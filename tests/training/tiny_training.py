@@ -77,6 +77,31 @@ def losses(result: TrainingResult) -> dict[int, float]:
     return {int(line["step"]): line["loss"] for line in result.history if "loss" in line}
 
 
+def assert_same(first: TrainingResult, second: TrainingResult) -> None:
+    """Compare all weights and all metrics except the throughput."""
+    histories = [
+        [{**line, "pairs_per_second": 0.0} if "loss" in line else line for line in result.history]
+        for result in (first, second)
+    ]
+    assert histories[0] == histories[1]
+    assert first.best_step == second.best_step
+    assert same(weights(first), weights(second))
+
+
+class Stop(Exception):
+    """Interrupts a training in the middle of a step."""
+
+
+def stop_at(wanted: int) -> Callable[[int, dict[str, float]], None]:
+    """Return a report that interrupts a training after a step, before its checkpoint."""
+
+    def report(step: int, values: dict[str, float]) -> None:
+        if step == wanted:
+            raise Stop
+
+    return report
+
+
 def sentences() -> list[str]:
     return [phrase.format(place) for place in PLACES for phrase in PHRASES]
 

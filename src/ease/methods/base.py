@@ -9,10 +9,13 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from ease.encoders.encoder import embedding_dimension
+from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.methods.components.distributed import gather_with_gradient, process_rank
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import info_nce
@@ -118,9 +121,11 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     token_columns: tuple[str, ...] = ()
     """Columns whose tokens the method reads."""
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        """Refuse an incomplete method as soon as its class is defined."""
+    def __init_subclass__(cls, *, shared: bool = False, **given: Any) -> None:
+        """Refuse an incomplete method as soon as its class is defined, unless methods share it as their base."""
         super().__init_subclass__(**given)
+        if shared:
+            return
         lacking = [name for name in ("Options", "title", "summary") if not hasattr(cls, name)]
         if lacking:
             raise TypeError(f"The method {cls.__name__} lacks {', '.join(lacking)}: see TrainingMethod.")
@@ -180,6 +185,69 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
         Returns:
             Scalars by name; the training minimises the one under `TOTAL`.
         """
+
+
+class EntityOptions(StrictModel):
+    """Parameters of methods that train an entity table."""
+
+    entity_weight: float = Field(
+        1.0, ge=0, description="λ, the weight of the entity loss; 0: no entity table"
+    )
+    temperature: float = Field(0.05, gt=0, description="τ of the entity loss, dividing the cosine")
+    self_supervised: bool = Field(
+        True, description="add SimCSE's loss, equation 3 of EASE; false: entities alone"
+    )
+    self_temperature: float = Field(0.05, gt=0, description="τ of SimCSE's loss")
+    hard_negatives: bool = Field(
+        True, description="use the pairs' hard negatives as candidates, as in equation 2"
+    )
+    gather_negatives: bool = Field(
+        False,
+        description="use the candidates of all processes; not in the paper, no effect in a single process",
+    )
+
+
+EntityOpts = TypeVar("EntityOpts", bound=EntityOptions)
+
+
+class EntityMethod(TrainingMethod[EntityOpts], shared=True):
+    """A method with an entity table and its projection into the encoder's space."""
+
+    def __init__(
+        self, options: EntityOpts, dimension: int, embeddings: Tensor | None, *, bias: bool = False
+    ) -> None:
+        """Initialise the table from the embeddings and the projection at random.
+
+        Args:
+            options: λ, temperatures and variants.
+            dimension: Of the sentence embeddings.
+            embeddings: Shape (entities, entity dimension); may be None if `entity_weight` is 0.
+            bias: Whether the projection has a bias.
+        """
+        super().__init__(options)
+        self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
+        if options.entity_weight:
+            if embeddings is None:
+                raise EaseError(
+                    f"{self.title} needs entity embeddings: give some, or set `entity_weight` to 0."
+                )
+            self.table = EntityTable(embeddings)
+            self.projection = nn.Linear(embeddings.shape[1], dimension, bias=bias)
+
+    @classmethod
+    def build(cls, options: EntityOpts, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
+        """Make the method for an encoder's dimension."""
+        return cls(options, embedding_dimension(encoder), embeddings)
+
+    @classmethod
+    def reads_table(cls, options: EntityOpts) -> bool:
+        """Return whether there is an entity loss."""
+        return options.entity_weight > 0
+
+    @classmethod
+    def reads_hard_negatives(cls, options: EntityOpts) -> bool:
+        """Return whether hard negatives are among the candidates."""
+        return options.hard_negatives
 
 
 def self_supervised_term(inputs: Inputs, temperature: float, gathered: bool) -> Tensor:

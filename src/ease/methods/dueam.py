@@ -111,7 +111,12 @@ class Dueam(TrainingMethod[DueamOptions]):
     def _semantic_terms(self, inputs: Inputs, anchor: Anchor) -> dict[str, Tensor]:
         """Compute LA, and the mean distances of sentences and of words."""
         first, second = inputs.sentences
-        distances = self._moved(inputs.texts[SENTENCE], inputs.texts[POSITIVE], anchor, inputs.autocast)
+        texts = [inputs.texts[SENTENCE], inputs.texts[POSITIVE]]
+        tokens, others = (anchor.embed(one, inputs.autocast) for one in texts)
+        if self.options.unit_length:
+            tokens, others = (functional.normalize(embedded, dim=2) for embedded in (tokens, others))
+        words, other_words = (anchor.words(one) for one in texts)
+        distances = word_movers_distances(tokens, others, words, other_words, self.options.regularization)
         if self.options.unit_length:
             first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
         euclidean = euclidean_distances(first, second)
@@ -119,14 +124,6 @@ class Dueam(TrainingMethod[DueamOptions]):
         # Distances are reported because equation 1 ignores large ones: their exp(-d) is 0.
         reported = {"sentence_distance": euclidean.detach().mean(), "words_distance": distances.mean()}
         return {"semantic_loss": semantic, **reported}
-
-    def _moved(self, first: Texts, second: Texts, anchor: Anchor, autocast: torch.dtype | None) -> Tensor:
-        """Word Mover's Distances of the pairs by the anchor: (n,)."""
-        tokens, others = (anchor.embed(texts, autocast) for texts in (first, second))
-        if self.options.unit_length:
-            tokens, others = (functional.normalize(embeddings, dim=2) for embeddings in (tokens, others))
-        words, other_words = anchor.words(first), anchor.words(second)
-        return word_movers_distances(tokens, others, words, other_words, self.options.regularization)
 
 
 class Anchor:
@@ -136,11 +133,7 @@ class Anchor:
     """
 
     def __init__(self, encoder: SentenceTransformer, name: str) -> None:
-        """Copy the transformer of an encoder.
-
-        Args:
-            encoder: Not changed.
-            name: The encoder's name in messages.
+        """Copy the transformer of an encoder, whose name is for messages.
 
         Raises:
             EaseError: If the encoder does not begin with a transformer.
@@ -156,14 +149,7 @@ class Anchor:
         self._model = copy.deepcopy(transformer.model).eval().requires_grad_(False)
 
     def embed(self, texts: Texts, autocast: torch.dtype | None = None) -> Tensor:
-        """Return the last layer's token embeddings.
-
-        Args:
-            texts: On any device; the transformer is moved there.
-            autocast: Half precision to compute in.
-
-        Returns:
-            (n, width, dimension), at least in single precision.
+        """Return the last layer's token embeddings, (n, width, dimension), at least in single precision.
 
         Raises:
             EaseError: If a text has more tokens than the transformer accepts.

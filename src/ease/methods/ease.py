@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal
 
 import torch
 from pydantic import Field, model_validator
-from sentence_transformers import SentenceTransformer
-from torch import Tensor, nn
+from torch import Tensor
 
-from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
-from ease.io.models import StrictModel
-from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows, self_supervised_term
+from ease.methods.base import TOTAL, EntityMethod, EntityOptions, Inputs, own_rows, self_supervised_term
 from ease.methods.components.distributed import gather
 from ease.methods.components.entity_losses import excluded_candidates
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import info_nce
 
 
-class EaseOptions(StrictModel):
+class EaseOptions(EntityOptions):
     """Parameters of EASE; the defaults are equations 1 to 4 with temperatures that suit cosines."""
 
-    entity_weight: float = Field(1.0, ge=0, description="λ of equation 4; 0: SimCSE alone")
-    temperature: float = Field(0.05, gt=0, description="τ of equations 1 and 2, dividing the cosine")
-    self_supervised: bool = Field(True, description="add equation 3; false: entity loss alone")
-    self_temperature: float = Field(0.05, gt=0, description="τ of equation 3")
     projection: Literal["linear", "tanh"] = Field(
         "linear", description="W e as in the equations, or tanh(W e + b) as in the authors' released code"
     )
-    hard_negatives: bool = Field(True, description="equation 2; false: equation 1")
     hard_negative_weight: float = Field(
         0.0, description="added to the logit of a pair's own hard negative; 1.0 in the authors' released code"
     )
     mask_same_entity: bool = Field(
         False, description="exclude candidates that are the sentence's own entity; not in the paper"
-    )
-    gather_negatives: bool = Field(
-        False,
-        description="use the candidates of all processes; not in the paper, no effect in a single process",
     )
 
     @model_validator(mode="after")
@@ -50,7 +38,7 @@ class EaseOptions(StrictModel):
         return self
 
 
-class Ease(TrainingMethod[EaseOptions]):
+class Ease(EntityMethod[EaseOptions]):
     """EASE, with an entity table and its projection into the encoder's space."""
 
     Options = EaseOptions
@@ -63,35 +51,8 @@ class Ease(TrainingMethod[EaseOptions]):
     negatives_summary = "Entities of the same type are hard negatives."
 
     def __init__(self, options: EaseOptions, dimension: int, embeddings: Tensor | None) -> None:
-        """Initialise the table from the embeddings and the projection at random.
-
-        Args:
-            options: λ, temperatures and variants.
-            dimension: Of the sentence embeddings.
-            embeddings: Shape (entities, entity dimension); may be None if `entity_weight` is 0.
-        """
-        super().__init__(options)
-        self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
-        if options.entity_weight:
-            if embeddings is None:
-                raise EaseError("EASE needs entity embeddings: give some, or set `entity_weight` to 0.")
-            self.table = EntityTable(embeddings)
-            self.projection = nn.Linear(embeddings.shape[1], dimension, bias=options.projection == "tanh")
-
-    @classmethod
-    def build(cls, options: EaseOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
-        """Make EASE for an encoder's dimension."""
-        return cls(options, embedding_dimension(encoder), embeddings)
-
-    @classmethod
-    def reads_table(cls, options: EaseOptions) -> bool:
-        """Return whether there is an entity loss."""
-        return options.entity_weight > 0
-
-    @classmethod
-    def reads_hard_negatives(cls, options: EaseOptions) -> bool:
-        """Return whether hard negatives are among the candidates (equation 2)."""
-        return options.hard_negatives
+        """Give the projection a bias if it ends with tanh."""
+        super().__init__(options, dimension, embeddings, bias=options.projection == "tanh")
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 and its terms."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import torch
 from pydantic import Field, model_validator
-from sentence_transformers import SentenceTransformer
-from torch import Tensor, nn
+from torch import Tensor
 
-from ease.encoders.encoder import embedding_dimension
 from ease.entities.pairs import MAX_FURTHER
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.methods.base import (
-    SENTENCE,
     TOTAL,
+    EntityMethod,
+    EntityOptions,
     GuideVectors,
     Inputs,
-    TrainingMethod,
     own_rows,
     self_supervised_term,
 )
@@ -27,17 +22,9 @@ from ease.methods.components.entity_losses import false_negatives, same_entity_l
 from ease.methods.components.entity_table import EntityTable
 
 
-class EasePlusOptions(StrictModel):
+class EasePlusOptions(EntityOptions):
     """Parameters of EASE+."""
 
-    entity_weight: float = Field(
-        1.0, ge=0, description="λ, the weight of the entity loss; 0: there is no entity table"
-    )
-    temperature: float = Field(0.05, gt=0, description="τ of the entity loss, dividing the cosine")
-    self_supervised: bool = Field(
-        True, description="add SimCSE's loss, equation 3 of EASE; false: entities alone"
-    )
-    self_temperature: float = Field(0.05, gt=0, description="τ of SimCSE's loss")
     positives: int = Field(
         4,
         ge=1,
@@ -49,15 +36,11 @@ class EasePlusOptions(StrictModel):
         ge=0,
         description="weight of the page's own subject as one more positive, beside 1 for the others; 0: it is not read",
     )
-    hard_negatives: bool = Field(True, description="use the pairs' hard negatives as candidates")
     attraction: float = Field(
         0.0,
         ge=0,
         description="weight of the supervised contrastive loss, in which sentences of one entity attract each other; "
         "0: none. It needs batches with several sentences of an entity (`batches.sentences_per_entity`)",
-    )
-    gather_negatives: bool = Field(
-        False, description="use the candidates of all processes; no effect in a single process"
     )
 
     @model_validator(mode="after")
@@ -70,7 +53,7 @@ class EasePlusOptions(StrictModel):
         return self
 
 
-class EasePlus(TrainingMethod[EasePlusOptions]):
+class EasePlus(EntityMethod[EasePlusOptions]):
     """EASE+, with an entity table and its projection into the encoder's space."""
 
     Options = EasePlusOptions
@@ -83,41 +66,10 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
     )
     negatives_summary = "Entities of the same type are hard negatives."
 
-    def __init__(self, options: EasePlusOptions, dimension: int, embeddings: Tensor | None) -> None:
-        """Initialise the table from the embeddings and the projection at random.
-
-        Args:
-            options: λ, temperatures and positives.
-            dimension: Of the sentence embeddings.
-            embeddings: Shape (entities, entity dimension); may be None if `entity_weight` is 0.
-        """
-        super().__init__(options)
-        self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
-        if options.entity_weight:
-            if embeddings is None:
-                raise EaseError("EASE+ needs entity embeddings: give some, or set `entity_weight` to 0.")
-            self.table = EntityTable(embeddings)
-            self.projection = nn.Linear(embeddings.shape[1], dimension, bias=False)
-
-    @classmethod
-    def build(cls, options: EasePlusOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
-        """Make EASE+ for an encoder's dimension."""
-        return cls(options, embedding_dimension(encoder), embeddings)
-
     @classmethod
     def further_positives(cls, options: EasePlusOptions) -> int:
         """Return the number of positives beside the pair's own."""
         return options.positives - 1
-
-    @classmethod
-    def reads_table(cls, options: EasePlusOptions) -> bool:
-        """Return whether there is an entity loss."""
-        return options.entity_weight > 0
-
-    @classmethod
-    def reads_hard_negatives(cls, options: EasePlusOptions) -> bool:
-        """Return whether hard negatives are among the candidates."""
-        return options.hard_negatives
 
     @classmethod
     def reads_subjects(cls, options: EasePlusOptions) -> bool:

@@ -13,11 +13,11 @@ from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
 from ease.methods.components.augmentation import (
-    SpanMasking,
-    TokenMasking,
-    WordMasking,
-    WordOrder,
     mask_token,
+    span_masking,
+    token_masking,
+    word_masking,
+    word_order,
 )
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
@@ -133,13 +133,13 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
             return {}
         shared = {"shortest": options.shortest_masked, "seed": seed}
         if options.augmentation == ORDER:
-            return {MASKED: WordOrder(options.share, **shared)}
+            return {MASKED: word_order(options.share, **shared)}
         if options.augmentation == "tokens":
-            return {MASKED: TokenMasking(options.share, tokenizer=encoder.tokenizer, **shared)}
+            return {MASKED: token_masking(options.share, tokenizer=encoder.tokenizer, **shared)}
         token = mask_token(encoder)
         if options.augmentation == "words":
-            return {MASKED: WordMasking(options.share, token=token, **shared)}
-        return {MASKED: SpanMasking(options.span, token=token, **shared)}
+            return {MASKED: word_masking(options.share, token=token, **shared)}
+        return {MASKED: span_masking(options.span, token=token, **shared)}
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 1, or the multi-similarity loss, with both views of every string as anchors.

@@ -17,10 +17,13 @@ from ease.io.validation import format_validation_error
 from ease.methods.components.distributed import process_rank
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
-from ease.training.launching import INTERRUPTED, failure_file
+from ease.training.launching import failure_file
 from ease.training.options import TrainingJob
 
 logger = logging.getLogger("ease.training")
+
+INTERRUPTED = 75
+"""Exit status of a process that was stopped after saving a checkpoint (EX_TEMPFAIL)."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
+from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
-from ease.io.locks import FolderLock, folder_lock, temporary_folder
+from ease.io.locks import folder_lock, temporary_folder
 from ease.io.suggestions import suggest
 from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse
-from ease.training.entity_numbers import may_be_text, number_entities, write_initial_entities
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, entity_columns, open_pair_table
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
@@ -78,55 +80,47 @@ def train(
     options = {**file_defaults(name, method), **options}
     if isinstance(options.get("lora"), Mapping):
         options["lora"] = complete_lora(options["lora"], name)
+    if not isinstance(development, Mapping | None):
+        raise EaseError(
+            f"`development` is a {type(development).__name__}: give each task's options by its name, such as "
+            '{"stsb": {"path": "evaluation/stsb", "subsets": ["dev"]}}.'
+        )
     table = _read(pairs, method)
-    with _work_folder(folder) as lock:
-        place = lock.folder
-        start = _saved(encoder, place / "start")
+    with ExitStack() as stack:
+        work = stack.enter_context(temporary_folder()) / "work" if folder is None else Path(folder)
+        lock = stack.enter_context(folder_lock(work))
+        start = _saved(encoder, work / "start")
         for name, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
             if isinstance(options.get(name), SentenceTransformer):
-                options = {**options, name: {"encoder": _saved(options[name], place / kept)}}
+                options = {**options, name: {"encoder": _saved(options[name], work / kept)}}
         own, loop = _split(method, options)
         files: dict[str, Path] = {}
-        if get_method(method).reads_entities:
+        found = get_method(method)
+        if found.reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
-            table, entities = number_entities(table, _entity_columns(method, own))
-            files = write_initial_entities(entities, entity_embeddings, dimension, loop.seed, place)
-        with atomic_path(place / "pairs.parquet") as partial:
+            columns = entity_columns(found.further_positives(own) > 0, found.reads_subjects(own))
+            table, entities = _number_entities(table, columns)
+            initial = _initial(entities.to_pylist(), entity_embeddings, dimension, loop.seed)
+            files = {"vocabulary": work / "vocabulary.parquet", "table": work / "embeddings.safetensors"}
+            numbers = pa.array(np.arange(len(entities)), pa.int64())
+            with atomic_path(files["vocabulary"]) as partial:
+                pq.write_table(pa.table({"row": numbers, "entity": numbers}), partial)
+            with atomic_path(files["table"]) as partial:
+                save_file({"embeddings": initial}, partial)
+        with atomic_path(work / "pairs.parquet") as partial:
             pq.write_table(table, partial)
         job = TrainingJob(
-            folder=place,
-            pairs=place / "pairs.parquet",
+            folder=work,
+            pairs=work / "pairs.parquet",
             encoder=start,
             pooling=pooling,
             method=method,
             method_options=own,
             training=loop,
-            development=_development(development),
-            vocabulary=files.get("vocabulary"),
-            table=files.get("table"),
+            development={name: dict(chosen) for name, chosen in (development or {}).items()},
+            **files,
         )
         return load_encoder(str(run_job(job, report, lock).model))
-
-
-@contextmanager
-def _work_folder(folder: str | Path | None) -> Iterator[FolderLock]:
-    """Lock the folder, which is made if missing; a temporary one if none is given."""
-    if folder is None:
-        with temporary_folder() as temporary, folder_lock(temporary / "work") as lock:
-            yield lock
-        return
-    with folder_lock(Path(folder)) as lock:
-        yield lock
-
-
-def _development(tasks: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    """Return the evaluation tasks with their options."""
-    if tasks is not None and not isinstance(tasks, Mapping):
-        raise EaseError(
-            f"`development` is a {type(tasks).__name__}: give each task's options by its name, such as "
-            '{"stsb": {"path": "evaluation/stsb", "subsets": ["dev"]}}.'
-        )
-    return {name: dict(options) for name, options in (tasks or {}).items()}
 
 
 def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
@@ -139,12 +133,6 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
             raise EaseError(f"Unknown parameter {name!r}: {hint}")
     own = method_options(method, {name: value for name, value in options.items() if name in known})
     return own, training_options({name: value for name, value in options.items() if name not in known})
-
-
-def _entity_columns(method: str, own: Any) -> tuple[str, ...]:
-    """Return the columns of entities that the method reads."""
-    found = get_method(method)
-    return entity_columns(found.further_positives(own) > 0, found.reads_subjects(own))
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
@@ -183,7 +171,7 @@ def _check_columns(table: pa.Table, method: str) -> None:
             raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
     negative = (NEGATIVE,) if issubclass(get_method(method), SupervisedSimcse) else ()
     for name in (*get_method(method).required, *negative):
-        if name in table.column_names and not may_be_text(table[name].type):
+        if name in table.column_names and not _may_be_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
     further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
     if not pa.types.is_nested(further) and not pa.types.is_null(further):
@@ -196,3 +184,88 @@ def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
         return str(encoder)
     save_encoder(encoder, folder)
     return str(folder)
+
+
+def _may_be_text(column: pa.DataType) -> bool:
+    """Return whether a column may hold texts; one of nulls alone has a type of its own."""
+    values = column.value_type if pa.types.is_dictionary(column) else column
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(is_kind(values) for is_kind in kinds)
+
+
+class _Entities(NamedTuple):
+    """The entities of a column."""
+
+    values: pa.Array
+    """int64 or text; null if the column has no values"""
+    offsets: pa.Array | None = None
+    """(pairs + 1,), the first value of each pair's list; None if the column has no lists"""
+
+
+def _entities_in(table: pa.Table, name: str) -> _Entities:
+    """Return a column's entities; nulls in lists are skipped."""
+    given = table[name].combine_chunks() if name in table.column_names else pa.nulls(len(table))
+    if name != FURTHER:
+        return _Entities(_as_entities(given, name))
+    lists = given.cast(pa.list_(pa.null())) if _is_null(given) else given
+    values, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    counts = np.bincount(owners.filter(values.is_valid()).to_numpy(), minlength=len(table))
+    offsets = pa.array(np.concatenate([[0], counts.cumsum()]), pa.int32())
+    return _Entities(_as_entities(values.drop_null(), name), offsets)
+
+
+def _as_entities(values: pa.Array, name: str) -> pa.Array:
+    """Convert entities to int64 or text; integers with nulls are floating-point numbers in pandas."""
+    wanted = pa.string() if _may_be_text(values.type) else pa.int64()
+    try:
+        return values if _is_null(values) else values.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise EaseError(
+            f"The column {name!r} holds {values.type}: give integers or texts. {error}"
+        ) from error
+
+
+def _is_null(values: pa.Array) -> bool:
+    """Return whether a column has nulls alone, so that its type is unknown."""
+    return bool(pa.types.is_null(values.type))
+
+
+def _initial(
+    names: list[Any], embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int
+) -> np.ndarray:
+    """Stack the initial embeddings of entities, (entities, dimension), in single precision."""
+    if embeddings is None:
+        scale = 1 / np.sqrt(dimension)
+        return np.random.default_rng(seed).normal(0, scale, (len(names), dimension)).astype(np.float32)
+    lacking = [entity for entity in names if entity not in embeddings]
+    if lacking:
+        raise EaseError(
+            f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}: add theirs, or "
+            "omit the parameter for random ones."
+        )
+    rows = [np.asarray(embeddings[entity], dtype=np.float32) for entity in names]
+    for entity, row in zip(names, rows, strict=True):
+        if row.ndim != 1 or row.shape != rows[0].shape:
+            raise EaseError(
+                f"In `entity_embeddings`, {names[0]!r} has the shape {rows[0].shape} and {entity!r} {row.shape}: give "
+                "vectors of one length."
+            )
+    return np.stack(rows)
+
+
+def _number_entities(table: pa.Table, names: tuple[str, ...]) -> tuple[pa.Table, pa.Array]:
+    """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
+    columns = {name: _entities_in(table, name) for name in names}
+    kinds = {name: column.values.type for name, column in columns.items() if not _is_null(column.values)}
+    if len(set(kinds.values())) > 1:
+        different = ", ".join(f"{name!r} holds {kind}" for name, kind in kinds.items())
+        raise EaseError(
+            f"The columns of entities differ: {different}. Give integers in all of them, or texts."
+        )
+    entities = pa.chunked_array([columns[name].values for name in kinds]).unique().drop_null().sort()
+    for name, (values, offsets) in columns.items():
+        numbers = pc.index_in(values.cast(entities.type), entities).cast(pa.int64())
+        if offsets is not None:
+            numbers = pa.ListArray.from_arrays(offsets, numbers)
+        table = table.drop_columns([name] if name in table.column_names else []).append_column(name, numbers)
+    return table, entities

@@ -62,17 +62,10 @@ def make_batch(
     packed: bool = False,
     masked: bool = False,
 ) -> Batch:
-    """Split each text column into chunks of similar length, each padded to its longest text, or packed.
+    """Split each text column of prepared pairs into chunks of similar length, which are padded or packed.
 
-    Args:
-        rows: Prepared pairs, (n,).
-        padding: Token id of padding.
-        chunks: Number of chunks.
-        columns: Text columns to encode, repeated for each view.
-        token_columns: Text columns that the method reads as tokens.
-        with_entities: Whether the method reads entities.
-        packed: Whether texts are packed instead of padded.
-        masked: Whether padded chunks have a mask even if nothing is padded.
+    A column is named once for each view; `token_columns` are not split. With `masked`, a chunk has a mask even if
+    nothing is padded.
     """
     cut = {
         name: _cut(rows[name], padding, chunks, columns.count(name), packed, masked)
@@ -92,12 +85,7 @@ def make_batch(
 
 
 def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]:
-    """Return the rows of the entity table that prepared pairs refer to, sorted, (u,).
-
-    Args:
-        rows: Prepared pairs of all processes, (n,).
-        hard_negatives: Whether the method reads them.
-    """
+    """Return the rows of the entity table that the prepared pairs of all processes refer to, sorted, (u,)."""
     columns = [name for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT) if name in (rows.dtype.names or ())]
     read = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
     different = np.unique(np.concatenate(read))
@@ -139,12 +127,8 @@ AHEAD = 2
 def make_ahead(batches: Iterator[T], device: torch.device, ahead: int = AHEAD) -> Generator[T, None, None]:
     """Yield the same batches on a device, in the same order; the next ones are made meanwhile.
 
-    A batch that cannot be made raises its error in its turn. The thread ends with the iterator.
-
-    Args:
-        batches: Tensors, in tuples, lists and dictionaries of any depth.
-        device: The device of the yielded tensors.
-        ahead: Number of batches that wait for their step.
+    Batches are tensors in tuples, lists and dictionaries of any depth; `ahead` of them wait for their step. A batch
+    that cannot be made raises its error in its turn. The thread ends with the iterator.
     """
     end = object()
 

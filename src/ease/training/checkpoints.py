@@ -6,8 +6,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +30,6 @@ from ease.training.options import TrainingJob, TrainingOptions
 logger = logging.getLogger(__name__)
 
 
-class Pace:
-    """When a checkpoint is due: some seconds after the last one, or later if they would take more of the time."""
-
-    def __init__(self, seconds: float, share: float = 0.1) -> None:
-        """Begin now."""
-        self._seconds, self._rest = seconds, 1 / share - 1
-        self._next = time.monotonic() + seconds
-
-    @property
-    def due(self) -> bool:
-        """Whether to write one now."""
-        return time.monotonic() >= self._next
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Measure the time of a checkpoint, and schedule the next one."""
-        began = time.monotonic()
-        yield
-        ended = time.monotonic()
-        self._next = ended + max(self._seconds, self._rest * (ended - began))
-
-
 class Checkpoints:
     """The latest checkpoint of one training, identified by its fingerprint."""
 
@@ -60,20 +37,29 @@ class Checkpoints:
         """Use a folder, which need not exist."""
         self._folder = folder
         self._fingerprint = fingerprint
-        self.pace = Pace(options.checkpoint_seconds, options.checkpoint_share)
+        self._seconds, self._share = options.checkpoint_seconds, options.checkpoint_share
+        self._next = time.monotonic() + self._seconds
+
+    @property
+    def due(self) -> bool:
+        """Whether to write one now: some seconds after the last one, or later if they would take too much time."""
+        return time.monotonic() >= self._next
 
     def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
         """Write a checkpoint in the first process and remove older ones; every process must call this."""
         random_states = _random_states(next(model.parameters()).device)
         if process_rank():
             return
-        with self.pace.writing(), atomic_folder(self._folder / f"step-{step:08d}") as aside:
+        began = time.monotonic()
+        with atomic_folder(self._folder / f"step-{step:08d}") as aside:
             save_model(model, str(aside / "model.safetensors"))
             tensors, scalars = _flatten(optimizers)
             save_file(tensors, aside / "optimizers.safetensors")
             save_file(random_states, aside / "random.safetensors")
             text = json.dumps({**state, "step": step, "fingerprint": self._fingerprint, "scalars": scalars})
             (aside / "state.json").write_text(text, encoding="utf-8")
+        ended = time.monotonic()
+        self._next = ended + max(self._seconds, (1 / self._share - 1) * (ended - began))
         for older in self._found():
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
@@ -152,6 +138,9 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
 
     The number of processes counts, because a checkpoint has the random state of each.
     """
+    method_options = job.method_options.model_dump(mode="json")
+    if anchor := method_options.get("anchor"):  # DuEAM's
+        method_options["anchor"] = _encoder(anchor)
     described: dict[str, Any] = {
         "code": TRAINING,
         "libraries": [torch.__version__, transformers.__version__],
@@ -161,10 +150,16 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "table": _contents(job.table),
         "pooling": job.pooling,
         "method": job.method,
-        "method_options": _method_options(job),
+        "method_options": method_options,
         "development": {name: _development(name, options) for name, options in job.development.items()},
         "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
-        **_frozen(job),
+        **{
+            role: {
+                **options.model_dump(exclude={"encoder", "batch_size", "cache"}),
+                "encoder": _encoder(options.located(job.encoder)),
+            }
+            for role, options in job.training.frozen.items()
+        },
         # Decided by encoder, method and device
         **({"automatic_on_gpu": uses_gpu(job.training)} if job.training.packed == "auto" else {}),
         "processes": processes,
@@ -177,27 +172,6 @@ def _development(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     read = get_task(name).files(task_options(name, {name: options}))
     contents = {subset: [_contents(file) for file in files] for subset, files in read.items()}
     return {**options, "path": None, "files": contents}
-
-
-def _frozen(job: TrainingJob) -> dict[str, Any]:
-    """Describe teacher and guide by their contents; nothing without them."""
-    given = {"teacher": job.training.teacher, "guide": job.training.guide}
-    return {
-        role: {
-            **options.model_dump(exclude={"encoder", "batch_size", "cache"}),
-            "encoder": _encoder(options.located(job.encoder)),
-        }
-        for role, options in given.items()
-        if options.encoder is not None
-    }
-
-
-def _method_options(job: TrainingJob) -> dict[str, Any]:
-    """Describe the method's parameters, with DuEAM's anchor by its contents."""
-    options = job.method_options.model_dump(mode="json")
-    if anchor := options.get("anchor"):
-        options["anchor"] = _encoder(anchor)
-    return options
 
 
 def _encoder(name: str) -> str:

@@ -38,10 +38,7 @@ def transformer_graphs(
 ) -> TransformerGraphs | None:
     """Return the CUDA graphs of an encoder's transformer for packed texts; None, with a log line, if it has none.
 
-    Args:
-        options: The loop's parameters.
-        columns: Text columns that the method encodes.
-        encoder: The encoder to train.
+    `columns` is the number of text columns that the method encodes.
 
     Raises:
         EaseError: If `graphs` is true, and something does not allow it.
@@ -101,12 +98,7 @@ class TransformerGraphs:
     """
 
     def __init__(self, transformer: nn.Module, record: Record | None = None) -> None:
-        """Take the first module of an encoder.
-
-        Args:
-            transformer: It maps features to features, `token_embeddings` among them.
-            record: Default: captures on the current CUDA device.
-        """
+        """Take an encoder's first module; `record` captures on the current CUDA device by default."""
         self._transformer = transformer
         self._record = record
         self._captured: dict[tuple[torch.Size, ...], _Captured] = {}
@@ -189,9 +181,8 @@ class _Replay(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, captured: _Captured, _: Tensor, *values: Tensor) -> Any:
         ctx.captured = captured
-        for (
-            weight
-        ) in captured.computed:  # an earlier sub-batch's gradients, in memory that the replays overwrite
+        # An earlier sub-batch's gradients are in memory that the replays overwrite.
+        for weight in captured.computed:
             weight.grad = None if weight.grad is None else weight.grad.clone()
         torch._foreach_copy_(captured.inputs, list(values))
         captured.forward()

@@ -63,16 +63,13 @@ def open_pair_table(pairs: Path, columns: Sequence[str]) -> pads.Dataset:
 
 def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
     """Return the distinct values of a column, or of a column of lists, sorted."""
-    values = pa.array([], _value_type(source.schema.field(name).type))
+    kind = source.schema.field(name).type
+    values = pa.array([], kind.value_type if pa.types.is_nested(kind) else kind)
     for batch in source.to_batches(columns=[name]):
         column = batch.column(name)
         found = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null().unique()
         values = pa.concat_arrays([values, found]).unique()
     return np.sort(values.to_numpy(zero_copy_only=False))
-
-
-def _value_type(column: pa.DataType) -> pa.DataType:
-    return column.value_type if pa.types.is_nested(column) else column
 
 
 def count_rows(table: Path) -> int:
@@ -120,12 +117,7 @@ class UsedEntities(NamedTuple):
 
 
 def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
-    """Return the entities of training pairs, positives and negatives.
-
-    Args:
-        pairs: Parquet with the columns.
-        vocabulary: Parquet with row and entity.
-        columns: Columns of entities or of lists of entities; `entity` has one in every row.
+    """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row.
 
     Raises:
         EaseError: If an entity is missing or is not in the vocabulary.
@@ -161,10 +153,7 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
 def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
     """Read entity embeddings from a safetensors file with one matrix, in single precision.
 
-    Args:
-        path: The file.
-        rows: The rows to read, ascending. Default: all. Memory is bounded by the rows read.
-        total: The expected number of rows, the vocabulary's.
+    Memory is bounded by the rows that are read, which are ascending; `total` is the vocabulary's number of rows.
 
     Raises:
         EaseError: If the file is missing, is not one matrix, or has another number of rows.

@@ -13,7 +13,7 @@ from types import FrameType
 from ease.errors import EaseError
 
 LAUNCHER_VARIABLE = "EASE_LAUNCHER"
-"""Environment variable with the process id of the launcher"""
+"""Environment variable of processes that the launcher started, which holds the folder's lock"""
 
 
 class TrainingInterrupted(EaseError):
@@ -35,11 +35,11 @@ class StopRequest:
     def __init__(self) -> None:
         """Start without a request."""
         self.signal_number = 0
-        self._launcher = int(os.environ.get(LAUNCHER_VARIABLE, 0))
+        self._parent = os.getppid()
 
     def __bool__(self) -> bool:
         """Return whether a signal was received or the launcher is gone."""
-        orphaned = self._launcher not in (0, os.getpid(), os.getppid())
+        orphaned = LAUNCHER_VARIABLE in os.environ and os.getppid() != self._parent
         return bool(self.signal_number) or orphaned
 
     def _receive(self, number: int, frame: FrameType | None) -> None:

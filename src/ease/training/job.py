@@ -33,9 +33,8 @@ from ease.io.locks import FolderLock, folder_lock
 from ease.io.names import DEVELOPMENT
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
-from ease.training.accelerator import accelerated, uses_gpu
+from ease.training.accelerator import accelerated, compile_layers, uses_gpu
 from ease.training.checkpoints import fingerprint_of
-from ease.training.compilation import compile_layers
 from ease.training.graphs import transformer_graphs
 from ease.training.inputs import (
     LANGUAGE,
@@ -48,7 +47,6 @@ from ease.training.inputs import (
     used_entities,
 )
 from ease.training.interruption import LAUNCHER_VARIABLE
-from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
 from ease.training.loop import train
 from ease.training.model import TrainingModel, load_for_training, warn_of_equal_views
@@ -56,14 +54,8 @@ from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, 
 from ease.training.packing import choose_packing
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.progress import Progress, Report, read_metrics
-from ease.training.selection import BestModel, Evaluate
-from ease.training.teacher import (
-    check_guided,
-    frozen_embeddings,
-    map_guide,
-    teacher_cache,
-    teacher_embeddings,
-)
+from ease.training.selection import BestModel, Evaluate, check_ranks, remove_languages
+from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -123,10 +115,15 @@ def _check(job: TrainingJob, processes: int) -> None:
         raise EaseError(
             "On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`."
         )
-    check_frozen(job.training.teacher, "teacher")
-    check_frozen(job.training.guide, "guide")
-    if job.training.guide.encoder is not None:
-        check_guided(job.method, method.guided and method.reads_table(job.method_options))
+    for role, frozen in job.training.frozen.items():
+        check_frozen(frozen, role)
+    if job.training.guide.encoder is not None and not (
+        method.guided and method.reads_table(job.method_options)
+    ):
+        raise EaseError(
+            f"Method {job.method!r} does not read a guide: set `guide.encoder` to null, or train `ease_plus` "
+            "with an `entity_weight` above 0."
+        )
     check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
 
 
@@ -149,19 +146,19 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
     teacher = guide = None
     place = partial(_place, job.folder, fingerprint)
     if model.teacher is not None:
-        size = embedding_dimension(model.encoder)
-        teacher = teacher_embeddings(
-            job.pairs, model.teacher, job.encoder, size, place("teacher.npy"), accelerator
-        )
+        dimension = embedding_dimension(model.encoder) if model.teacher.form == "cosine" else None
+        target = place("teacher.npy")
+        teacher = frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
     rows = prepare(job, model, fingerprint, accelerator)
     if job.training.batches.sentences_per_entity > 1 and not process_rank():
         _describe_entities(job, rows)
     if job.training.guide.encoder is not None and (table := model.method.table) is not None:
-        sentences = frozen_embeddings(
-            job.pairs, job.training.guide, job.encoder, place("guide.npy"), accelerator
-        )
-        guide = map_guide(sentences, rows["entity"], len(table.weight), place("entities.npy"), accelerator)
-    evaluate = development_evaluation(job.development) if job.development else None
+        target, entities = place("guide.npy"), place("entities.npy")
+        sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
+        if not process_rank():
+            write_entity_embeddings(sentences, rows["entity"], len(table.weight), entities)
+        accelerator.wait_for_everyone()
+        guide = Guide(sentences, np.load(entities, mmap_mode="r"))
     best, progress = train(
         model,
         rows,
@@ -169,7 +166,7 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
         accelerator,
         job.folder,
         fingerprint,
-        evaluate=evaluate,
+        evaluate=development_evaluation(job.development),
         report=report,
         teacher=teacher,
         guide=guide,
@@ -214,8 +211,8 @@ def _describe_entities(job: TrainingJob, rows: NDArray[np.void]) -> None:
             logger.warning("All sentences are of one %s: none of another attract them", kind)
 
 
-def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
-    """Return a function that scores an encoder on evaluation tasks and averages the scores."""
+def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
+    """Return a function that scores an encoder on evaluation tasks and averages the scores; None without tasks."""
     for name in tasks:
         task_options(name, tasks)
 
@@ -225,7 +222,7 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
         named = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in main}
         return {**named, DEVELOPMENT: average_main_scores(scores)}
 
-    return evaluate
+    return evaluate if tasks else None
 
 
 def build_model(job: TrainingJob) -> TrainingModel:
@@ -290,8 +287,7 @@ def _finish(
     best.flush()
     made = best.path
     if job.training.language_ranks and best.path.exists():
-        made = job.folder / "without_languages"
-        evaluate = development_evaluation(job.development) if job.development else None
+        made, evaluate = job.folder / "without_languages", development_evaluation(job.development)
         scores = remove_languages(
             best.path, made, job.pairs, job.training.language_ranks, evaluate, model.encoder.device
         )
@@ -314,7 +310,7 @@ def _finish(
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
-    shutil.rmtree(teacher_cache(job.folder), ignore_errors=True)
+    shutil.rmtree(job.folder / CACHE, ignore_errors=True)
     for made in job.folder.glob("inputs-*"):
         made.unlink()
 
@@ -359,20 +355,16 @@ def _card(
     scores: Mapping[str, float],
     start_scores: Mapping[str, float],
 ) -> str | None:
-    """Return the card of a trained encoder; None if the job asks for none.
-
-    Args:
-        job: The training.
-        model: Its model.
-        best_step: The step of the kept encoder.
-        scores: Its development scores.
-        start_scores: Those of the encoder before the training.
-    """
+    """Return the card of a trained encoder, without paths of this machine; None if the job asks for none."""
     if job.card is None:
         return None
     negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
     summaries = (model.method.summary, model.method.negatives_summary if negatives else "")
     options = job.method_options.model_dump()
+    loop = job.training.model_dump(exclude={"teacher", "guide"})
+    for role, frozen in job.training.frozen.items():
+        described = frozen.model_dump(exclude={"cache", "batch_size"})
+        loop[role] = {**described, "encoder": start_of(frozen.located(job.encoder))}
     return model_card(
         job.card,
         method=job.method,
@@ -382,19 +374,9 @@ def _card(
             "method": {
                 name: value for name, value in options.items() if negatives or "hard_negative" not in name
             },
-            "training": _loop_parameters(job),
+            "training": loop,
         },
         scores=scores,
         start_scores=start_scores,
         embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best_step}.",
     )
-
-
-def _loop_parameters(job: TrainingJob) -> dict[str, Any]:
-    """Return the loop's parameters, with teacher and guide if there are some, without paths of this machine."""
-    parameters = job.training.model_dump(exclude={"teacher", "guide"})
-    for role, options in (("teacher", job.training.teacher), ("guide", job.training.guide)):
-        if options.encoder is not None:
-            described = options.model_dump(exclude={"cache", "batch_size"})
-            parameters[role] = {**described, "encoder": start_of(options.located(job.encoder))}
-    return parameters

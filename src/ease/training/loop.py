@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,9 @@ from ease.errors import EaseError
 from ease.io.names import DEVELOPMENT
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
-from ease.training.accelerator import PATIENCE
+from ease.training.accelerator import PATIENCE, report_compilation_errors
 from ease.training.batches import Batch, make_ahead, make_batch, used_rows
 from ease.training.checkpoints import Checkpoints
-from ease.training.compilation import report_compilation_errors
 from ease.training.entity_files import TABLE
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
@@ -68,7 +68,10 @@ def train(
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
-    trained = _placed(model.train(), accelerator)
+    # All processes read the same entity table, whose gradients the optimizer averages; it may be on another device.
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
+    trained: nn.Module = accelerator.prepare(model)
+    batches_after = partial(_batches, pairs, teacher, guide, model, options, accelerator.device)
     optimizers = Optimizers(model, options)
     # A checkpoint has the random state of its device.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{accelerator.device.type}", options)
@@ -76,11 +79,17 @@ def train(
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
     if options.compiled:
-        _compile(trained, pairs, teacher, guide, model, options, accelerator)
-    start = _resume(checkpoints, model, optimizers, best, progress)
+        _compile(trained, batches_after(0), model, accelerator)
+    start, state = 0, checkpoints.latest()
+    if state is not None:
+        start = int(state["step"])
+        checkpoints.restore(state, model, optimizers)
+        best.restore(state)
+        logger.info("Resuming after step %d", start)
+    progress.start(start, state)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
-    batches = _batches(pairs, teacher, guide, model, options, start, accelerator.device)
+    batches = batches_after(start)
     group = cpu_group(PATIENCE)
     hopeless = any_process(best.hopeless, group)
     with stop_requests() as stop, closing(progress), closing(batches):
@@ -98,7 +107,7 @@ def train(
                 hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
-            if stopping or (not last and any_process(not process_rank() and checkpoints.pace.due, group)):
+            if stopping or (not last and any_process(not process_rank() and checkpoints.due, group)):
                 best.flush()
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
@@ -108,21 +117,10 @@ def train(
     return best, progress
 
 
-def _placed(model: TrainingModel, accelerator: Accelerator) -> nn.Module:
-    """Move a model to the device, and join the processes' models."""
-    # All processes read the same entity table, whose gradients the optimizer averages; it may be on another device.
-    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [TABLE])
-    placed: nn.Module = accelerator.prepare(model)
-    return placed
-
-
 def _compile(
     trained: nn.Module,
-    pairs: NDArray[np.void],
-    teacher: Embeddings | None,
-    guide: Guide | None,
+    batches: Generator[list[Batch], None, None],
     model: TrainingModel,
-    options: TrainingOptions,
     accelerator: Accelerator,
 ) -> None:
     """Compile for the first batch of the training: the order of sums depends on the size of the first batch.
@@ -130,30 +128,11 @@ def _compile(
     A resumed training would otherwise be compiled for the batch at which it resumes, and sum in another order.
     """
     device = accelerator.device
-    batches = _batches(pairs, teacher, guide, model, options, 0, device)
     with closing(batches), torch.random.fork_rng([device] if device.type == "cuda" else []):
         add_gradients(trained, next(batches), accelerator)
     model.zero_grad(set_to_none=True)
     if model.method.table is not None:
         model.method.table.forget_gradient()
-
-
-def _resume(
-    checkpoints: Checkpoints,
-    model: TrainingModel,
-    optimizers: Optimizers,
-    best: BestModel,
-    progress: Progress,
-) -> int:
-    """Restore the latest checkpoint if there is one, and return the step after which the training begins."""
-    start, state = 0, checkpoints.latest()
-    if state is not None:
-        start = int(state["step"])
-        checkpoints.restore(state, model, optimizers)
-        best.restore(state)
-        logger.info("Resuming after step %d", start)
-    progress.start(start, state)
-    return start
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
@@ -176,13 +155,16 @@ def _batches(
     guide: Guide | None,
     model: TrainingModel,
     options: TrainingOptions,
-    start: int,
     device: torch.device,
+    start: int,
 ) -> Generator[list[Batch], None, None]:
     """Return this process's share of each batch's sub-batches, after the steps already done."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
-    chunks = _chunks(options, device, model.packed)
+    # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
+    chunks = options.length_chunks or (4 if device.type == "cpu" and not model.packed else 1)
+    if options.mini_batch_size is not None:
+        chunks = max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))
     parts = options.batch_size // options.contrasted
     hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
@@ -210,15 +192,6 @@ def _batches(
     return make_ahead(([make(part) for part in np.split(indices, parts)] for indices in order), device)
 
 
-def _chunks(options: TrainingOptions, device: torch.device, packed: bool) -> int:
-    """Return the number of chunks in which this process's share of a sub-batch is encoded."""
-    # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
-    chunks = options.length_chunks or (4 if device.type == "cpu" and not packed else 1)
-    if options.mini_batch_size is None:
-        return chunks
-    return max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))
-
-
 def _select(
     step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None
 ) -> None:
@@ -238,18 +211,10 @@ def _select(
 def add_gradients(
     model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator
 ) -> dict[str, Tensor]:
-    """Add the mean gradient of a batch's sub-batches to the parameters.
+    """Add the mean gradient of a batch's sub-batches to the parameters; return their mean loss terms.
 
     Only one sub-batch's activations are in memory at a time. Several processes exchange their gradients once, after
     the last sub-batch.
-
-    Args:
-        model: The prepared `TrainingModel`.
-        sub_batches: This process's share of each sub-batch; contrasts are within one of them.
-        accelerator: Device, precision and processes.
-
-    Returns:
-        The loss terms, averaged over the sub-batches.
 
     Raises:
         EaseError: If the layers are to be compiled, and torch cannot compile them.

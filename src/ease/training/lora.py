@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,7 +36,22 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
         raise EaseError(
             f"`lora` adapts transformers, and the encoder begins with {type(transformer).__name__}: set `lora: null`."
         )
-    layers = _chosen(_linear_layers(transformer.model), options.targets)
+    paths = [
+        path
+        for path, layer in transformer.model.named_modules()
+        if isinstance(layer, nn.Linear) and not set(path.split(".")) & set(UNUSED)
+    ]
+    names = sorted({path.rpartition(".")[2] for path in paths})
+    if not names:
+        raise EaseError(
+            "`lora` adapts linear layers, and the encoder's transformer has none: set `lora: null`."
+        )
+    if missing := sorted(set(options.targets or ()) - set(names)):
+        raise EaseError(
+            f"`lora.targets`: the encoder has no linear layers named {', '.join(missing)}; it has {', '.join(names)}. "
+            "Choose among them, or omit `targets` for all."
+        )
+    layers = [path for path in paths if path.rpartition(".")[2] in (options.targets or names)]
     config = LoraConfig(
         r=options.rank, lora_alpha=options.alpha, lora_dropout=options.dropout, target_modules=layers
     )
@@ -68,27 +83,3 @@ def _plain(adapted: Any) -> nn.Linear:
     weight = plain.weight.detach() + adapted.get_delta_weight(ADAPTER).detach()
     plain.weight = nn.Parameter(weight, requires_grad=False)
     return plain
-
-
-def _linear_layers(model: nn.Module) -> list[str]:
-    """Return the paths of a transformer's linear layers."""
-    return [
-        path
-        for path, layer in model.named_modules()
-        if isinstance(layer, nn.Linear) and not set(path.split(".")) & set(UNUSED)
-    ]
-
-
-def _chosen(layers: Sequence[str], targets: Sequence[str] | None) -> list[str]:
-    """Return the paths of layers with the given names, all of them without names."""
-    names = sorted({path.rpartition(".")[2] for path in layers})
-    if not names:
-        raise EaseError(
-            "`lora` adapts linear layers, and the encoder's transformer has none: set `lora: null`."
-        )
-    if missing := sorted(set(targets or ()) - set(names)):
-        raise EaseError(
-            f"`lora.targets`: the encoder has no linear layers named {', '.join(missing)}; it has {', '.join(names)}. "
-            "Choose among them, or omit `targets` for all."
-        )
-    return [path for path in layers if targets is None or path.rpartition(".")[2] in targets]

@@ -27,6 +27,8 @@ from ease.training.options import TeacherOptions, TrainingJob
 from ease.training.packing import Packed, Transform, embed_packed, prepare_packing
 from ease.training.prepared_pairs import Layout, prompt_tokens
 
+logger = logging.getLogger(__name__)
+
 
 class TrainingModel(nn.Module):
     """All trained parameters."""
@@ -71,8 +73,16 @@ class TrainingModel(nn.Module):
         self.mini_batch_size = mini_batch_size
         self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
         self.teacher = teacher if teacher is not None and teacher.encoder is not None else None
-        if self.teacher is not None:
-            _check_teacher(self.teacher, head, method)
+        if self.teacher is not None and SENTENCE not in method.views:
+            name = type(method).__module__.rpartition(".")[2]
+            raise EaseError(
+                f"Method {name!r} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
+            )
+        if self.teacher is not None and self.teacher.form == "cosine" and not isinstance(head, nn.Identity):
+            raise EaseError(
+                "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would "
+                "not teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
+            )
         self.first_position = 0
         self.packed, self.transform = packed, transform
         if packed:
@@ -105,7 +115,10 @@ class TrainingModel(nn.Module):
             inputs = inputs._replace(autocast=torch.get_autocast_dtype(device))
         # Cosines over a small temperature lose too much in half precision.
         with torch.autocast(device, enabled=False):
-            terms = [self.method(_first_dimensions(inputs, count)) for count in self.dimensions]
+            terms = [
+                self.method(inputs._replace(sentences=inputs.sentences[..., :count]))
+                for count in self.dimensions
+            ]
             mean = {name: torch.stack([one[name] for one in terms]).mean() for name in terms[0]}
             if self.teacher is not None:
                 assert batch.teacher is not None
@@ -158,37 +171,12 @@ class TrainingModel(nn.Module):
             rows = embed_packed(self.encoder, chunk, self.first_position, self.transform)
             embeddings: Tensor = self.head(rows)
             return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
-        features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
+        features: dict[str, Any] = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:
             features["attention_mask"] = chunk.mask.repeat(views, 1)
         with padding_known():
-            return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
-
-    def _embed(self, features: dict[str, Any]) -> Tensor:
-        embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
-        return embeddings
-
-
-def _first_dimensions(inputs: Inputs, count: int | None) -> Inputs:
-    """Truncate the embeddings of a batch."""
-    return inputs._replace(sentences=inputs.sentences[..., :count])
-
-
-def _check_teacher(teacher: TeacherOptions, head: nn.Module, method: TrainingMethod[Any]) -> None:
-    """Refuse a teacher for a method or a pooling that it cannot teach."""
-    if SENTENCE not in method.views:
-        name = type(method).__module__.rpartition(".")[2]
-        raise EaseError(
-            f"Method {name!r} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
-        )
-    if teacher.form == "cosine" and not isinstance(head, nn.Identity):
-        raise EaseError(
-            "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would not "
-            "teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
-        )
-
-
-logger = logging.getLogger(__name__)
+            embeddings = self.head(self.encoder(features)["sentence_embedding"])
+        return embeddings.unflatten(0, (views, len(chunk.tokens)))
 
 
 def load_for_training(job: TrainingJob) -> SentenceTransformer:

@@ -78,11 +78,7 @@ class FrozenEncoder(StrictModel):
         return {"encoder": value} if value is None or isinstance(value, str) else value
 
     def located(self, start: str) -> str:
-        """Return the encoder's hub name or folder.
-
-        Args:
-            start: The encoder that the training starts from.
-        """
+        """Return the encoder's hub name or folder, given the encoder that the training starts from."""
         assert self.encoder is not None
         return start if self.encoder == START_ENCODER else self.encoder
 
@@ -279,6 +275,12 @@ class TrainingOptions(StrictModel):
     def contrasted(self) -> int:
         """Pairs that contrast with each other, over all processes."""
         return self.sub_batch_size or self.batch_size
+
+    @property
+    def frozen(self) -> dict[str, FrozenEncoder]:
+        """The teacher and the guide, without those that are off."""
+        given = {"teacher": self.teacher, "guide": self.guide}
+        return {role: options for role, options in given.items() if options.encoder is not None}
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:

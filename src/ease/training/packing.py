@@ -53,13 +53,7 @@ class Packed(NamedTuple):
 
 
 def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> Packed:
-    """Put texts into rows.
-
-    Args:
-        tokens: (n, width), padded.
-        lengths: (n,), tokens of each text, ascending.
-        views: Repetitions of each text, adjacent to each other.
-    """
+    """Put padded texts, (n, width), in order of their lengths, (n,), into rows; the views of a text are adjacent."""
     lengths, tokens = np.repeat(lengths, views), np.repeat(tokens, views, axis=0)
     width = -(-int(lengths.max()) // WIDTH) * WIDTH
     starts, size = _fill_rows(lengths, width)
@@ -82,8 +76,7 @@ def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> P
 def _fill_rows(lengths: NDArray[np.int32], width: int) -> tuple[NDArray[np.int64], int]:
     """Put each text, the longest first, into the fullest row with room for it.
 
-    Returns:
-        The place of each text's first token, (n,), and the number of places in all rows.
+    Returns the place of each text's first token, (n,), and the number of places in all rows.
     """
     starts, size = np.empty(len(lengths), np.int64), 0
     ends: list[list[int]] = [[] for _ in range(width + 1)]  # of the rows, by their remaining room
@@ -116,25 +109,22 @@ def embed_packed(
     }
     encoded = (transform or encoder[0])(inputs)
     features: dict[str, Any] = {
-        "token_embeddings": _by_text(encoded["token_embeddings"], packed),
+        "token_embeddings": _Move.apply(encoded["token_embeddings"], packed),
         "attention_mask": packed.mask,
     }
     if layers := encoded.get("all_layer_embeddings"):
-        features["all_layer_embeddings"] = [_by_text(layer, packed) for layer in layers]
+        features["all_layer_embeddings"] = [_Move.apply(layer, packed) for layer in layers]
     for module in list(encoder)[1:]:
         features = module(features)
     embeddings: Tensor = features["sentence_embedding"]
     return embeddings
 
 
-def _by_text(rows: Tensor, packed: Packed) -> Tensor:
-    """Return the tokens of each text: (rows, w, size) -> (n * views, t, size)."""
-    moved: Tensor = _Move.apply(rows, packed)
-    return moved
-
-
 class _Move(torch.autograd.Function):
-    """Gathers the tokens of texts, and in the backward pass their gradients, which torch would sort and add instead."""
+    """Tokens of each text: (rows, w, size) -> (n * views, t, size).
+
+    The backward pass gathers their gradients, too, which torch would sort and add instead.
+    """
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, packed: Packed) -> Tensor:
@@ -176,10 +166,9 @@ def choose_packing(packed: bool | Literal["auto"], encoder: SentenceTransformer,
 
 
 def prepare_packing(encoder: SentenceTransformer) -> int:
-    """Make an encoder accept packed texts; padded texts are encoded as before.
+    """Make an encoder accept packed texts; return the first position number, which differs between architectures.
 
-    Returns:
-        The first position number, which differs between architectures.
+    Padded texts are encoded as before.
 
     Raises:
         PackingRefusal: If the encoder does not support packing, or encodes packed texts differently.

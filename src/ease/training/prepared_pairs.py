@@ -21,7 +21,6 @@ from ease.io.atomic import atomic_path
 from ease.methods.base import SENTENCE, Derive
 from ease.methods.components.entity_losses import NO_ENTITY
 from ease.training.inputs import (
-    ENTITY_COLUMNS,
     FURTHER,
     LANGUAGE,
     SUBJECT,
@@ -52,11 +51,6 @@ class Layout(NamedTuple):
     """Whether a row has its page's subject"""
     languages: bool = False
     """Whether a row has the number of its language"""
-
-    @property
-    def entity_columns(self) -> tuple[str, ...]:
-        """Columns of the pairs with entities."""
-        return entity_columns(bool(self.further), self.subjects)
 
     @property
     def type(self) -> np.dtype[np.void]:
@@ -91,8 +85,8 @@ def prepare_pairs(
             the layout's columns of entities; optionally pair_id.
         vocabulary: Parquet with row and entity. None: no entities.
         encoder: The encoder whose tokenizer is used.
-        layout: Text columns, and the number of tokens at which a text is truncated.
-        target: The file, written atomically.
+        layout: The columns of the file, which is written atomically.
+        target: The file.
         derived: Functions that make missing columns and missing texts from the sentences.
 
     Raises:
@@ -100,7 +94,7 @@ def prepare_pairs(
     """
     derived = derived or {}
     needed = [name for name in layout.columns if name not in derived]
-    of_entities = () if vocabulary is None else layout.entity_columns
+    of_entities = () if vocabulary is None else entity_columns(bool(layout.further), layout.subjects)
     of_language = (LANGUAGE,) if layout.languages else ()
     source = open_pair_table(pairs, (*needed, *of_entities, *of_language))
     languages = distinct(source, LANGUAGE) if layout.languages else None
@@ -116,18 +110,31 @@ def prepare_pairs(
         for batch in source.to_batches(columns=list(columns), batch_size=READ_ROWS):
             rows = places[start : start + batch.num_rows]
             prepared = np.zeros(batch.num_rows, dtype=layout.type)
-            _prepare_entities(prepared, batch, entities)
+            prepared["entity"] = prepared["hard_negative"] = NO_ENTITY
+            for name in of_entities:
+                prepared[name] = _find(batch[name], entities, layout.further)
             if languages is not None:
-                prepared[LANGUAGE] = pc.index_in(batch.column(LANGUAGE), pa.array(languages)).to_numpy()
+                prepared[LANGUAGE] = pc.index_in(batch[LANGUAGE], pa.array(languages)).to_numpy()
             for name in layout.columns:
                 texts = _read_texts(name, batch, rows, derived)
-                _check_texts(name, texts, layout, pairs)
+                missing = sum(text is None for text in texts)
+                if missing and name in layout.required:
+                    what = (
+                        "sentences"
+                        if name == SENTENCE
+                        else f"texts of column {name!r}, which the method requires,"
+                    )
+                    raise EaseError(f"Training pairs {pairs}: {missing} {what} are missing.")
                 _prepare_texts(prepared[name], texts, encoder)
             stored[rows] = prepared
             start += batch.num_rows
         stored.flush()
     if layout.further and entities is not None:
-        _report_further(source, layout.further)
+        logger.info(
+            "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
+            source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > layout.further),
+            *(len(places), layout.further, layout.further),
+        )
 
 
 def reserve(file: int, size: int) -> None:
@@ -164,13 +171,6 @@ def _read_texts(
     return [other if text is None else text for text, other in zip(stored, made, strict=True)]
 
 
-def _check_texts(name: str, texts: Sequence[str | None], layout: Layout, pairs: Path) -> None:
-    missing = sum(text is None for text in texts)
-    if missing and name in layout.required:
-        what = "sentences" if name == SENTENCE else f"texts of column {name!r}, which the method requires,"
-        raise EaseError(f"Training pairs {pairs}: {missing} {what} are missing.")
-
-
 def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
     """Tokenise a column with the encoder's prompt; a missing text becomes an empty text that is not present."""
     longest, prompt = rows["tokens"].shape[1], default_prompt(encoder)
@@ -189,40 +189,16 @@ def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder:
     rows["tokens"] = stored
 
 
-def _prepare_entities(rows: NDArray[np.void], batch: pa.RecordBatch, entities: UsedEntities | None) -> None:
-    """Look up the entity rows of a batch."""
-    rows["entity"] = rows["hard_negative"] = NO_ENTITY
-    if entities is None:
-        return
-    rows["entity"], rows["hard_negative"] = (_find(batch.column(name), entities) for name in ENTITY_COLUMNS)
-    names = rows.dtype.names or ()
-    if FURTHER in names:
-        rows[FURTHER] = _find_further(batch.column(FURTHER), entities, rows[FURTHER].shape[1])
-    if SUBJECT in names:
-        rows[SUBJECT] = _find(batch.column(SUBJECT), entities)
+def _find(column: pa.Array, entities: UsedEntities | None, count: int) -> NDArray[np.int64]:
+    """Return the rows of a column's entities in the training's table, (n,).
 
-
-def _find(column: pa.Array, entities: UsedEntities) -> NDArray[np.int64]:
-    """Return the row of each entity in the training's table."""
-    found = np.full(len(column), NO_ENTITY)
-    found[column.is_valid().to_numpy(zero_copy_only=False)] = entities.find(column.drop_null().to_numpy())
-    return found
-
-
-def _report_further(source: pads.Dataset, count: int) -> None:
-    """Log how many pairs have more other entities than are read."""
-    more = source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > count)
-    logger.info(
-        "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
-        more,
-        source.count_rows(),
-        count,
-        count,
-    )
-
-
-def _find_further(column: pa.ListArray, entities: UsedEntities, count: int) -> NDArray[np.int64]:
-    """Return the rows of the first entities of each list, (n, count); the lists are in seeded order."""
+    Of lists, which are in seeded order, the first `count` are found: (n, count).
+    """
+    assert entities is not None
+    if not pa.types.is_nested(column.type):
+        found = np.full(len(column), NO_ENTITY)
+        found[column.is_valid().to_numpy(zero_copy_only=False)] = entities.find(column.drop_null().to_numpy())
+        return found
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     row = np.repeat(np.arange(len(column)), lengths)
     place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

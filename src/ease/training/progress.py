@@ -128,18 +128,15 @@ class Progress:
                 f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
                 "`learning_rate` or raise the temperature."
             )
-        self._show(step, {"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"})
-        self.publish(step, {**means, **values, "pairs_per_second": rate})
-        self.resume()
-
-    def _show(self, step: int, values: dict[str, str]) -> None:
-        """Show metrics beside the progress bar or, without a terminal, in a log line every two minutes."""
+        shown = {"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}
         if self._bar is not None:
-            self._bar.set_postfix(values, refresh=False)
+            self._bar.set_postfix(shown, refresh=False)
         elif not process_rank() and time.perf_counter() - self._shown > SECONDS_BETWEEN_LINES:
             self._shown = time.perf_counter()
-            shown = ", ".join(f"{name} {value}" for name, value in values.items())
-            logger.info("%s: step %d of %d, %s", self._name, step, self._steps, shown)
+            told = ", ".join(f"{name} {value}" for name, value in shown.items())
+            logger.info("%s: step %d of %d, %s", self._name, step, self._steps, told)
+        self.publish(step, {**means, **values, "pairs_per_second": rate})
+        self.resume()
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -107,17 +107,14 @@ def _epoch(
         drawn = random.permutation(np.repeat(order, np.diff(passed, prepend=0).astype(np.int64)))
     else:
         drawn = random.permutation(len(pairs))
-    if options.languages == "mixed":
-        return _cut(_grouped(drawn, entities, languages, random, options, batch_size), batch_size)
-    batches = [
-        batch
-        for language in np.unique(languages)
-        for batch in _cut(
-            _grouped(drawn[languages[drawn] == language], entities, languages, random, options, batch_size),
-            batch_size,
-        )
-    ]
-    return [batches[place] for place in random.permutation(len(batches))]
+    mixed = options.languages == "mixed"
+    parts = [drawn] if mixed else [drawn[languages[drawn] == one] for one in np.unique(languages)]
+    batches: list[Indices] = []
+    for part in parts:
+        order = _grouped(part, entities, languages, random, options, batch_size)
+        ends = range(batch_size, len(order) + 1, batch_size)  # the last incomplete batch is dropped
+        batches += [order[end - batch_size : end] for end in ends]
+    return batches if mixed else [batches[place] for place in random.permutation(len(batches))]
 
 
 def _weights(keys: Indices, exponent: float) -> NDArray[np.float64]:
@@ -162,8 +159,3 @@ def _rank(keys: list[Indices]) -> Indices:
     starts = np.flatnonzero(np.concatenate([[True], changes]))
     lengths = np.diff(np.append(starts, len(keys[0])))
     return np.arange(len(keys[0])) - np.repeat(starts, lengths)
-
-
-def _cut(order: Indices, batch_size: int) -> list[Indices]:
-    """Split an order into batches, without the last incomplete one."""
-    return [order[end - batch_size : end] for end in range(batch_size, len(order) + 1, batch_size)]

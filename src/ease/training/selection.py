@@ -1,23 +1,40 @@
-"""Selection of the best model on the development tasks."""
+"""Selection of the best model on the development tasks, and removal of its language subspace."""
 
 from __future__ import annotations
 
+import copy
 import json
+import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.dataset as pads
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.encoder import save_encoder
+from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.whitening import (
+    SENTENCES_PER_LANGUAGE,
+    language_directions,
+    mean_embeddings,
+    remove_directions,
+)
+from ease.errors import EaseError
 from ease.io.atomic import atomic_folder, flush_to_disk
 from ease.io.files import report_write_errors
+from ease.io.names import DEVELOPMENT
+from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import process_rank
+from ease.training.inputs import LANGUAGE, distinct, open_pair_table
 from ease.training.lora import merged
 from ease.training.model import TrainingModel
+
+logger = logging.getLogger(__name__)
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
 """Scores an encoder; `DEVELOPMENT` selects the best model."""
@@ -30,13 +47,7 @@ class BestModel:
     """
 
     def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
-        """Start without a model; `restore` finds that of an interrupted training.
-
-        Args:
-            folder: The work folder.
-            max_below_start: Evaluations in a row below the start after which the training is hopeless. None: it never
-                is, and the start is no candidate.
-        """
+        """Start without a model; with `max_below_start`, the model before the training is a candidate, too."""
         self._folder = folder
         self._limit = max_below_start
         self.step = self._recorded = 0
@@ -111,13 +122,7 @@ class BestModel:
                 shutil.rmtree(other, ignore_errors=True)
 
     def publish(self, target: Path, card: str | None, made: Path) -> None:
-        """Move the best model to `target` and write its card; does nothing if an interrupted run has done so.
-
-        Args:
-            target: The folder of the published model.
-            card: Its model card.
-            made: The model's own folder, or a folder with a model derived from it.
-        """
+        """Move the best model, or one that was made of it, to a folder with its card, if no earlier run has done so."""
         if made.exists():
             if card is not None:
                 (made / "README.md").write_text(card, encoding="utf-8")
@@ -160,3 +165,76 @@ def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
             return evaluate(model.encoder)
     finally:
         model.train()
+
+
+def remove_languages(
+    model: Path,
+    target: Path,
+    pairs: Path,
+    ranks: Sequence[int],
+    evaluate: Evaluate | None,
+    device: torch.device,
+) -> dict[str, float]:
+    """Save a trained encoder without its language subspace, which the means of the pairs' languages span.
+
+    A single rank is used without a comparison.
+
+    Returns:
+        Development scores of the saved encoder; empty if none were computed.
+    """
+    encoder = load_encoder(str(model)).to(device)
+    source = open_pair_table(pairs, (LANGUAGE, SENTENCE))
+    sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE)}
+    directions = language_directions(mean_embeddings(encoder, sentences))
+    scored: dict[int, dict[str, float]] = {}
+    for rank in ranks:
+        scored[rank] = {} if evaluate is None else evaluate(_without(encoder, directions, rank))
+    chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
+    logger.info(
+        "Removed %d directions of the language subspace (development scores by rank: %s)",
+        chosen,
+        ", ".join(f"{rank}: {scores[DEVELOPMENT]:.2f}" for rank, scores in scored.items() if scores)
+        or "none",
+    )
+    with atomic_folder(target) as folder:
+        save_encoder(_without(encoder, directions, chosen), folder)
+        if (model / "training").exists():
+            shutil.copytree(model / "training", folder / "training")
+    return scored[chosen]
+
+
+def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
+    """Refuse unusable ranks before the training.
+
+    Raises:
+        EaseError: If several ranks are given without development tasks, or a rank is above the number of languages
+            minus one.
+    """
+    if len(ranks) > 1 and not development:
+        raise EaseError(
+            f"`language_ranks` {', '.join(map(str, ranks))}: a choice needs development tasks; give a single rank."
+        )
+    languages = len(distinct(open_pair_table(pairs, (LANGUAGE,)), LANGUAGE)) if ranks else 0
+    if ranks and max(ranks) > languages - 1:
+        raise EaseError(
+            f"`language_ranks` {max(ranks)}: the means of {languages} language(s) span {languages - 1} direction(s); "
+            "lower the rank, or set `language_ranks` to []."
+        )
+
+
+def _without(encoder: SentenceTransformer, directions: NDArray[np.float64], rank: int) -> SentenceTransformer:
+    """Return a copy of an encoder without the first directions."""
+    changed = copy.deepcopy(encoder)
+    if rank:
+        remove_directions(changed, directions[:rank])
+    return changed
+
+
+def _of_language(source: pads.Dataset, language: str) -> Iterator[str]:
+    """Yield evenly spaced sentences of a language."""
+    chosen = pads.field(LANGUAGE) == language
+    step = -(-source.count_rows(filter=chosen) // SENTENCES_PER_LANGUAGE)
+    seen = 0
+    for batch in source.to_batches(columns=[SENTENCE], filter=chosen):
+        yield from batch.column(SENTENCE)[(-seen) % step :: step].to_pylist()
+        seen += batch.num_rows

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import torch
 from accelerate import Accelerator
@@ -33,30 +34,8 @@ logger = logging.getLogger(__name__)
 
 Embeddings = NDArray[np.float16]
 
-
-def teacher_embeddings(
-    pairs: Path,
-    options: TeacherOptions,
-    start: str,
-    dimension: int,
-    target: Path,
-    accelerator: Accelerator,
-) -> Embeddings:
-    """Map a file of a teacher's embeddings, as `frozen_embeddings` does, of the languages that it teaches.
-
-    Args:
-        pairs: Parquet with sentences.
-        options: The teacher.
-        start: The encoder that the training starts from.
-        dimension: That encoder's dimension.
-        target: The file.
-        accelerator: Device and processes.
-
-    Raises:
-        EaseError: If the teacher does not load, its dimension differs with `cosine`, or a language has no pair.
-    """
-    wanted = dimension if options.form == "cosine" else None
-    return frozen_embeddings(pairs, options, start, target, accelerator, options.languages, wanted)
+CACHE = "teacher"
+"""Folder of the cache of a training that shares none, in its work folder"""
 
 
 def frozen_embeddings(
@@ -65,7 +44,6 @@ def frozen_embeddings(
     start: str,
     target: Path,
     accelerator: Accelerator,
-    languages: Sequence[str] | None = None,
     dimension: int | None = None,
 ) -> Embeddings:
     """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs; make it if missing.
@@ -74,16 +52,15 @@ def frozen_embeddings(
     cache of embeddings.
 
     Args:
-        pairs: Parquet with sentences.
+        pairs: Parquet with sentences, and with languages if a teacher has `languages`.
         options: The encoder.
         start: The encoder that the training starts from.
         target: The file, written atomically.
         accelerator: Device and processes.
-        languages: Languages whose sentences are encoded. Default: all.
         dimension: The expected dimension. Default: any.
 
     Returns:
-        Shape (pairs, dimension), in half precision; of length 1, or zeros for other languages.
+        Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
 
     Raises:
         EaseError: If the encoder does not load, its dimension is not the expected one, or a language has no pair.
@@ -91,7 +68,7 @@ def frozen_embeddings(
     missing = not target.exists()
     accelerator.wait_for_everyone()  # all processes look before the first one writes
     if missing:
-        _write(pairs, options, start, target, accelerator, languages, dimension)
+        _write(pairs, options, start, target, accelerator, dimension)
     mapped: Embeddings = np.load(target, mmap_mode="r")
     return mapped
 
@@ -102,7 +79,6 @@ def _write(
     start: str,
     target: Path,
     accelerator: Accelerator,
-    languages: Sequence[str] | None,
     dimension: int | None,
 ) -> None:
     """Encode this process's share of the sentences into the file, and publish the complete file."""
@@ -114,8 +90,13 @@ def _write(
             f"The teacher {name!r} has {found} dimensions and the trained encoder {dimension}, which `form: cosine` "
             f"cannot compare: set `teacher.form` to `similarity`, or choose a teacher with {dimension} dimensions."
         )
-    source = open_pair_table(pairs, _columns(languages))
-    _check_languages(source, languages)
+    languages = options.languages if isinstance(options, TeacherOptions) else None
+    source = open_pair_table(pairs, [SENTENCE] if languages is None else [SENTENCE, LANGUAGE])
+    if languages is not None and (absent := set(languages).difference(distinct(source, LANGUAGE))):
+        raise EaseError(
+            f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
+            f"{', '.join(distinct(source, LANGUAGE))}."
+        )
     places = pair_places(source)
     partial, first = partial_path(target), process_rank() == 0
     if first:
@@ -125,8 +106,7 @@ def _write(
             with partial.open("r+b") as file:
                 reserve(file.fileno(), partial.stat().st_size)
     accelerator.wait_for_everyone()
-    cache = options.cache or teacher_cache(target.parent)
-    encoding = EncodingOptions(batch_size=options.batch_size, cache=cache)
+    encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
     # One process records the cache's user: the file has a single writer.
     encode = encode_with(encoder.to(accelerator.device), encoding, "sentences", name if first else None)
     stored = np.load(partial, mmap_mode="r+")
@@ -136,22 +116,6 @@ def _write(
     if first:
         partial.replace(target)
     accelerator.wait_for_everyone()
-
-
-def _columns(languages: Sequence[str] | None) -> list[str]:
-    return [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
-
-
-def _check_languages(source: pads.Dataset, languages: Sequence[str] | None) -> None:
-    """Raise an `EaseError` if one of the languages has no pair."""
-    if languages is None:
-        return
-    available = distinct(source, LANGUAGE)
-    if absent := set(languages).difference(available):
-        raise EaseError(
-            f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
-            f"{', '.join(available)}."
-        )
 
 
 def encode_share(
@@ -168,27 +132,15 @@ def encode_share(
     """
     sharing = int(os.environ.get("LOCAL_WORLD_SIZE", process_count()))
     begin = 0
-    batches: Iterator[pa.RecordBatch] = source.to_batches(columns=_columns(languages), batch_size=READ_ROWS)
-    for number, batch in enumerate(batches):
+    columns = [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
+    for number, batch in enumerate(source.to_batches(columns=columns, batch_size=READ_ROWS)):
         rows = places[begin : begin + batch.num_rows]
         begin += batch.num_rows
         if number % sharing == process_rank():
-            taught = _of_languages(batch, languages)
-            vectors = encode(batch.column(SENTENCE).filter(pa.array(taught)).to_pylist())
-            stored[rows[taught]] = unit_or_zero_rows(vectors)
-
-
-def _of_languages(batch: pa.RecordBatch, languages: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Return which sentences are of the languages; without languages, all."""
-    if languages is None:
-        return np.ones(batch.num_rows, dtype=bool)
-    found: NDArray[np.bool_] = np.isin(batch.column(LANGUAGE).to_pylist(), languages)
-    return found
-
-
-def teacher_cache(folder: Path) -> Path:
-    """Return the folder of the cache of a training that shares none."""
-    return folder / "teacher"
+            if languages is not None:
+                taught = pc.is_in(batch[LANGUAGE], pa.array(languages))
+                batch, rows = batch.filter(taught), rows[taught.to_numpy(zero_copy_only=False)]
+            stored[rows] = unit_or_zero_rows(encode(batch[SENTENCE].to_pylist()))
 
 
 class Guide(NamedTuple):
@@ -200,12 +152,7 @@ class Guide(NamedTuple):
     """(entities, dimension), of length 1; zeros for an entity without a pair"""
 
     def add_to(self, entities: Entities, rows: NDArray[np.int64]) -> Entities:
-        """Return a batch's entities with the guide's embeddings.
-
-        Args:
-            entities: Of some pairs.
-            rows: These pairs' rows.
-        """
+        """Return the entities of a batch, which has these rows of the pairs, with the guide's embeddings."""
         own, hard_negatives = entities.positives.numpy(), entities.hard_negatives.numpy()
         vectors = (self.sentences[rows], self.entities[own], self.entities[hard_negatives])
         return entities._replace(
@@ -216,13 +163,13 @@ class Guide(NamedTuple):
 def write_entity_embeddings(
     sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path
 ) -> None:
-    """Write the mean embedding of each entity's sentences.
+    """Write the mean embedding of each entity's sentences atomically.
 
     Args:
         sentences: The guide's embeddings, (pairs, dimension).
         entities: The entity row of each pair, (pairs,).
         count: Number of entities.
-        target: The file, written atomically.
+        target: The file.
     """
     with atomic_path(target) as partial:
         sums = np.lib.format.open_memmap(partial, "w+", np.float32, (count, sentences.shape[1]))
@@ -233,34 +180,3 @@ def write_entity_embeddings(
             block = slice(start, start + READ_ROWS)
             sums[block] = unit_or_zero_rows(sums[block])
         sums.flush()
-
-
-def map_guide(
-    sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path, accelerator: Accelerator
-) -> Guide:
-    """Map a guide's embeddings of sentences and entities; the first process writes those of entities.
-
-    Args:
-        sentences: (pairs, dimension).
-        entities: The entity row of each pair, (pairs,).
-        count: Number of entities.
-        target: The file.
-        accelerator: The processes, all of which must call this function.
-    """
-    if accelerator.is_main_process:
-        write_entity_embeddings(sentences, entities, count, target)
-    accelerator.wait_for_everyone()
-    return Guide(sentences, np.load(target, mmap_mode="r"))
-
-
-def check_guided(method: str, guided: bool) -> None:
-    """Refuse a guide for a method that has no entities as candidates, or no entity table.
-
-    Raises:
-        EaseError: With the remedy.
-    """
-    if not guided:
-        raise EaseError(
-            f"Method {method!r} does not read a guide: set `guide.encoder` to null, or train `ease_plus` "
-            "with an `entity_weight` above 0."
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -138,42 +137,6 @@ def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_p
     assert not torch.allclose(dropped, whole, atol=1e-3)
 
 
-def attention_by_hand(layer: Any, states: np.ndarray, length: int, scales: np.ndarray) -> np.ndarray:
-    """A BERT layer's self-attention of one sequence, head after head: (width, dimension)."""
-    attention = layer.attention.self
-    weights = {
-        name: (getattr(attention, name).weight.numpy(), getattr(attention, name).bias.numpy())
-        for name in ("query", "key", "value")
-    }
-    query, key, value = (states @ matrix.T + bias for matrix, bias in weights.values())
-    heads = []
-    for head in range(HEADS):
-        columns = slice(head * SIZE, (head + 1) * SIZE)
-        logits = query[:, columns] @ key[:length, columns].T / np.sqrt(SIZE)
-        shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-        heads.append(scales[head] * (shares @ value[:length, columns]))
-    merge = layer.attention.output.dense
-    return np.concatenate(heads, axis=1) @ merge.weight.numpy().T + merge.bias.numpy()
-
-
-def test_the_attention_of_a_bert_with_dropped_heads_by_hand(tmp_path: Path) -> None:
-    encoder = tiny("bert", tmp_path).double().requires_grad_(False)
-    set_dropout(encoder, 0.0)
-    set_drophead(encoder, RATE)
-    seen: list[Tensor] = []
-    layer: Any = model_of(encoder).encoder.layer[0]
-    layer.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-    layer.attention.output.dense.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    torch.manual_seed(5)
-    embed(encoder.train(), tokens())
-    torch.manual_seed(5)
-    scales = drawn_scales(LAYERS, 5)[0].double().numpy()
-    lengths = tokens()["attention_mask"].sum(1).tolist()
-    for number, length in enumerate(lengths):
-        expected = attention_by_hand(layer, seen[0][number].numpy(), length, scales[number])
-        np.testing.assert_allclose(seen[1][number][:length], expected[:length], rtol=0, atol=1e-9)
-
-
 def test_heads_drop_with_their_rate_and_the_others_make_up_for_them() -> None:
     torch.manual_seed(0)
     states = torch.ones(4000, 2, 12 * 4)
@@ -192,13 +155,10 @@ def test_a_sequence_may_lose_all_heads_and_stays_finite() -> None:
     empty = (dropped == 0).flatten(1).all(1)
     assert empty.any()
     assert not empty.all()
+    assert drop_heads(states.bfloat16(), 2, 0.5).dtype == torch.bfloat16
     (gradient,) = torch.autograd.grad(dropped.square().sum(), states)
     assert torch.isfinite(gradient).all()
     assert not gradient[empty].any()
-
-
-def test_half_precision_stays_half() -> None:
-    assert drop_heads(torch.ones(2, 3, 8, dtype=torch.bfloat16), 2, 0.5).dtype == torch.bfloat16
 
 
 def test_an_architecture_that_drophead_does_not_know_is_refused(tmp_path: Path) -> None:
@@ -212,14 +172,9 @@ def test_an_architecture_that_drophead_does_not_know_is_refused(tmp_path: Path) 
         set_drophead(encoder, 0.1)
 
 
-def words(folder: Path) -> SentenceTransformer:
-    """Return an encoder without a transformer: the mean of word vectors."""
-    (folder / "words.txt").write_text("the 1 0\ncity 0 1\n", encoding="utf-8")
-    return load_word_vectors(folder / "words.txt")
-
-
 def test_word_vectors_have_neither_heads_nor_dropout(tmp_path: Path) -> None:
-    encoder = words(tmp_path)
+    (tmp_path / "words.txt").write_text("the 1 0\ncity 0 1\n", encoding="utf-8")
+    encoder = load_word_vectors(tmp_path / "words.txt")
     with pytest.raises(EaseError, match="does not support the architecture"):
         set_drophead(encoder, 0.1)
     with pytest.raises(EaseError, match="has no dropout layer: set `dropout: null`"):
@@ -227,7 +182,7 @@ def test_word_vectors_have_neither_heads_nor_dropout(tmp_path: Path) -> None:
     set_dropout(encoder, 0.0)
 
 
-@pytest.mark.parametrize("architecture", ["bert", "distilbert", "modernbert", "mpnet", "roberta"])
+@pytest.mark.parametrize("architecture", ["bert", "modernbert"])
 def test_dropout_has_the_rate_that_is_set(architecture: str, tmp_path: Path) -> None:
     encoder = tiny(architecture, tmp_path)
     features, saved = tokens(), model_of(encoder).config.to_dict()
@@ -239,20 +194,3 @@ def test_dropout_has_the_rate_that_is_set(architecture: str, tmp_path: Path) -> 
     set_dropout(encoder, 0.0)
     torch.testing.assert_close(embed(encoder.train(), features), whole)
     assert model_of(encoder).config.to_dict() == saved
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.4])
-def test_as_many_values_drop_out_as_the_rate_says(rate: float, tmp_path: Path) -> None:
-    encoder = tiny("bert", tmp_path)
-    set_dropout(encoder, rate)
-    dropped: list[Tensor] = []
-    for module in encoder.modules():
-        if isinstance(module, nn.Dropout):
-            module.register_forward_hook(lambda module, inputs, output: dropped.append(output == 0))
-    features = {name: values.repeat(60, 1) for name, values in tokens().items()}
-    torch.manual_seed(0)
-    embed(encoder.train(), features)
-    assert len(dropped) == 1 + 2 * LAYERS
-    assert [zeros.float().mean().item() for zeros in dropped] == pytest.approx(
-        [rate] * len(dropped), abs=0.01
-    )

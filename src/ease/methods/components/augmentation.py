@@ -1,10 +1,9 @@
-"""Changed views of strings: masked words or tokens, and words in another order (footnote 13 of Mirror-BERT)."""
+"""Changed views of strings: masked spans, words or tokens, and words in another order (footnote 13 of Mirror-BERT)."""
 
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,9 @@ from sentence_transformers import SentenceTransformer
 from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
+
+Change = Callable[[str, np.random.Generator], str | None]
+"""Changes a text by random numbers; None if it has a single word or token"""
 
 
 def mask_token(encoder: SentenceTransformer) -> str:
@@ -40,157 +42,89 @@ def mask_span(text: str, start: int, length: int, token: str) -> str:
     return f"{left}{before}{token}{after}{right}"
 
 
-class Augmentation(ABC):
+class Augmentation:
     """Changes each text by random numbers from the seed and the row number; short texts stay unchanged."""
 
-    title: str
-    """What the augmentation is called in the log."""
-
-    def __init__(self, shortest: int, seed: int) -> None:
+    def __init__(self, title: str, change: Change, shortest: int, seed: int, *, single: bool = False) -> None:
         """Set the parameters.
 
         Args:
+            title: What the augmentation is called in the log.
+            change: Changes a text.
             shortest: Characters (code points) of the shortest changed text.
             seed: Combined with the row number.
+            single: Whether texts of a single word are not changed either.
         """
-        self._shortest = shortest
-        self._seed = seed
-        self.texts = 0
-        """Texts so far"""
-        self.kept = 0
-        """Texts that were too short to be changed"""
+        self._title, self._change, self._shortest, self._seed = title, change, shortest, seed
+        self._unit = " or a single word" if single else ""
+        self.texts = self.kept = 0
+        """Texts so far, and those that were too short to be changed"""
 
     def __call__(self, texts: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
         """Change the texts of these rows, and log how many texts were too short so far."""
-        changed = [self._changed(text, int(row)) for text, row in zip(texts, rows, strict=True)]
+        changed = []
+        for text, row in zip(texts, rows, strict=True):
+            random = np.random.default_rng([self._seed, int(row)])
+            found = self._change(text, random) if len(text) >= self._shortest else None
+            self.texts, self.kept = self.texts + 1, self.kept + (found is None)
+            changed.append(text if found is None else found)
         logger.info(
             "%s: %d of %d texts have fewer than %d characters%s and are not changed",
-            *(self.title, self.kept, self.texts, self._shortest, self.unit),
+            *(self._title, self.kept, self.texts, self._shortest, self._unit),
         )
         return changed
 
-    @property
-    def unit(self) -> str:
-        """What else a changed text needs, for the log."""
-        return ""
 
-    @abstractmethod
-    def change(self, text: str, random: np.random.Generator) -> str | None:
-        """Return a changed text, or None if the text is too short."""
+def span_masking(length: int, shortest: int, token: str, seed: int) -> Augmentation:
+    """Mask one span of characters that starts at any place (Mirror-BERT, section 2.2); a character is left."""
 
-    def _changed(self, text: str, row: int) -> str:
-        self.texts += 1
-        changed = None
-        if len(text) >= self._shortest:
-            changed = self.change(text, np.random.default_rng([self._seed, row]))
-        if changed is None:
-            self.kept += 1
-            return text
-        return changed
+    def change(text: str, random: np.random.Generator) -> str:
+        return mask_span(text, int(random.integers(len(text) - length + 1)), length, token)
+
+    return Augmentation("Span masking", change, max(shortest, length + 1), seed)
 
 
-class SpanMasking(Augmentation):
-    """Masks one span of characters (Mirror-BERT, section 2.2)."""
+def word_masking(share: float, shortest: int, token: str, seed: int) -> Augmentation:
+    """Mask a share of the words, which are separated by white space."""
 
-    title = "Span masking"
-
-    def __init__(self, length: int, shortest: int, token: str, seed: int) -> None:
-        """Set the parameters.
-
-        Args:
-            length: Characters of a span, k in the paper; one more is the length of the shortest masked text.
-            shortest: Characters of the shortest masked text.
-            token: The encoder's mask token.
-            seed: Combined with the row number.
-        """
-        super().__init__(max(shortest, length + 1), seed)
-        self._length = length
-        self._token = token
-
-    def change(self, text: str, random: np.random.Generator) -> str:
-        """Mask a span that starts at any place."""
-        start = random.integers(len(text) - self._length + 1)
-        return mask_span(text, int(start), self._length, self._token)
-
-
-class _Share(Augmentation):
-    """Changes a share of a text's words or tokens, at least `least` of them."""
-
-    least = 1
-
-    def __init__(self, share: float, shortest: int, seed: int) -> None:
-        super().__init__(shortest, seed)
-        self._share = share
-
-    @property
-    def unit(self) -> str:
-        return " or a single word"
-
-    def places(self, count: int, random: np.random.Generator) -> NDArray[np.int64] | None:
-        """Draw which of `count` places to change; None for fewer than two, since none would stay unchanged."""
-        if count < 2:
-            return None
-        chosen = min(count, max(self.least, round(self._share * count)))
-        return random.choice(count, chosen, replace=False)
-
-
-class WordMasking(_Share):
-    """Masks whole words, separated by white space."""
-
-    title = "Word masking"
-
-    def __init__(self, share: float, shortest: int, token: str, seed: int) -> None:
-        """Set the share of masked words, the shortest text, the mask token and the seed."""
-        super().__init__(share, shortest, seed)
-        self._token = token
-
-    def change(self, text: str, random: np.random.Generator) -> str | None:
-        """Replace words by the mask token."""
+    def change(text: str, random: np.random.Generator) -> str | None:
         words = text.split()
-        places = self.places(len(words), random)
-        if places is None:
-            return None
-        masked = set(places.tolist())
-        return " ".join(self._token if place in masked else word for place, word in enumerate(words))
+        for place in (chosen := _places(len(words), share, random)):
+            words[place] = token
+        return " ".join(words) if len(chosen) else None
+
+    return Augmentation("Word masking", change, shortest, seed, single=True)
 
 
-class TokenMasking(_Share):
-    """Masks tokens of the encoder's tokenizer in the text, whose remainder is tokenized again."""
+def token_masking(share: float, shortest: int, tokenizer: Any, seed: int) -> Augmentation:
+    """Mask a share of the tokens in the text, whose remainder is tokenized again."""
 
-    title = "Token masking"
-
-    def __init__(self, share: float, shortest: int, tokenizer: Any, seed: int) -> None:
-        """Set the share of masked tokens, the shortest text, the tokenizer and the seed."""
-        super().__init__(share, shortest, seed)
-        self._tokenizer = tokenizer
-
-    def change(self, text: str, random: np.random.Generator) -> str | None:
-        """Replace the characters of tokens by the mask token."""
-        encoded = self._tokenizer(
-            text, add_special_tokens=False, return_offsets_mapping=True, truncation=False
-        )
+    def change(text: str, random: np.random.Generator) -> str | None:
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, truncation=False)
         offsets = [(start, end) for start, end in encoded["offset_mapping"] if end > start]
-        places = self.places(len(offsets), random)
-        if places is None:
-            return None
-        for start, end in sorted((offsets[place] for place in places), reverse=True):
-            text = mask_span(text, start, end - start, self._tokenizer.mask_token)
-        return text
+        chosen = _places(len(offsets), share, random)
+        for start, end in sorted((offsets[place] for place in chosen), reverse=True):
+            text = mask_span(text, start, end - start, tokenizer.mask_token)
+        return text if len(chosen) else None
+
+    return Augmentation("Token masking", change, shortest, seed, single=True)
 
 
-class WordOrder(_Share):
-    """Puts words in another order; every chosen word moves."""
+def word_order(share: float, shortest: int, seed: int) -> Augmentation:
+    """Move each word of a share, at least two, to the place of the next one."""
 
-    title = "Word order"
-    least = 2
-
-    def change(self, text: str, random: np.random.Generator) -> str | None:
-        """Move each chosen word to the place of the next one."""
+    def change(text: str, random: np.random.Generator) -> str | None:
         words = text.split()
-        places = self.places(len(words), random)
-        if places is None:
-            return None
-        moved = list(words)
-        for source, target in zip(places, np.roll(places, 1), strict=True):
+        moved, chosen = list(words), _places(len(words), share, random, least=2)
+        for source, target in zip(chosen, np.roll(chosen, 1), strict=True):
             moved[target] = words[source]
-        return " ".join(moved)
+        return " ".join(moved) if len(chosen) else None
+
+    return Augmentation("Word order", change, shortest, seed, single=True)
+
+
+def _places(count: int, share: float, random: np.random.Generator, least: int = 1) -> NDArray[np.int64]:
+    """Draw which of `count` places to change; none of fewer than two, since none would stay unchanged."""
+    if count < 2:
+        return np.empty(0, np.int64)
+    return random.choice(count, min(count, max(least, round(share * count))), replace=False)

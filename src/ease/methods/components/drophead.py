@@ -85,8 +85,12 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHan
         )
     place = f".{MERGES[name]}"
     merges = [module for path, module in first.model.named_modules() if path.endswith(place)]
-    hook = _DropHead(int(first.model.config.num_attention_heads), rate)
-    return [module.register_forward_pre_hook(hook) for module in merges]
+    heads = int(first.model.config.num_attention_heads)
+
+    def drop(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor] | None:
+        return (drop_heads(inputs[0], heads, rate),) if module.training else None
+
+    return [module.register_forward_pre_hook(drop) for module in merges]
 
 
 def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:
@@ -102,14 +106,3 @@ def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:
     kept = torch.rand(len(states), heads, device=states.device) >= rate  # (n, heads)
     scales = kept * heads / kept.sum(1, keepdim=True).clamp(min=1)
     return (states.unflatten(-1, (heads, -1)) * scales.to(states.dtype)[:, None, :, None]).flatten(-2)
-
-
-class _DropHead:
-    """Forward pre-hook of the layer behind self-attention."""
-
-    def __init__(self, heads: int, rate: float) -> None:
-        self._heads = heads
-        self._rate = rate
-
-    def __call__(self, module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor] | None:
-        return (drop_heads(inputs[0], self._heads, self._rate),) if module.training else None

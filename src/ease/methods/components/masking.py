@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -47,15 +47,6 @@ def mask_tokens(
     others = torch.randint(vocabulary_size, tokens.shape, device=tokens.device)
     shown = tokens.masked_fill(chosen & (fate < MASKED), mask_token)
     return torch.where(chosen & (fate >= 1 - RANDOM), others, shown), chosen
-
-
-class Masked(NamedTuple):
-    """A batch of masked texts; all fields are (n, width)."""
-
-    tokens: Tensor
-    shown: Tensor
-    chosen: Tensor
-    mask: Tensor
 
 
 class MaskedLanguageModel(nn.Module):
@@ -102,13 +93,10 @@ class MaskedLanguageModel(nn.Module):
         autocast: torch.dtype | None = None,
         mini_batch_size: int | None = None,
     ) -> Tensor:
-        """Compute the loss of predicting masked tokens.
+        """Compute the loss of predicting masked tokens, in single precision.
 
-        Args:
-            tokens: (n, width), token ids.
-            mask: (n, width), 1 for tokens and 0 for padding.
-            autocast: Half precision to compute in; the loss is in single precision.
-            mini_batch_size: Texts whose activations are in memory at a time, recomputed for the gradient. Default: all.
+        `tokens` and `mask`, 0 for padding, are (n, width). The activations of `mini_batch_size` texts are in memory at
+        a time, and recomputed for the gradient.
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         candidates = mask.bool() & ~torch.isin(tokens, self._special)
@@ -116,15 +104,16 @@ class MaskedLanguageModel(nn.Module):
         count = chosen.sum()
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
             losses = [
-                self._loss(*part, count)
+                self._loss(part, count)
                 if mini_batch_size is None
-                else checkpoint(self._loss, *part, count, use_reentrant=False)
-                for part in _parts(Masked(tokens, shown, chosen, mask), mini_batch_size)
+                else checkpoint(self._loss, part, count, use_reentrant=False)
+                for part in _parts(tokens, shown, chosen, mask, mini_batch_size)
             ]
         return torch.stack(losses).sum()
 
-    def _loss(self, tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, count: Tensor) -> Tensor:
-        """Return the loss of some texts, given the fields of `Masked` and the selected tokens of the complete batch."""
+    def _loss(self, part: list[Tensor], count: Tensor) -> Tensor:
+        """Return the loss of some texts; `count` tokens are selected in the complete batch."""
+        tokens, shown, chosen, mask = part
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         with padding_known():
             encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
@@ -136,18 +125,21 @@ class MaskedLanguageModel(nn.Module):
         return masked_token_loss(logits, tokens.flatten()[places], count)
 
 
-def _parts(masked: Masked, mini_batch_size: int | None) -> Iterator[Masked]:
+def _parts(
+    tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, mini_batch_size: int | None
+) -> Iterator[list[Tensor]]:
     """Split masked texts into chunks of similar length; without chunks, a GPU does not need their lengths."""
     # Padding is expensive on a CPU.
-    parts = CPU_PARTS if masked.mask.device.type == "cpu" else 1
+    parts = CPU_PARTS if mask.device.type == "cpu" else 1
     if mini_batch_size is not None:
-        parts = max(parts, math.ceil(len(masked.mask) / mini_batch_size))
+        parts = max(parts, math.ceil(len(mask) / mini_batch_size))
+    masked = [tokens, shown, chosen, mask]
     if parts == 1:
         yield masked
         return
-    lengths = masked.mask.sum(dim=1)
+    lengths = mask.sum(dim=1)
     for rows in lengths.argsort(stable=True).chunk(parts):
-        yield Masked(*(values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked))
+        yield [values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked]
 
 
 class _GivenStates(nn.Module):

@@ -43,7 +43,16 @@ def word_movers_distances(
         EaseError: If a sentence has no token or an embedding is not finite.
     """
     moved, reached = first_mask.bool(), second_mask.bool()
-    _check_tokens(moved, reached)
+    empty = {side: ~mask.any(dim=1) for side, mask in (("first", moved), ("second", reached))}
+    if named := [
+        f"the {side} of pair {pair}"
+        for side, rows in empty.items()
+        for pair in rows.nonzero().flatten().tolist()
+    ]:
+        raise EaseError(
+            f"Word Mover's Distance of a sentence without tokens: {', '.join(named)} in a batch of {len(moved)}. "
+            "Remove texts that are empty, or that the tokenizer drops completely, from the training texts."
+        )
     dtype = torch.promote_types(first.dtype, torch.float32)
     with torch.no_grad():
         # Computed by differences: with matrix products, the distance of a token to itself is not 0.
@@ -56,20 +65,6 @@ def word_movers_distances(
         if regularization is None:
             return _exact(ground, moved, reached)
         return _entropic(ground, moved, reached, regularization)
-
-
-def _check_tokens(moved: Tensor, reached: Tensor) -> None:
-    empty = {side: ~mask.any(dim=1) for side, mask in (("first", moved), ("second", reached))}
-    named = [
-        f"the {side} of pair {pair}"
-        for side, rows in empty.items()
-        for pair in rows.nonzero().flatten().tolist()
-    ]
-    if named:
-        raise EaseError(
-            f"Word Mover's Distance of a sentence without tokens: {', '.join(named)} in a batch of {len(moved)}. "
-            "Remove texts that are empty, or that the tokenizer drops completely, from the training texts."
-        )
 
 
 def _exact(ground: Tensor, moved: Tensor, reached: Tensor) -> Tensor:

@@ -112,17 +112,6 @@ def distill(
         raise EaseError(
             f"Options of the student: {format_validation_error(error, KINDS[student])}"
         ) from error
-    texts = _distinct(sentences)
-    if validated.rows is not None and validated.rows < len(texts):
-        chosen = np.random.default_rng(validated.seed).choice(len(texts), validated.rows, replace=False)
-        texts = [texts[place] for place in sorted(chosen)]
-    loaded = teacher if isinstance(teacher, SentenceTransformer) else load_encoder(str(teacher))
-    with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
-        made = distill_student(loaded, texts, validated, lock.folder, report=report)
-        return load_encoder(str(made.model))
-
-
-def _distinct(sentences: Iterable[str]) -> list[str]:
     if isinstance(sentences, pa.Array | pa.ChunkedArray):
         sentences = sentences.to_pylist()
     wrong = isinstance(sentences, str | Mapping) or hasattr(sentences, "columns")
@@ -131,7 +120,13 @@ def _distinct(sentences: Iterable[str]) -> list[str]:
         raise EaseError(
             '`sentences` must be a list of texts, such as the column `table["sentence"]` of a table.'
         )
-    return texts
+    if validated.rows is not None and validated.rows < len(texts):
+        chosen = np.random.default_rng(validated.seed).choice(len(texts), validated.rows, replace=False)
+        texts = [texts[place] for place in sorted(chosen)]
+    loaded = teacher if isinstance(teacher, SentenceTransformer) else load_encoder(str(teacher))
+    with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
+        made = distill_student(loaded, texts, validated, lock.folder, report=report)
+        return load_encoder(str(made.model))
 
 
 def distill_student(
@@ -208,9 +203,7 @@ def distill_student(
 def static_student(teacher: SentenceTransformer, directions: np.ndarray) -> SentenceTransformer:
     """Return a static encoder whose vectors are the teacher's embeddings of single tokens.
 
-    Args:
-        teacher: The teacher, on the device on which it computes.
-        directions: Directions of the teacher's space that become the student's dimensions, (dimension, kept).
+    The directions of the teacher's space that become the student's dimensions are (dimension, kept).
     """
     tokenizer = teacher.tokenizer
     example = tokenizer("a", return_special_tokens_mask=True)

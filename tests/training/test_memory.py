@@ -1,7 +1,8 @@
-"""A training that does not fit in memory says what to change."""
+"""Memory: a training that needs too much says what to change, and `mini_batch_size` frees what it has used."""
 
 from __future__ import annotations
 
+import ctypes
 import resource
 import subprocess
 import sys
@@ -50,3 +51,37 @@ def test_a_batch_beyond_the_memory_says_what_to_change(
     assert advice in message
     assert "DefaultCPUAllocator: can't allocate memory" in message
     assert "Traceback" not in done.stderr
+
+
+PROGRAM = """
+import sys
+import psutil, torch
+from ease.training.accelerator import accelerated
+from ease.training.options import TrainingOptions
+
+rows = None if sys.argv[1] == "whole" else 64
+with accelerated(TrainingOptions(device="cpu", threads=1, mini_batch_size=rows)):
+    torch.ones(6 << 20)  # once it is freed, glibc by itself maps no smaller tensor alone
+    before = psutil.Process().memory_info().rss
+    large, small = [], []
+    for _ in range(40):
+        large.append(torch.ones(2 << 20))
+        small.append(torch.ones(1 << 14))  # too large for holes that imports have left
+    large.clear()
+    print((psutil.Process().memory_info().rss - before) >> 20)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not glibc")
+def test_freed_large_tensors_return_their_memory_beside_small_ones() -> None:
+    kept = {
+        way: int(
+            subprocess.run(
+                [sys.executable, "-c", PROGRAM, way], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for way in ("whole", "blocks")
+    }
+    assert kept["whole"] > 200, "what glibc does by itself"
+    assert kept["blocks"] < 50
