@@ -16,7 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from ease.encoders.onednn import OneDnnProducts, has_onednn
+from ease.encoders.onednn import has_onednn, onednn_products
 from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
@@ -85,15 +85,14 @@ def encode_batches(
     encoder: SentenceTransformer, encode: Encode, batches: list[list[str]]
 ) -> Iterator[np.ndarray]:
     """Yield the embeddings of each batch, in order; they do not depend on the number of threads."""
-    single = encoder.dtype == torch.float32
-    products = OneDnnProducts if single and has_onednn() and not is_compiled(encoder) else nullcontext
 
     def encode_one(batch: list[str]) -> np.ndarray:
-        with products():
-            return encode(batch).numpy()
+        return encode(batch).numpy()
 
     in_threads = len(batches) > 1 and can_share(encoder)
-    yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
+    single = encoder.dtype == torch.float32
+    with onednn_products(encoder) if single and has_onednn() and not is_compiled(encoder) else nullcontext():
+        yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
 
 
 def in_smaller_batches(
@@ -139,14 +138,12 @@ def can_share(encoder: SentenceTransformer) -> bool:
         and isinstance(encoder.tokenizer, PreTrainedTokenizerFast)
         and not torch.is_autocast_enabled("cpu")
         and not is_compiled(encoder)
-        and all(_is_known(module) for module in encoder.modules())
+        and all(
+            type(module).__module__.partition(".")[0] in PACKAGES
+            and not (module._forward_hooks or module._forward_pre_hooks)
+            for module in encoder.modules()
+        )
     )
-
-
-def _is_known(module: torch.nn.Module) -> bool:
-    package = type(module).__module__.partition(".")[0]
-    hooked = module._forward_hooks or module._forward_pre_hooks
-    return package in PACKAGES and not hooked
 
 
 def is_compiled(encoder: SentenceTransformer) -> bool:

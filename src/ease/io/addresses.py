@@ -186,6 +186,5 @@ def upload(file: Path, target: Path) -> None:
 def upload_text(text: str, target: Path) -> None:
     """Upload a text atomically."""
     with temporary_folder() as folder:
-        file = folder / "text"
-        file.write_text(text, encoding="utf-8")
-        upload(file, target)
+        (folder / "text").write_text(text, encoding="utf-8")
+        upload(folder / "text", target)

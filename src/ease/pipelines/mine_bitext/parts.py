@@ -162,7 +162,7 @@ def mined_part(mining: Mining, pair: LanguagePair, licence: str, folder: Path) -
 
 def _mine(mining: Mining, pair: LanguagePair, licence: str, part: Path) -> None:
     from ease.texts.bitext.mining import mine_language_pair
-    from ease.texts.components.mixture import open_workspace
+    from ease.texts.components.sources import open_workspace
 
     workspace = open_workspace(mining.scratch / f"join-{'-'.join(pair)}", mining.texts.memory_limit)
     found = mine_language_pair(
