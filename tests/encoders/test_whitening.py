@@ -90,19 +90,16 @@ def test_directions_without_variance_are_dropped_and_logged(
     )
 
 
-def test_more_components_than_varying_directions_are_refused() -> None:
+def test_vectors_without_enough_variance_are_refused() -> None:
+    assert fit_whitening(moments_of(vectors(6)), 5).weight.shape == (DIMENSION, 5)
     with pytest.raises(
         EaseError, match="of 6 sentences vary in 5 of 12 dimensions, .* asks for 6: set it to 5"
     ):
         fit_whitening(moments_of(vectors(6)), 6)
-    assert fit_whitening(moments_of(vectors(6)), 5).weight.shape == (DIMENSION, 5)
-
-
-def test_fitting_without_sentences_is_refused() -> None:
-    with pytest.raises(EaseError, match="no sentence to fit it on"):
-        gather_moments([])
     with pytest.raises(EaseError, match="of 3 sentences are all the same"):
         fit_whitening(moments_of(np.repeat(vectors(1), 3, axis=0)))
+    with pytest.raises(EaseError, match="no sentence to fit it on"):
+        gather_moments([])
     broken = vectors(3)
     broken[1, 1] = np.nan
     with pytest.raises(EaseError, match="1 of 3 rows .* first row 1"):
@@ -227,19 +224,9 @@ def test_the_projection_is_saved_with_the_encoder(tmp_path: Path, normalised: bo
     assert np.linalg.matrix_rank(np.stack(list(means.values())) - means["en"], tol=1e-4) <= 2
 
 
-@pytest.mark.parametrize(
-    ("faulty", "message"),
-    [
-        (
-            lambda encoder: mean_embeddings(encoder, {"en": BY_LANGUAGE["en"], "ru": []}),
-            "no sentence of 'ru'",
-        ),
-        (
-            lambda encoder: language_directions(mean_embeddings(encoder, {"en": ["a"]})),
-            "at least two languages",
-        ),
-    ],
-)
-def test_faults_are_named(faulty: object, message: str) -> None:
-    with pytest.raises(EaseError, match=message):
-        faulty(make_encoder())  # type: ignore[operator]
+def test_too_few_sentences_or_languages_are_refused() -> None:
+    encoder = make_encoder()
+    with pytest.raises(EaseError, match="no sentence of 'ru'"):
+        mean_embeddings(encoder, {"en": BY_LANGUAGE["en"], "ru": []})
+    with pytest.raises(EaseError, match="at least two languages"):
+        language_directions(mean_embeddings(encoder, {"en": ["a"]}))

@@ -203,18 +203,6 @@ def test_unlabelled_rows_are_counted_and_dropped(gather_rows: GatherRows, write_
     assert {name: report[name] for name in counts} == counts
 
 
-def test_contradictions_are_reused_in_turn(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    labels = ["entailment"] * 3 + ["contradiction"] * 2 + ["entailment"]
-    lines = [f"en\t{label}\tP\t{label[0]}{number}\t1\t{number}" for number, label in enumerate(labels)]
-    path = write_file("a.tsv", XNLI + "\n".join(lines))
-    assert gather_rows({"kind": "nli", "path": path})[0] == [
-        ("P", "e0", "c3"),
-        ("P", "e1", "c4"),
-        ("P", "e2", "c3"),
-        ("P", "e5", "c4"),
-    ]
-
-
 def test_the_csv_of_simcse_has_three_texts_per_row(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("nli.csv", 'sent0,sent1,hard_neg\nP,"E, e",C\nP,F,D\nQ,G,\n')
     assert gather_rows({"kind": "nli", "path": path})[0] == [

@@ -85,7 +85,7 @@ def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
     return product
 
 
-def use_onednn(encoder: nn.Module) -> list[nn.Module]:
+def use_onednn(encoder: nn.Module) -> list[nn.Linear]:
     """Turn an encoder's plain linear layers into oneDNN's in place, hooks included, and return them.
 
     The saved encoder does not change.
