@@ -72,6 +72,7 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nothing_else_is_imported(lean: Path) -> None:
     search = os.pathsep.join([str(lean), str(ROOT / "src"), str(ROOT)])
@@ -95,6 +96,7 @@ def test_every_test_marked_gpu_is_run() -> None:
     }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_part_runs_once_and_a_failed_one_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -118,6 +120,7 @@ def test_a_part_runs_once_and_a_failed_one_again(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_part_over_its_time_is_stopped_with_its_processes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

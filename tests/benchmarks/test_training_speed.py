@@ -106,6 +106,7 @@ def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -
     assert np.allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_tables_report_real_trainings(
     work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

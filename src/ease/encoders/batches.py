@@ -63,10 +63,7 @@ def make_batches(
 ) -> list[NDArray[np.int64]]:
     """Return the rows of each batch, longest first, so that memory errors occur early.
 
-    Args:
-        encoder: Its tokenizer counts the tokens.
-        sentences: Distinct sentences.
-        size: Sentences of a batch; None: as many as have `TOKENS` tokens.
+    A batch has `size` sentences; None: as many as have `TOKENS` tokens by the encoder's tokenizer.
     """
     lengths, in_tokens = count_lengths(encoder, sentences)
     order = np.argsort(-lengths, kind="stable")
@@ -185,11 +182,7 @@ class FullMemoryError(EaseError):
 
 @contextmanager
 def advise_on_full_memory(advice: str) -> Iterator[None]:
-    """Report that torch found no more memory, on a GPU or a CPU, with advice.
-
-    Args:
-        advice: What to do, as sentences.
-    """
+    """Report that torch found no more memory, on a GPU or a CPU, with advice in sentences."""
     try:
         yield
     except RuntimeError as error:

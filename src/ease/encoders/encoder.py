@@ -161,16 +161,7 @@ def _replace_modules(encoder: SentenceTransformer, modules: Iterable[nn.Module])
 
 
 def save_encoder(encoder: SentenceTransformer, folder: Path, card: str | None = None) -> None:
-    """Save in the format of sentence-transformers with safetensors; not atomic.
-
-    Args:
-        encoder: Encoder to save.
-        folder: Created if missing.
-        card: Text of README.md, the model card.
-
-    Raises:
-        EaseError: If the folder cannot be written.
-    """
+    """Save in the format of sentence-transformers with safetensors and a model card; not atomic."""
     with no_progress_bars(), report_write_errors(folder):
         encoder.save(str(folder), create_model_card=False, safe_serialization=True)
         if card is not None:
@@ -219,10 +210,6 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
 def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
     """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given.
 
-    Args:
-        name: A hub name, a folder, or a text file of word vectors.
-        options: Values that replace the encoder's own.
-
     Raises:
         EaseError: If the encoder does not load, or an option does not fit it.
     """
@@ -257,13 +244,7 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
 
 
 def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | None = None) -> dict[str, Any]:
-    """Return how an encoder embeds texts, to be saved with its scores.
-
-    Args:
-        encoder: The loaded encoder.
-        name: Its hub name, folder or file. For a model of the hub, `revision` in the result is the commit.
-        revision: The requested commit, branch or tag.
-    """
+    """Return how an encoder embeds texts, to be saved with its scores; the revision of a hub's model is its commit."""
     pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
     modes = None if pooling is None else pooling.pooling_mode
     precisions = {dtype: precision for precision, dtype in DTYPES.items()}

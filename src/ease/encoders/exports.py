@@ -220,13 +220,7 @@ class ExportedEncoder:
 
 
 def load_exported(form: Form, folder: Path, encoder: SentenceTransformer) -> ExportedEncoder:
-    """Load an exported form.
-
-    Args:
-        form: Its name.
-        folder: The folder that has the file `file_of(form)`.
-        encoder: The same encoder in torch, for its tokenizer, its greatest length and its default prompt.
-    """
+    """Load a form from the folder of its export; the encoder has its tokenizer, greatest length and default prompt."""
     file = folder / file_of(form)
     if form.startswith("openvino"):
         # On some processors the default is bfloat16, whose cosines to torch are lower.

@@ -9,19 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
 
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.registry import module_names, named_module
 from ease.io.validation import format_validation_error
 from ease.texts.components.sources import COLUMNS, Source, SourceOptions, Workspace
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 

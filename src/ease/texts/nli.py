@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_table, draw
 from ease.errors import EaseError
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.text_tables import read_parallel_lines
 from ease.texts.components.sources import (
     FileOptions,
@@ -25,10 +25,6 @@ from ease.texts.components.sources import (
     random_pairs,
     read_fields,
 )
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 

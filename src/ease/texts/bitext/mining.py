@@ -16,13 +16,11 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 from ease.texts.components.sources import Workspace
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from ease.evaluation.mining import Matches
     from ease.evaluation.search import Candidates
 

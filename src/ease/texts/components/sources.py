@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -17,12 +17,9 @@ from pydantic import Field
 from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 from ease.io.text_tables import Column, find_columns, read_columns, read_rows
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 COLUMNS = ("sentence", "positive", "negative")
 """The columns of texts; only the sentence is never null."""
@@ -141,11 +138,7 @@ def open_workspace(
 ) -> Workspace:
     """Return a workspace with its own DuckDB, which spills into the folder; the caller removes the folder.
 
-    Args:
-        folder: Folder for files.
-        memory_limit: In DuckDB's notation, such as `4GB`; None for its default.
-        threads: Number of threads; None for all cores.
-        pairs: The setting's training pairs, on any engine.
+    `memory_limit` is in DuckDB's notation, such as `4GB`; `pairs` are the setting's training pairs, on any engine.
     """
     limits = {"memory_limit": memory_limit, "threads": threads}
     given = {name: value for name, value in limits.items() if value is not None}
