@@ -17,9 +17,9 @@ from torch import Tensor
 
 from ease.encoders import batches
 from ease.encoders.batches import can_share, encode_batches, make_batches
-from ease.encoders.encoder import build_encoder, load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncoderOptions, RandomBertOptions
+from tests.encoders.tiny import tiny_encoder
 
 WORDS = "one two three four five six seven ünïcode 日本語 слово".split()
 SENTENCES = [" ".join(random.Random(row).choices(WORDS, k=1 + row % 37)) + f" {row}" for row in range(120)]
@@ -104,8 +104,7 @@ def test_only_known_encoders_are_shared_by_threads(encoder: SentenceTransformer)
 
 
 def test_a_compiled_encoder_computes_its_own_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = RandomBertOptions(layers=1, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
-    encoder = build_encoder(EncoderOptions(random=options), SENTENCES)
+    encoder = tiny_encoder(SENTENCES)
     wanted = encoder.encode(["one", "two"])
     encoder.compile(backend="eager")
     monkeypatch.setattr(batches, "onednn_products", None)

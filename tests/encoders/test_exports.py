@@ -14,11 +14,10 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from ease.encoders.encoder import build_encoder
 from ease.encoders.exports import FORMS, LEAST_COSINE, check_forms, export_encoder, load_exported
-from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
+from tests.encoders.tiny import tiny_encoder
 
 TEXTS = [
     "One.",
@@ -27,17 +26,16 @@ TEXTS = [
     "und so weiter " * 40,
     "A dog.",
 ]
-TINY = EncoderOptions(
-    name="random:",
-    random=RandomBertOptions(
-        layers=2, hidden_size=32, heads=2, intermediate_size=64, vocabulary_size=300, max_positions=48
-    ),
-)
+
+
+def plain() -> SentenceTransformer:
+    """A BERT that accepts fewer tokens than some texts have."""
+    return tiny_encoder(TEXTS * 20, layers=2, hidden_size=32, intermediate_size=64, max_positions=48)
 
 
 def tiny() -> SentenceTransformer:
     """A BERT with the linear map of whitening and a normalisation after its pooling."""
-    encoder = build_encoder(TINY, TEXTS * 20)
+    encoder = plain()
     encoder.add_module("2", Dense(32, 16, activation_function=torch.nn.Identity()))
     encoder.add_module("3", Normalize())
     return encoder.eval()
@@ -104,7 +102,7 @@ def test_a_computation_that_depends_on_values_is_refused_by_its_cosine(tmp_path:
             rows = features["sentence_embedding"]
             return {**features, "sentence_embedding": rows * float(rows.sum().item() > 0)}
 
-    encoder = build_encoder(TINY, TEXTS * 20)
+    encoder = plain()
     encoder.add_module("2", Gate())
     with pytest.raises(EaseError, match=r"^onnx: the cosine to torch falls to 0\.0000, below 0\.9999"):
         export_encoder(encoder, tmp_path, TEXTS, ["onnx"])

@@ -15,11 +15,12 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Transf
 from torch import Tensor
 
 from ease.encoders import encoding, token_batches
-from ease.encoders.encoder import build_encoder, load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.encoders.options import EncodingOptions
 from ease.encoders.token_batches import TokenBatches
 from ease.errors import EaseError
+from tests.encoders.tiny import tiny_encoder
 
 WORDS = "one Two three four FIVE six seven ünïcode 日本語 слово 🙂".split()
 TEXTS = ["", " ", *(" ".join(random.Random(row).choices(WORDS, k=row % 23)) + f" {row}" for row in range(60))]
@@ -31,15 +32,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "has_own_memory", lambda device: True)
 
 
-SMALL = EncoderOptions(
-    random=RandomBertOptions(layers=2, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
-)
-
-
 @pytest.fixture(scope="module")
 def tiny() -> SentenceTransformer:
     """A BERT with a byte-pair encoding of characters."""
-    return build_encoder(SMALL, TEXTS)
+    return tiny_encoder(TEXTS)
 
 
 @pytest.mark.parametrize("tokenizer", ["WordPiece", "byte pairs"])
@@ -93,7 +89,7 @@ def test_embeddings_equal_the_encoders(
     precision: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(encoding, "UNIT", 25)
-    encoder = build_encoder(SMALL, TEXTS).append(Normalize())
+    encoder = tiny_encoder(TEXTS).append(Normalize())
     transformer: Any = encoder[0]
     encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"all": "text: "}, "all", 12
     wanted: Any = encoder.encode(TEXTS, normalize_embeddings=True)

@@ -16,8 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from sklearn.decomposition import PCA
 
-from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
-from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.whitening import (
     Moments,
     fit_whitening,
@@ -29,6 +28,7 @@ from ease.encoders.whitening import (
 )
 from ease.errors import EaseError
 from ease.reporting.score_summaries import main_figures
+from tests.encoders.tiny import tiny_encoder
 from tests.project import Project
 
 DIMENSION = 12
@@ -114,9 +114,7 @@ SENTENCES = [
 @pytest.fixture(scope="module")
 def tiny() -> SentenceTransformer:
     """A BERT with random weights: layer normalisation without learned weights fixes the sum of a token's values."""
-    sizes = {"hidden_size": 16, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
-    options = EncoderOptions.model_validate({"pooling": "mean", "random": RandomBertOptions(**sizes)})
-    return build_encoder(options, SENTENCES)
+    return tiny_encoder(SENTENCES)
 
 
 def test_the_whitened_encoder_loads_without_ease(tiny: SentenceTransformer, tmp_path: Path) -> None:
@@ -176,9 +174,7 @@ BY_LANGUAGE = {
 
 def make_encoder() -> SentenceTransformer:
     """Return a BERT of 8 dimensions."""
-    sizes = {"layers": 1, "hidden_size": 8, "heads": 2, "intermediate_size": 8, "vocabulary_size": 300}
-    texts = [text for own in BY_LANGUAGE.values() for text in own]
-    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), texts * 3)
+    return tiny_encoder([text for own in BY_LANGUAGE.values() for text in own] * 3, hidden_size=8)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
