@@ -63,7 +63,7 @@ assert sys.modules["openvino_telemetry"] is None
 @pytest.mark.slow
 def test_each_form_embeds_as_torch_and_leaves_signals_alone(tmp_path: Path) -> None:
     encoder, folder = tiny(), tmp_path / "made"
-    exported = {form.form: form for form in export_encoder(encoder, folder, TEXTS)}
+    exported = {str(form.form): form for form in export_encoder(encoder, folder, TEXTS)}
     assert list(exported) == list(FORMS)
     for form in FORMS:
         for texts in (TEXTS, TEXTS[:1], TEXTS[3:4]):

@@ -13,6 +13,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from transformers import (
     BertConfig,
     BertForPreTraining,
+    PreTrainedModel,
     RobertaConfig,
     RobertaForMaskedLM,
     XLMRobertaConfig,
@@ -54,6 +55,7 @@ def write_encoder(folder: Path, name: str, sentences: Sequence[str]) -> None:
     roberta = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": tokenizer.pad_token_id}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(len(name))
+        model: PreTrainedModel
         if "xlm-r" in name:
             model = XLMRobertaForMaskedLM(XLMRobertaConfig(vocab_size=len(tokenizer), **roberta, **SIZES))
         elif "roberta" in name or "declutr" in name:
