@@ -12,6 +12,7 @@ from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_both_score_the_same_subsets(
     test_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

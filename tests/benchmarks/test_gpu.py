@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from benchmarks import gpu
 from benchmarks.gpu import PARTS, Part, main
@@ -71,6 +72,7 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nothing_else_is_imported(lean: Path) -> None:
     search = os.pathsep.join([str(lean), str(ROOT / "src"), str(ROOT)])
@@ -94,6 +96,7 @@ def test_every_test_marked_gpu_is_run() -> None:
     }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_part_runs_once_and_a_failed_one_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -117,6 +120,7 @@ def test_a_part_runs_once_and_a_failed_one_again(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_part_over_its_time_is_stopped_with_its_processes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -124,7 +128,7 @@ def test_a_part_over_its_time_is_stopped_with_its_processes(
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("import subprocess\nsubprocess.run(['sleep', '60.25'])\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(gpu, "TINY_SECONDS", 3)
+    monkeypatch.setattr(gpu, "TINY_SECONDS", 1)
     monkeypatch.setitem(PARTS, "search", Part("sleeper", "", ""))
     assert main(["--folder", str(tmp_path), "--tiny", "--parts", "search"]) == 1
     assert re.search(r"search: stopped after \d+ s, its limit", capsys.readouterr().out)
@@ -140,28 +144,14 @@ def _sleeping(seconds: str) -> list[psutil.Process]:
     return [one for one in psutil.process_iter(["cmdline"]) if seconds in (one.info["cmdline"] or ())]
 
 
-@pytest.mark.slow
-def test_no_part_is_begun_when_the_time_is_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = {"device": "a GPU", "memory": "16 GiB"}
-    monkeypatch.setattr(gpu, "describe_machine", lambda: machine)
-    assert main(["--folder", str(tmp_path), "--minutes", "0", "--parts", "search"]) == 0
-    assert "search: no time is left" in capsys.readouterr().out
-
-
 @pytest.mark.long
 @pytest.mark.slow
 def test_every_part_runs_at_a_tiny_size(tmp_path: Path) -> None:
     assert main(["--folder", str(tmp_path), "--tiny"]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is a CUDA device")
     assert main(["--folder", str(tmp_path / "results")]) == 1
     assert capsys.readouterr().err.startswith("There is no CUDA device")
     assert not (tmp_path / "results").exists()

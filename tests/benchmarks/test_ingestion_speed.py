@@ -31,6 +31,7 @@ def test_repeated_pages_have_distinct_titles(source: Path, tmp_path: Path, packi
     assert packed.count(b"BZh91AY&SY") == streams
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_table_has_its_figures(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(source), "--megabytes", "0.2", "--rounds", "1", "--sizes", "0.1"])

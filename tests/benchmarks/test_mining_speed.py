@@ -10,6 +10,7 @@ import pytest
 from tests.project import ROOT
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.spark
 def test_spark_mines_the_rows_of_duckdb() -> None:

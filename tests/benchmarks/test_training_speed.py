@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,24 +106,7 @@ def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -
     assert np.allclose(found, expected, rtol=1e-5)
 
 
-def test_a_training_ends_when_its_time_is_up_whichever_steps_are_reported() -> None:
-    work = Work(Path(), *[1] * 5, 1.0, 1.0)
-    setup = training_speed.Setup(work, 1, "cpu", False, 1, warmup=3, seconds=0.05, ways=[], peer=False)
-    reported: list[int] = []
-
-    def train(mark: Callable[[int], None]) -> None:
-        for step in range(10, 100_000, 10):
-            start = time.process_time()
-            while time.process_time() - start < 0.01:
-                pass
-            reported.append(step)
-            mark(step)
-
-    speed = setup.measure(train, batch_size=4)
-    assert 3 <= len(reported) < 50
-    assert speed.rate == pytest.approx(4 * 10 / 0.01, rel=0.5)
-
-
+@pytest.mark.long
 @pytest.mark.slow
 def test_tables_report_real_trainings(
     work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

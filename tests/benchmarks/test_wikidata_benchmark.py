@@ -30,6 +30,7 @@ def test_each_reader_is_measured_and_returns_the_rows_of_the_plain_loop(
     assert all(float(cell) > 50 for line in lines for cell in line[5:])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_differing_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_wikidata(tmp_path / "made", 12)

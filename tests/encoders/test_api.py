@@ -9,17 +9,16 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.api import evaluate, load
-from ease.encoders.encoder import build_encoder, save_encoder
-from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import save_encoder
 from ease.errors import EaseError
+from tests.encoders.tiny import tiny_encoder
 
 PAIRS = [("a cat", "a cat sat", 4.0), ("a dog", "the sea", 0.5), ("rain", "rain fell", 3.0)]
 
 
 @pytest.fixture(scope="module")
 def encoder() -> SentenceTransformer:
-    sizes = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
-    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), [left for left, _, _ in PAIRS])
+    return tiny_encoder([left for left, _, _ in PAIRS])
 
 
 @pytest.fixture
@@ -66,8 +65,7 @@ def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer,
     ):
         load("small", "ease", tmp_path)
     versions = tmp_path / "data" / "06_models" / "small" / "ease" / "encoder"
-    old = build_encoder(EncoderOptions(random=RandomBertOptions(hidden_size=8, vocabulary_size=300)), ["a"])
-    save_encoder(old, versions / "2024-01-01T00.00.00.000Z" / "encoder")
+    save_encoder(tiny_encoder(["a"], hidden_size=8), versions / "2024-01-01T00.00.00.000Z" / "encoder")
     save_encoder(encoder, versions / "2024-02-01T00.00.00.000Z" / "encoder")
     found = load("small", project=tmp_path)
     assert np.array_equal(found.encode(["rain"]), encoder.encode(["rain"]))

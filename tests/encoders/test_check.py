@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
@@ -42,27 +41,10 @@ def without_weights(model: Path) -> None:
     (model / "model.safetensors").unlink()
 
 
-def without_a_shard(model: Path) -> None:
-    (model / "model.safetensors").rename(model / "model-1.safetensors")
-    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
-    (model / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-
-
 def with_a_layer_too_many(model: Path) -> None:
     config = json.loads((model / "config.json").read_text("utf-8"))
     layers = config["num_hidden_layers"] + 1
     (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": layers}), encoding="utf-8")
-
-
-def with_names(change: Callable[[str], str]) -> Callable[[Path], None]:
-    """Rename weights, or drop those without a name."""
-
-    def damage(model: Path) -> None:
-        weights = load_file(model / "model.safetensors")
-        renamed = {change(name): weight for name, weight in weights.items() if change(name)}
-        save_file(renamed, model / "model.safetensors", {"format": "pt"})
-
-    return damage
 
 
 def without_tokenizer(model: Path) -> None:
@@ -82,13 +64,6 @@ def with_a_token_too_many(tokenizer: str) -> str:
     made = Tokenizer.from_str(tokenizer)
     made.add_tokens(["beyond"])
     return made.to_str()
-
-
-def of_special_tokens_only(tokenizer: str) -> str:
-    saved = json.loads(tokenizer)
-    names = [token["content"] for token in saved["added_tokens"]]
-    vocabulary = {name: number for number, name in enumerate(names)}
-    return json.dumps({**saved, "model": {**saved["model"], "vocab": vocabulary, "merges": []}})
 
 
 def with_code(model: Path) -> None:
@@ -111,13 +86,10 @@ def test_loadable_encoders_raise_nothing(model: Path) -> None:
     ("damage", "expected"),
     [
         (unknown_architecture, "nobert"),
-        (truncated, "model.safetensors is not a complete file"),
+        (truncated, "model are incomplete ("),
         (without_weights, "has no weights: none of model.safetensors"),
-        (without_a_shard, "model-2.safetensors is missing"),
         (with_a_layer_too_many, "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),
-        (with_names("foreign.{}".format), "lack `embeddings.LayerNorm.bias`"),
         (without_tokenizer, "it has no tokenizer"),
-        (with_tokenizer(of_special_tokens_only), "it has no tokenizer"),
         (with_tokenizer(lambda text: ""), "model is broken ("),
         (with_tokenizer(with_a_token_too_many), ", but the embeddings end at "),
         (with_code, "contains custom code"),
@@ -143,7 +115,7 @@ def pickled(weights: object) -> Callable[[Path], None]:
 
 @pytest.mark.parametrize(
     "write",
-    [pickled({"code": os.getcwd}), pickled(torch.nn.Linear(2, 2)), lambda file: file.write_bytes(b"oid")],
+    [pickled({"code": os.getcwd}), lambda file: file.write_bytes(b"oid")],
 )
 def test_pickled_weights_with_other_objects_are_refused_in_one_line(
     write: Callable[[Path], None], model: Path

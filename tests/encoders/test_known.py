@@ -41,7 +41,7 @@ def known(name: str) -> KnownEncoder:
 
 
 @pytest.mark.parametrize("name", known_names())
-def test_a_file_agrees_with_its_architecture(name: str) -> None:
+def test_a_file_agrees_with_its_architecture_and_names_its_sources(name: str) -> None:
     file = known(name)
     sizes = dict(file.architecture)
     with torch.device("meta"):
@@ -53,11 +53,6 @@ def test_a_file_agrees_with_its_architecture(name: str) -> None:
     }
     assert set(file.lora_targets) == linear
     assert file.name.rpartition("/")[2] == name
-
-
-@pytest.mark.parametrize("name", known_names())
-def test_a_file_s_values_are_parameters_and_name_their_source(name: str) -> None:
-    file = known(name)
     training_options(file.training)
     for method, defaults in file.methods.items():
         assert method in method_names()

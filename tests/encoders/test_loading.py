@@ -12,12 +12,13 @@ from huggingface_hub import constants
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
-from ease.encoders.encoder import build_encoder, describe_encoder, load_for_evaluation, save_encoder
+from ease.encoders.encoder import describe_encoder, load_for_evaluation, save_encoder
 from ease.encoders.encoding import encode_with, fingerprint
-from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
+from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import encode_for, encode_in_role
 from ease.evaluation.tasks import get_task
+from tests.encoders.tiny import tiny_encoder
 
 SENTENCES = ["Berlin is the capital of Germany", "A short one", "Another sentence that is rather long"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -26,8 +27,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved encoder with prompts, a normalising module, a truncated dimension and a maximum length."""
-    options = RandomBertOptions(layers=2, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
-    encoder = build_encoder(EncoderOptions(random=options), SENTENCES)
+    encoder = tiny_encoder(SENTENCES)
     encoder.add_module("2", Normalize())
     encoder.prompts = {"query": "find: ", "document": "text: ", "Clustering": "topic: "}
     encoder.default_prompt_name = "Clustering"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ease.encoders.onednn import OneDnnLinear, OneDnnProducts, has_onednn, use_onednn
+from ease.encoders.onednn import OneDnnLinear, has_onednn, onednn_products, use_onednn
 
 
 def with_onednn(linear: nn.Linear) -> nn.Linear:
@@ -44,9 +44,10 @@ def test_values_and_gradients_are_those_of_double_precision(
     "change",
     [
         lambda values: values.double(),
+        lambda values: values.bfloat16(),
         lambda values: values[:0],
     ],
-    ids=["double", "empty"],
+    ids=["double", "half", "empty"],
 )
 def test_other_types_and_empty_tensors_are_left_to_torch(change: Callable[[Tensor], Tensor]) -> None:
     linear = nn.Linear(4, 3).to(change(torch.empty(1)).dtype)
@@ -57,48 +58,21 @@ def test_other_types_and_empty_tensors_are_left_to_torch(change: Callable[[Tenso
 
 def test_parameters_and_modes_stay_the_same() -> None:
     linear = nn.Linear(4, 3).eval()
+    weight, bias, state = linear.weight, linear.bias, list(linear.state_dict())
     found = with_onednn(linear)
-    assert found.weight is linear.weight
-    assert found.bias is linear.bias
-    assert not found.training
-    assert list(found.state_dict()) == list(linear.state_dict())
+    assert (found.weight is weight, found.bias is bias, found.training) == (True, True, False)
+    assert list(found.state_dict()) == state
 
 
-def test_subclasses_of_linear_layers_are_left_alone() -> None:
-    parent = nn.Sequential(nn.modules.linear.NonDynamicallyQuantizableLinear(2, 2))
-    use_onednn(parent)
-    assert not isinstance(parent[0], OneDnnLinear)
-
-
-needed = pytest.mark.skipif(not has_onednn(), reason="torch has no oneDNN here")
-linear = torch.nn.functional.linear
-
-
-def used(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> bool:
-    """Return whether oneDNN computes this layer, whose result must equal torch's."""
-    with torch.profiler.profile() as profile, OneDnnProducts():
-        found = linear(rows, weight, bias)
-    torch.testing.assert_close(found, linear(rows, weight, bias), rtol=1e-5, atol=1e-5)
-    return any("mkldnn" in event.key for event in profile.key_averages())
-
-
-@needed
+@pytest.mark.skipif(not has_onednn(), reason="torch has no oneDNN here")
 @torch.inference_mode()
-def test_products_equal_torchs() -> None:
-    rows, weight, bias = torch.randn(3, 5, 16), torch.randn(24, 16), torch.randn(24)
-    assert used(rows, weight, bias)
-    assert used(rows, weight)
-    assert used(rows.transpose(0, 1), weight, bias)
-    assert used(rows, torch.randn(16, 24).t(), bias)
-    assert used(torch.randn(5, 32)[:, ::2], weight[::2], bias[::2])
-    assert used(rows, torch.nn.Parameter(weight), bias)
-
-
-@needed
-@torch.inference_mode()
-def test_other_layers_are_left_to_torch() -> None:
-    rows, weight = torch.randn(3, 16), torch.randn(24, 16)
-    assert not used(rows.double(), weight.double())
-    assert not used(rows.bfloat16(), weight.bfloat16())
-    assert not used(torch.empty(0, 16), weight)
-    assert not used(rows[0], weight)
+def test_a_block_uses_onednn_for_plain_layers_alone() -> None:
+    encoder = nn.Sequential(nn.Linear(16, 24), nn.modules.linear.NonDynamicallyQuantizableLinear(24, 3))
+    rows = torch.randn(3, 5, 16)
+    expected = encoder(rows)
+    with torch.profiler.profile() as profile, onednn_products(encoder):
+        assert [type(layer) is OneDnnLinear for layer in encoder] == [True, False]
+        found = encoder(rows)
+    assert any("mkldnn" in event.key for event in profile.key_averages())
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    assert type(encoder[0]) is nn.Linear

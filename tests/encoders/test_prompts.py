@@ -67,5 +67,3 @@ def test_prompts_of_unknown_names_are_refused_with_the_known_ones() -> None:
             LoadingOptions(prompts={name: ""})
     with pytest.raises(EaseError, match=r"no prompt 'STSS': did you mean STS\? Choose from STS, query"):
         check_default("STSS", {"STS": "", "query": "q", "document": None})
-    with pytest.raises(EaseError, match="no prompt 'query', and no other: set `prompts`"):
-        check_default("query", {"query": None, "document": None})

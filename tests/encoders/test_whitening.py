@@ -16,8 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from sklearn.decomposition import PCA
 
-from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
-from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.whitening import (
     Moments,
     fit_whitening,
@@ -29,6 +28,7 @@ from ease.encoders.whitening import (
 )
 from ease.errors import EaseError
 from ease.reporting.score_summaries import main_figures
+from tests.encoders.tiny import tiny_encoder
 from tests.project import Project
 
 DIMENSION = 12
@@ -52,7 +52,7 @@ def cosines(rows: np.ndarray) -> np.ndarray:
     return product
 
 
-@pytest.mark.parametrize("cuts", [(), (1,), (7, 8, 300), tuple(range(1, 500))])
+@pytest.mark.parametrize("cuts", [(1,), (7, 8, 300)])
 def test_moments_do_not_depend_on_the_batches(cuts: tuple[int, ...]) -> None:
     rows = vectors(far=1e3)
     moments = moments_of(rows, *cuts)
@@ -62,15 +62,7 @@ def test_moments_do_not_depend_on_the_batches(cuts: tuple[int, ...]) -> None:
     np.testing.assert_allclose(moments.covariance, expected, rtol=0, atol=1e-9)
 
 
-def test_the_covariance_becomes_the_identity() -> None:
-    rows = vectors()
-    whitening = fit_whitening(moments_of(rows, 100, 350))
-    whitened = (rows - whitening.moments.mean) @ whitening.weight
-    np.testing.assert_allclose(whitened.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(np.cov(whitened, rowvar=False, bias=True), np.eye(DIMENSION), atol=1e-9)
-
-
-@pytest.mark.parametrize("dimension", [1, 5, DIMENSION])
+@pytest.mark.parametrize("dimension", [5, DIMENSION])
 def test_components_equal_scikit_learns(dimension: int) -> None:
     rows, others = vectors(), vectors(40, far=2.0)
     whitening = fit_whitening(moments_of(rows), dimension)
@@ -82,7 +74,7 @@ def test_components_equal_scikit_learns(dimension: int) -> None:
     np.testing.assert_allclose(ratio, np.sqrt(500 / 499), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("count", "rank", "kept"), [(500, 4, 4), (6, DIMENSION, 5), (2, DIMENSION, 1)])
+@pytest.mark.parametrize(("count", "rank", "kept"), [(500, 4, 4), (6, DIMENSION, 5)])
 def test_directions_without_variance_are_dropped_and_logged(
     count: int, rank: int, kept: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -98,21 +90,16 @@ def test_directions_without_variance_are_dropped_and_logged(
     )
 
 
-def test_more_components_than_varying_directions_are_refused() -> None:
+def test_vectors_without_enough_variance_are_refused() -> None:
+    assert fit_whitening(moments_of(vectors(6)), 5).weight.shape == (DIMENSION, 5)
     with pytest.raises(
         EaseError, match="of 6 sentences vary in 5 of 12 dimensions, .* asks for 6: set it to 5"
     ):
         fit_whitening(moments_of(vectors(6)), 6)
-    assert fit_whitening(moments_of(vectors(6)), 5).weight.shape == (DIMENSION, 5)
-    with pytest.raises(EaseError, match="vary in 12 of 12 dimensions"):
-        fit_whitening(moments_of(vectors()), 13)
-
-
-def test_fitting_without_sentences_is_refused() -> None:
-    with pytest.raises(EaseError, match="no sentence to fit it on"):
-        gather_moments([])
     with pytest.raises(EaseError, match="of 3 sentences are all the same"):
         fit_whitening(moments_of(np.repeat(vectors(1), 3, axis=0)))
+    with pytest.raises(EaseError, match="no sentence to fit it on"):
+        gather_moments([])
     broken = vectors(3)
     broken[1, 1] = np.nan
     with pytest.raises(EaseError, match="1 of 3 rows .* first row 1"):
@@ -127,9 +114,7 @@ SENTENCES = [
 @pytest.fixture(scope="module")
 def tiny() -> SentenceTransformer:
     """A BERT with random weights: layer normalisation without learned weights fixes the sum of a token's values."""
-    sizes = {"hidden_size": 16, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
-    options = EncoderOptions.model_validate({"pooling": "mean", "random": RandomBertOptions(**sizes)})
-    return build_encoder(options, SENTENCES)
+    return tiny_encoder(SENTENCES)
 
 
 def test_the_whitened_encoder_loads_without_ease(tiny: SentenceTransformer, tmp_path: Path) -> None:
@@ -178,9 +163,6 @@ def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project)
     card = ModelCard.load(folder / "README.md")
     assert (card.data.license, sorted(card.data.language)) == ("apache-2.0", ["ar", "de", "en", "ja"])
     assert f"31 dimensions, fitted on {len(sentences)} sentences" in card.text
-    copy.run("report")
-    table = pd.read_parquet(copy.latest("08_reporting/multilingual/comparison.parquet"))
-    assert table["whitening"].notna().all()
 
 
 BY_LANGUAGE = {
@@ -192,9 +174,7 @@ BY_LANGUAGE = {
 
 def make_encoder() -> SentenceTransformer:
     """Return a BERT of 8 dimensions."""
-    sizes = {"layers": 1, "hidden_size": 8, "heads": 2, "intermediate_size": 8, "vocabulary_size": 300}
-    texts = [text for own in BY_LANGUAGE.values() for text in own]
-    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), texts * 3)
+    return tiny_encoder([text for own in BY_LANGUAGE.values() for text in own] * 3, hidden_size=8)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -240,19 +220,9 @@ def test_the_projection_is_saved_with_the_encoder(tmp_path: Path, normalised: bo
     assert np.linalg.matrix_rank(np.stack(list(means.values())) - means["en"], tol=1e-4) <= 2
 
 
-@pytest.mark.parametrize(
-    ("faulty", "message"),
-    [
-        (
-            lambda encoder: mean_embeddings(encoder, {"en": BY_LANGUAGE["en"], "ru": []}),
-            "no sentence of 'ru'",
-        ),
-        (
-            lambda encoder: language_directions(mean_embeddings(encoder, {"en": ["a"]})),
-            "at least two languages",
-        ),
-    ],
-)
-def test_faults_are_named(faulty: object, message: str) -> None:
-    with pytest.raises(EaseError, match=message):
-        faulty(make_encoder())  # type: ignore[operator]
+def test_too_few_sentences_or_languages_are_refused() -> None:
+    encoder = make_encoder()
+    with pytest.raises(EaseError, match="no sentence of 'ru'"):
+        mean_embeddings(encoder, {"en": BY_LANGUAGE["en"], "ru": []})
+    with pytest.raises(EaseError, match="at least two languages"):
+        language_directions(mean_embeddings(encoder, {"en": ["a"]}))

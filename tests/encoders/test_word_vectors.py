@@ -72,9 +72,11 @@ def test_stop_words_are_averaged_on_request(glove: SentenceTransformer, tmp_path
     assert fingerprint(every) != fingerprint(glove), (
         "embeddings of one would be read from the cache of the other"
     )
-    save_encoder(every, tmp_path / "saved")
-    again = SentenceTransformer(str(tmp_path / "saved"), trust_remote_code=True)
-    assert np.allclose(again.encode(["Berlin, the capital"]), [[4 / 3, 5 / 3, 1]])
+    for encoder, name in ((every, "every"), (glove, "content")):
+        save_encoder(encoder, tmp_path / name)
+        again = SentenceTransformer(str(tmp_path / name), device="cpu", trust_remote_code=True)
+        sentences = ["Berlin, the capital", "the", "nowhere"]
+        assert np.array_equal(again.encode(sentences), encoder.encode(sentences))
     with pytest.raises(EaseError, match="`stop_words` is for word vectors"):
         load_encoder("bert-base-uncased", stop_words=True)
 
@@ -99,16 +101,11 @@ def test_words_with_spaces_and_repeated_words_are_skipped_and_counted(
     ("name", "text", "said"),
     [
         ("a.txt", "a 1 2\nb 1\n", "line 2: 2 columns instead of a word and 2 numbers"),
-        ("a.txt", "a 1 2\nb 1 2 3\n", "line 2: 4 columns instead of a word and 2 numbers"),
-        ("a.txt", "a 1 2\n\nb 1 2\n", "line 2: 1 columns instead of"),
         ("a.txt", "a 1 2\nb 1 x2\n", "line 2: 'x2' is not a number; 2 of them follow the word"),
-        ("a.txt", "a 1 2\nb 1 nan\n", "line 2: the vector is not finite"),
         ("a.txt", "a 1 2\nb 1 1e60\n", "line 2: the vector is not finite"),
         ("a.vec", "3 2\na 1 2\nb 1 2\n", "has 2 words, but its first line says 3; fetch the file again"),
-        ("a.vec", "2 3\na 1 2\nb 1 2\n", "line 2: 3 columns instead of a word and 3 numbers"),
         ("a.txt", "", "has no word vector"),
         ("a.txt", "Title\n", "line 1: not a word and its numbers"),
-        ("a.txt", "A text without numbers\n", "line 1: 'text' is not a number"),
         ("a.txt", b"a 1 2\ncaf\xe9 1 2\n", "line 2: not UTF-8"),
         ("a.txt", b"x" * (LONGEST_LINE + 1), "line 1: longer than 1048576 bytes"),
     ],
@@ -120,10 +117,3 @@ def test_the_error_names_the_line_of_an_invalid_file(
     with pytest.raises(EaseError, match=said) as caught:
         load_encoder(str(path))
     assert str(caught.value).startswith(str(path))
-
-
-def test_saved_word_vectors_load_with_their_tokenizer(glove: SentenceTransformer, tmp_path: Path) -> None:
-    save_encoder(glove, tmp_path / "saved")
-    loaded = SentenceTransformer(str(tmp_path / "saved"), device="cpu", trust_remote_code=True)
-    sentences = ["Berlin, the capital", "the", "nowhere"]
-    assert np.array_equal(loaded.encode(sentences), glove.encode(sentences))

@@ -58,19 +58,25 @@ def tables(parts: WikipediaParts) -> list[list[dict[str, Any]]]:
 def test_dumps_and_parts_in_a_bucket_give_the_rows_of_a_folder(
     bucket: Bucket, dumps: Path, tmp_path: Path
 ) -> None:
+    # A second file, with an article of the first, whose parts are written again without it.
+    made(dumps / "20240101", article(3), article(20), name="20240101").path.rename(
+        dumps / "20240101" / "enwiki-20240101-extra-pages-articles.xml"
+    )
     here = ingest_wikipedia(find_dumps(dumps, ["en", "de"]), SMALL_SHARDS, tmp_path / "parts")
     found = find_dumps(bucket.put(dumps, "dumps"), ["en", "de"])
     there = ingest_wikipedia(found, SMALL_SHARDS, located(f"{bucket.address}/parts"))
     assert tables(there) == tables(here)
     assert len(there.sentences) == len(here.sentences) > 5
     assert there.counts == here.counts
+    assert here.counts["en"]["skipped"]["repeated"] == 1
     assert address_of(there.sentences[0]).startswith("s3://ease/parts/en/")
 
 
-@pytest.mark.parametrize("source", ["dumps", "dumps/*/enwiki-*.bz2", "dumps/**", "dumps/20240101/enwiki-{}"])
+@pytest.mark.parametrize("source", ["dumps/*/enwiki-*.bz2", "dumps/20240101/enwiki-{}"])
 def test_dumps_are_found_by_folder_glob_and_file(bucket: Bucket, dumps: Path, source: str) -> None:
     name = "20240101-pages-articles-multistream.xml.bz2"
-    (dump,) = find_dumps(f"{bucket.put(dumps, 'dumps').removesuffix('dumps')}{source.format(name)}", ["en"])
+    bucket.put(dumps, "dumps")
+    (dump,) = find_dumps(f"{bucket.address}/{source.format(name)}", ["en"])
     assert address_of(dump.path) == f"s3://ease/dumps/20240101/enwiki-{name}"
     assert (dump.language, dump.dump_date, dump.compression) == ("en", "20240101", "bz2")
 
@@ -89,24 +95,20 @@ def german(dumps: Path) -> Path:
     return next(dumps.rglob("dewiki-*"))
 
 
-def test_a_remote_file_is_identified_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    digests = []
-    for content, key in ((b"a", "one"), (b"a", "two"), (b"b", "one")):
-        file.write_bytes(content)
-        digests.append(content_digest(located(bucket.put(file, key))))
-    assert digests[0] == digests[1] != digests[2]
-
-
-def test_a_remote_file_is_seekable(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_remote_file_is_seekable_and_identified_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
     content = np.random.default_rng(0).bytes(20_000_000)
     (tmp_path / "file").write_bytes(content)
-    with open_binary(located(bucket.put(tmp_path / "file", "file"))) as file:
+    one, other = (located(bucket.put(tmp_path / "file", key)) for key in ("one", "other"))
+    with open_binary(one) as file:
         assert file.read(4) == content[:4]
         file.seek(19_000_000)
         assert file.read() == content[19_000_000:]
         file.seek(5)
         assert file.read(9_000_000) == content[5:9_000_005]
+    digest = content_digest(one)
+    assert digest == content_digest(other)
+    (tmp_path / "file").write_bytes(b"b")
+    assert content_digest(located(bucket.put(tmp_path / "file", "one"))) != digest
 
 
 BROKEN_OFF = """
@@ -149,20 +151,6 @@ def test_a_partially_uploaded_part_is_made_again(bucket: Bucket, dumps: Path, tm
     assert bucket.files.cat_file(whole) == marked, "the whole one is kept"
 
 
-def test_repeated_articles_of_a_second_file_are_dropped_from_remote_parts(
-    bucket: Bucket, dumps: Path, tmp_path: Path
-) -> None:
-    made(dumps / "20240101", article(3), article(20), name="20240101").path.rename(
-        dumps / "20240101" / "enwiki-20240101-extra-pages-articles.xml"
-    )
-    here = ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, tmp_path / "parts")
-    found = find_dumps(bucket.put(dumps, "dumps"), ["en"])
-    there = ingest_wikipedia(found, SMALL_SHARDS, located(f"{bucket.address}/parts"))
-    assert there.counts == here.counts
-    assert here.counts["en"]["skipped"]["repeated"] == 1
-    assert tables(there) == tables(here)
-
-
 def table_at(address: str, kind: type[TableDataset] = TableDataset, **options: Any) -> TableDataset:
     return kind(filepath=address, connection=DUCKDB, version=Version(None, None), **options)
 
@@ -183,28 +171,17 @@ def test_a_table_is_saved_to_a_bucket_and_loaded(bucket: Bucket, scheme: str) ->
     assert key.endswith("/t.parquet")
 
 
-def test_a_table_that_cannot_be_computed_leaves_no_version(bucket: Bucket) -> None:
-    broken = ibis.memtable({"a": ["1", "no number"]}).mutate(a=ibis._.a.cast("int64"))
-    with pytest.raises(DatasetError, match="no number"):
-        table_at(f"{bucket.address}/t.parquet").save(broken)
-    assert bucket.keys() == []
-
-
-def test_a_version_of_parts_is_a_list_of_them(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_version_of_parts_is_a_list_of_them_or_a_table(bucket: Bucket, tmp_path: Path) -> None:
     files = []
     for number in (3, 1, 2):
         file = tmp_path / f"{number}.parquet"
         pq.write_table(pa.table({"n": [number]}), file)
         files.append(located(bucket.put(file, f"parts/{file.name}")) if number > 1 else file)
     table_at(f"{bucket.address}/t", PartsDataset).save(files)
-    assert table_at(f"{bucket.address}/t", PartsDataset).load().to_pandas()["n"].tolist() == [3, 1, 2]
     assert [key.rpartition("/")[2] for key in bucket.keys("t")] == ["000001.parquet", "t"]
-    local = table_at(str(tmp_path / "t"), PartsDataset)
-    local.save(files)
-    assert local.load().to_pandas()["n"].tolist() == [3, 1, 2]
-
-
-def test_a_table_can_be_saved_as_parts(bucket: Bucket) -> None:
+    table_at(str(tmp_path / "t"), PartsDataset).save(files)
+    for place in (f"{bucket.address}/t", str(tmp_path / "t")):
+        assert table_at(place, PartsDataset).load().to_pandas()["n"].tolist() == [3, 1, 2]
     table_at(f"{bucket.address}/t", PartsDataset).save(ibis.memtable({"a": [1, 2]}))
     loaded = table_at(f"{bucket.address}/t", PartsDataset)
     assert loaded.load().to_pandas()["a"].tolist() == [1, 2]
@@ -263,20 +240,14 @@ def test_a_store_with_renaming_shows_complete_files_only(tmp_path: Path) -> None
 def test_an_address_survives_the_round_trip(address: str) -> None:
     path = UPath(address) if "://" in address else Path(address)
     assert address_of(path / "y") == f"{address}/y"
-
-
-def test_a_file_address_is_a_local_path(tmp_path: Path) -> None:
-    assert located(f"file://{tmp_path}") == tmp_path
-    assert isinstance(located(f"file://{tmp_path}"), Path)
+    assert located("file:///x") == Path("/x")
 
 
 @pytest.mark.parametrize(
     ("address", "message"),
     [
         ("s3://ease/none", "s3://ease/none does not exist: set the source to a folder"),
-        ("s3://no-such-bucket/dumps", "s3://no-such-bucket/dumps does not exist: set the source"),
         ("s3://no-such-bucket/*.bz2", "No file matches the glob s3://no-such-bucket/"),
-        ("s3://ease/*.bz2", "No file matches the glob s3://ease/"),
         ("foo://ease", "foo://ease cannot be reached .*foo"),
         ("oss://ease/x", "oss://ease/x needs a package that is not installed: .*ossfs"),
     ],
@@ -293,14 +264,16 @@ def test_refused_credentials_are_reported(dumps: Path, refusing: Bucket) -> None
     with pytest.raises(EaseError, match=r"s3://ease/parts/en/\S* cannot be reached .* credentials"):
         ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, located(f"{where}/parts"))
     with pytest.raises(DatasetError, match=r"s3://ease/t\.parquet\S* cannot be reached .* credentials"):
-        table_at(f"{where}/t.parquet").save(pd.DataFrame({"a": [1]}))
-    with pytest.raises(DatasetError, match=r"s3://ease/t\.parquet\S* cannot be reached .* credentials"):
         table_at(f"{where}/t.parquet", missing_ok=True).load()
 
 
-def test_a_missing_bucket_is_reported_on_save(bucket: Bucket) -> None:
+def test_tables_that_cannot_be_saved_leave_nothing(bucket: Bucket) -> None:
     with pytest.raises(DatasetError, match="s3://none/t.parquet.* does not exist .*: check the address"):
         table_at("s3://none/t.parquet").save(pd.DataFrame({"a": [1]}))
+    broken = ibis.memtable({"a": ["1", "no number"]}).mutate(a=ibis._.a.cast("int64"))
+    with pytest.raises(DatasetError, match="no number"):
+        table_at(f"{bucket.address}/t.parquet").save(broken)
+    assert bucket.keys() == []
 
 
 @pytest.mark.parametrize("faster", [True, False], ids=["another was faster", "alone"])

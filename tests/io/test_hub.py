@@ -36,18 +36,14 @@ def fault_of(folder: Path, hub: HubServer, token: str = WRITER, name: str = "own
     return str(error.value)
 
 
-def test_the_hub_gets_every_file(hub: HubServer, folder: Path) -> None:
+def test_the_hub_gets_every_file_and_loses_those_that_are_gone(hub: HubServer, folder: Path) -> None:
     address = push_folder(folder, "owner/made", WRITER, endpoint=hub.address)
     files = hub.repositories["models/owner/made"]
     assert files["onnx/model.onnx"] == bytes(range(256))
     assert files["README.md"] == (folder / "README.md").read_bytes()
     assert hub.private["models/owner/made"]
     assert address == f"{hub.address}/owner/made/commit/{'1' * 40}"
-
-
-def test_a_second_push_removes_files_of_the_first_that_are_gone(hub: HubServer, folder: Path) -> None:
-    push_folder(folder, "owner/made", WRITER, endpoint=hub.address)
-    hub.repositories["models/owner/made"]["notes.md"] = b"written on the hub"
+    files["notes.md"] = b"written on the hub"
     (folder / "onnx" / "model.onnx").unlink()
     push_folder(folder, "owner/made", WRITER, endpoint=hub.address, replaced=("onnx/*",))
     assert set(hub.repositories["models/owner/made"]) == {".gitattributes", "README.md", "notes.md"}
@@ -58,21 +54,23 @@ def test_a_data_set_has_a_repository_of_its_kind(hub: HubServer, folder: Path) -
     assert hub.private == {"datasets/owner/made": False}
 
 
-def test_a_token_without_rights_is_refused_in_one_line(hub: HubServer, folder: Path) -> None:
-    message = fault_of(folder, hub, READER)
-    assert message.startswith("The token may not write to owner/made (You don't have the rights")
-
-
-def test_an_unknown_token_is_refused_in_one_line(hub: HubServer, folder: Path) -> None:
-    assert "does not know the token" in fault_of(folder, hub, "hf_other")
-
-
-@pytest.mark.parametrize("status", [422, 500])
-def test_a_hub_that_refuses_is_named_with_its_status(hub: HubServer, folder: Path, status: int) -> None:
-    hub.refuses = (status, "The repository is full.")
-    message = fault_of(folder, hub)
-    assert f"The hub at {hub.address} refused owner/made with HTTP status {status}" in message
-    assert "The repository is full." in message
+@pytest.mark.parametrize(
+    ("token", "refuses", "words"),
+    [
+        (READER, None, "HTTP status 403 (You don't have the rights"),
+        ("hf_other", None, "HTTP status 401"),
+        (
+            WRITER,
+            (422, "The repository is full."),
+            "HTTP status 422 (The repository is full.): the folder is",
+        ),
+    ],
+)
+def test_a_refusal_is_one_line(hub: HubServer, folder: Path, token: str, refuses: object, words: str) -> None:
+    hub.refuses = refuses  # type: ignore[assignment]
+    message = fault_of(folder, hub, token)
+    assert message.startswith(f"The hub at {hub.address} refused owner/made with ")
+    assert words in message
 
 
 def test_a_name_that_no_hub_accepts_is_refused(hub: HubServer, folder: Path) -> None:
@@ -92,8 +90,6 @@ def test_a_push_without_a_token_says_how_to_give_one(hub: HubServer, monkeypatch
         require_token("owner/made")
     monkeypatch.setenv("HF_TOKEN", WRITER)
     assert require_token("owner/made") == WRITER
-
-
-def test_an_offline_library_is_named() -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(EaseError, match="HF_HUB_OFFLINE is set: unset it to push owner/made"):
         require_token("owner/made")

@@ -60,19 +60,8 @@ def test_a_locked_folder_is_refused_until_its_process_ends(tmp_path: Path) -> No
             pass
         process.kill()
         process.wait()
-        with folder_lock(folder):
-            assert folder.is_dir()
-
-
-def test_one_process_locks_a_folder_once(tmp_path: Path) -> None:
-    with (
-        folder_lock(tmp_path),
-        pytest.raises(EaseError, match="Another run is at work"),
-        folder_lock(tmp_path),
-    ):
-        pass
-    with folder_lock(tmp_path):
-        pass
+        with folder_lock(folder), pytest.raises(EaseError, match="Another run"), folder_lock(folder):
+            pass
 
 
 def test_a_folder_whose_lock_another_process_looks_at_is_not_locked(tmp_path: Path) -> None:
@@ -122,21 +111,16 @@ def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path:
 
 
 def test_scratch_folders_of_other_machines_are_kept_for_a_week(tmp_path: Path) -> None:
-    young, old = (tmp_path / f"texts.scratch-elsewhere-{name}" for name in ("young", "old"))
-    for folder, days in ((young, 6), (old, 8)):
+    node = platform.node()
+    own, alike, old, young = (
+        tmp_path / f"texts.scratch-{name}"
+        for name in (f"{node}-0123456789ab", f"{node}-gpu-0123456789ab", "elsewhere-old", "elsewhere-young")
+    )
+    for folder in (own, alike, old, young):
         folder.mkdir()
-        os.utime(folder, (time.time() - days * 24 * 3600,) * 2)
+        os.utime(folder, (time.time() - (8 if folder == old else 6) * 24 * 3600,) * 2)
     remove_abandoned_scratch(tmp_path)
-    assert list(tmp_path.iterdir()) == [young]
-
-
-def test_scratch_folders_of_a_machine_with_a_longer_name_are_kept(tmp_path: Path) -> None:
-    other = tmp_path / f"texts.scratch-{platform.node()}-gpu-0123456789ab"
-    own = tmp_path / f"texts.scratch-{platform.node()}-0123456789ab"
-    other.mkdir()
-    own.mkdir()
-    remove_abandoned_scratch(tmp_path)
-    assert list(tmp_path.iterdir()) == [other]
+    assert sorted(tmp_path.iterdir()) == sorted([alike, young])
 
 
 def test_a_run_goes_on_where_nothing_can_be_locked_and_says_so_once(
@@ -158,29 +142,19 @@ def test_a_run_goes_on_where_nothing_can_be_locked_and_says_so_once(
     ]
 
 
-TEMPORARY = """
-import os, signal
-from ease.io.locks import temporary_folder
-with temporary_folder() as folder:
-    (folder / "rows").touch()
-    print(folder, flush=True)
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def test_what_a_killed_process_left_among_temporary_files_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    other = tmp_path / "other"
-    other.touch()
-    command = [sys.executable, "-c", TEMPORARY]
-    done = subprocess.run(command, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=-1, check=False)
-    left = Path(done.stdout.decode().strip())
-    assert (left / "rows").exists()
-    with temporary_folder() as folder:
-        assert sorted(tmp_path.iterdir()) == [folder, other]
-        assert folder.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "other").touch()
+    with holding("temporary_folder") as (process, left):
+        assert left.is_dir()
+        process.kill()
+        process.wait()
+        with temporary_folder() as folder:
+            assert sorted(tmp_path.iterdir()) == [folder, tmp_path / "other"]
+            assert folder.stat().st_mode & 0o777 == 0o700
 
 
 SHARE = """

@@ -23,7 +23,7 @@ from ease.io.parquet import write_parquet
 from ease.methods import get_method, method_names
 from ease.methods.base import SENTENCE
 from ease.texts import gather_texts, source_options
-from ease.texts.components.mixture import open_workspace
+from ease.texts.components.sources import open_workspace
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps

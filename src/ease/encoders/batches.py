@@ -16,7 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from ease.encoders.onednn import OneDnnProducts, has_onednn
+from ease.encoders.onednn import has_onednn, onednn_products
 from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
@@ -63,10 +63,7 @@ def make_batches(
 ) -> list[NDArray[np.int64]]:
     """Return the rows of each batch, longest first, so that memory errors occur early.
 
-    Args:
-        encoder: Its tokenizer counts the tokens.
-        sentences: Distinct sentences.
-        size: Sentences of a batch; None: as many as have `TOKENS` tokens.
+    A batch has `size` sentences; None: as many as have `TOKENS` tokens by the encoder's tokenizer.
     """
     lengths, in_tokens = count_lengths(encoder, sentences)
     order = np.argsort(-lengths, kind="stable")
@@ -85,15 +82,14 @@ def encode_batches(
     encoder: SentenceTransformer, encode: Encode, batches: list[list[str]]
 ) -> Iterator[np.ndarray]:
     """Yield the embeddings of each batch, in order; they do not depend on the number of threads."""
-    single = encoder.dtype == torch.float32
-    products = OneDnnProducts if single and has_onednn() and not is_compiled(encoder) else nullcontext
 
     def encode_one(batch: list[str]) -> np.ndarray:
-        with products():
-            return encode(batch).numpy()
+        return encode(batch).numpy()
 
     in_threads = len(batches) > 1 and can_share(encoder)
-    yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
+    single = encoder.dtype == torch.float32
+    with onednn_products(encoder) if single and has_onednn() and not is_compiled(encoder) else nullcontext():
+        yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
 
 
 def in_smaller_batches(
@@ -139,14 +135,12 @@ def can_share(encoder: SentenceTransformer) -> bool:
         and isinstance(encoder.tokenizer, PreTrainedTokenizerFast)
         and not torch.is_autocast_enabled("cpu")
         and not is_compiled(encoder)
-        and all(_is_known(module) for module in encoder.modules())
+        and all(
+            type(module).__module__.partition(".")[0] in PACKAGES
+            and not (module._forward_hooks or module._forward_pre_hooks)
+            for module in encoder.modules()
+        )
     )
-
-
-def _is_known(module: torch.nn.Module) -> bool:
-    package = type(module).__module__.partition(".")[0]
-    hooked = module._forward_hooks or module._forward_pre_hooks
-    return package in PACKAGES and not hooked
 
 
 def is_compiled(encoder: SentenceTransformer) -> bool:
@@ -188,11 +182,7 @@ class FullMemoryError(EaseError):
 
 @contextmanager
 def advise_on_full_memory(advice: str) -> Iterator[None]:
-    """Report that torch found no more memory, on a GPU or a CPU, with advice.
-
-    Args:
-        advice: What to do, as sentences.
-    """
+    """Report that torch found no more memory, on a GPU or a CPU, with advice in sentences."""
     try:
         yield
     except RuntimeError as error:

@@ -1,15 +1,21 @@
-"""Check whether an encoder can be loaded, without reading its weights."""
+"""Check whether an encoder can be loaded, without reading its weights, and say what is known about it.
+
+The `name` of an encoder is a hub name, a folder, a file of word vectors, or `random:`; `revision` is a commit, branch
+or tag on the hub, None `main`.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants, hf_hub_download, model_info, try_to_load_from_cache
 from huggingface_hub.errors import EntryNotFoundError
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
@@ -24,28 +30,28 @@ WHERE_FROM = (
 )
 """Ways to name an encoder, for error messages."""
 
-HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
+HUB_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")
 """Form of names on the Hugging Face hub"""
 
 MODULES, CONFIG = "modules.json", "config.json"
-INDEX = ".index.json"
 WEIGHTS = tuple(
-    name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", INDEX)
+    name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json")
 )
 
-
+_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
+"""Folder of a model of an organisation in the hub's cache"""
 _LAYER = re.compile(r"encoder\.layer\.\d+\.")
 """Names of the weights of BERT's and RoBERTa's layers"""
 _UNUSED = re.compile(r"(^|\.)(pooler|decoder)\.")
 """Names of weights without which texts are embedded all the same"""
+_NO_CODE = {"local_files_only": True, "trust_remote_code": False}
+"""transformers would otherwise ask on a terminal whether to run code that is in the folder."""
 
 
 def check_encoder(name: str, *, transformer: bool = False) -> None:
     """Check the files of an encoder in a folder, in the hub's cache or on the hub.
 
-    Args:
-        name: A hub name, a folder, a file of word vectors, or `random:`.
-        transformer: Whether it must begin with a transformer, as the encoders that methods train.
+    With `transformer`, it must begin with a transformer, as the encoders that methods train.
     """
     if name == RANDOM:
         return
@@ -74,48 +80,22 @@ def cannot_load(name: str, error: Exception) -> str:
 
 
 def check_reachable(name: str, revision: str | None = None) -> None:
-    """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute.
-
-    Args:
-        name: A hub name or a folder.
-        revision: A commit, branch or tag; None: `main`.
-    """
+    """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute."""
     if Path(name).exists():
         if revision is not None:
             raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")
-    elif cached_folder(name, revision) is None:
+    elif _cached_folder(name, revision) is None:
         model_info(name, revision=revision, timeout=HUB_TIMEOUT)
 
 
 def commit_of(name: str, revision: str | None = None) -> str | None:
-    """Return the commit of a model in the hub's cache; None for a folder, or if the model is not there.
-
-    Args:
-        name: A hub name, a folder or a file.
-        revision: A commit, branch or tag; None: `main`.
-    """
-    folder = None if Path(name).exists() else cached_folder(name, revision)
+    """Return the commit of a model in the hub's cache; None for a folder, or if the model is not there."""
+    folder = None if Path(name).exists() else _cached_folder(name, revision)
     return None if folder is None else folder.name
 
 
-def load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
-    """Load a configuration, tokenizer or model of transformers from a folder; code in the folder is never run.
-
-    Args:
-        kind: A class with `from_pretrained`, which would otherwise ask on a terminal whether to run the code.
-        folder: The folder.
-        options: Further arguments of `from_pretrained`.
-    """
-    return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
-
-
 def check_tokenizer(tokenizer: Any, config: Any) -> None:
-    """Refuse a tokenizer of special tokens only, as transformers makes if its files are missing, or of another model.
-
-    Args:
-        tokenizer: The tokenizer.
-        config: The configuration of its transformer.
-    """
+    """Refuse a tokenizer of another model, or of special tokens only, as transformers makes without its files."""
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise ValueError("it has no tokenizer, so every word would be unknown: add the tokenizer's files")
     rows = getattr(config.get_text_config(), "vocab_size", None)
@@ -127,21 +107,16 @@ def check_tokenizer(tokenizer: Any, config: Any) -> None:
 
 
 def check_saved(name: str, revision: str | None = None) -> None:
-    """Check that an encoder on this machine has all weights of its configuration; missing ones would be random.
-
-    Args:
-        name: A folder or a hub name.
-        revision: A commit on the hub; None: `main`.
-    """
-    folder = Path(name) if Path(name).exists() else cached_folder(name, revision)
+    """Check that an encoder on this machine has all weights of its configuration; missing ones would be random."""
+    folder = local_folder(name, revision)
     transformer = None if folder is None else _transformer_folder(folder)
     if transformer is not None and _weights(transformer) is not None:
-        _check_names(transformer)
+        _check_weights(transformer)
 
 
 def _begins_with_transformer(name: str) -> bool:
     """Return whether an encoder's first module is a transformer, by its list of modules."""
-    folder = Path(name) if Path(name).exists() else cached_folder(name)
+    folder = local_folder(name)
     if folder is None:
         try:
             folder = Path(hf_hub_download(name, MODULES, etag_timeout=HUB_TIMEOUT)).parent
@@ -157,8 +132,8 @@ def _check_files(name: str) -> None:
         if not Path(name).is_file():
             raise ValueError(f"there is no file {name}")
         return
-    folder = Path(name) if Path(name).exists() else cached_folder(name)
-    if folder is None and not re.fullmatch(HUB_NAME, name):
+    folder = local_folder(name)
+    if folder is None and not HUB_NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name}")
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
         listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
@@ -170,9 +145,14 @@ def _check_files(name: str) -> None:
         _check_folder(folder)
 
 
-def cached_folder(name: str, revision: str | None = None) -> Path | None:
+def local_folder(name: str, revision: str | None = None) -> Path | None:
+    """Return an encoder's own folder or file, or its folder in the hub's cache; None if it is on the hub alone."""
+    return Path(name) if Path(name).exists() else _cached_folder(name, revision)
+
+
+def _cached_folder(name: str, revision: str | None) -> Path | None:
     """Return the folder of a model in the hub's cache, which is named by the commit."""
-    if Path(name).is_absolute() or name.count("/") > 1:
+    if not HUB_NAME.fullmatch(name):
         return None
     # A model of word vectors has no config.json, one of transformers no modules.json.
     found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
@@ -181,24 +161,18 @@ def cached_folder(name: str, revision: str | None = None) -> Path | None:
 
 def _check_folder(folder: Path) -> None:
     """Check that the architecture is known and the weights are complete."""
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoTokenizer
 
     transformer = _transformer_folder(folder)
     if transformer is None:
         return
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
-    try:
-        config = load_pretrained(AutoConfig, transformer)
-    except KeyError as error:
-        raise ValueError(f"{transformer / CONFIG}: {error} is missing or unknown") from error
-    weights = _weights(transformer)
-    if weights is None:
+    if _weights(transformer) is None:
         raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
-    _check_complete(weights)
-    _check_names(transformer)
+    config = _check_weights(transformer)
     try:
-        tokenizer = load_pretrained(AutoTokenizer, transformer)
+        tokenizer = AutoTokenizer.from_pretrained(transformer, **_NO_CODE)
     except Exception as error:  # often of the JSON library, which names no file
         raise ValueError(
             f"the tokenizer in {transformer} is broken ({error}): get its files again"
@@ -206,37 +180,22 @@ def _check_folder(folder: Path) -> None:
     check_tokenizer(tokenizer, config)
 
 
-def _check_complete(weights: Path) -> None:
-    """Check the files of weights: those of an index, or the single file."""
-    shards = [weights]
-    if weights.name.endswith(INDEX):
-        index = json.loads(weights.read_text(encoding="utf-8"))
-        shards = [weights.with_name(shard) for shard in sorted(set(index["weight_map"].values()))]
-    for file in shards:
-        if not file.is_file():
-            raise ValueError(f"{file} is missing")
-        if file.suffix == ".safetensors":
-            try:
-                with safe_open(file, framework="np"):  # compares the size of the file with its header
-                    pass
-            except SafetensorError as error:
-                raise ValueError(f"{file} is not a complete file of weights ({error})") from error
-
-
-def _check_names(transformer: Path) -> None:
-    """Compare the names and sizes of the stored weights with the configuration; the weights are not read."""
+def _check_weights(transformer: Path) -> Any:
+    """Compare names and sizes of the stored weights, which are not read, with the configuration, and return it."""
     from transformers import AutoModel
     from transformers.utils import logging
 
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        _, names = load_pretrained(AutoModel, transformer, device_map="meta", output_loading_info=True)
+        with no_progress_bars():
+            model, names = AutoModel.from_pretrained(
+                transformer, device_map="meta", output_loading_info=True, **_NO_CODE
+            )
+    except SafetensorError as error:
+        raise ValueError(f"the weights in {transformer} are incomplete ({error}): get them again") from error
     finally:
         logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()
     missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
     if missing or further:
@@ -245,6 +204,21 @@ def _check_names(transformer: Path) -> None:
             f"{'which' if missing else 'which is not in the model that'} its {CONFIG} describes: "
             "get both files from one place"
         )
+    return model.config
+
+
+@contextmanager
+def no_progress_bars() -> Iterator[None]:
+    """Disable the progress bars of transformers."""
+    from transformers.utils import logging
+
+    enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            logging.enable_progress_bar()
 
 
 def _transformer_folder(folder: Path) -> Path | None:
@@ -260,23 +234,16 @@ def _weights(folder: Path) -> Path | None:
     return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
 
 
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
-_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
-"""Folder of a model of an organisation in the hub's cache"""
-
-
 def base_model_of(name: str) -> str | None:
     """Return the hub name of an encoder; None if the encoder has no hub name.
 
-    Args:
-        name: A hub name, a folder, a file of word vectors, or `random:`. A folder is named by its place in the hub's
-            cache, its configuration, or the `base_model` of its card.
+    A folder is named by its place in the hub's cache, its configuration, or the `base_model` of its card.
     """
     if name.startswith(RANDOM):
         return None
     place = Path(name)
     if not place.exists():
-        return name if _HUB_NAME.fullmatch(name) else None
+        return name if HUB_NAME.fullmatch(name) else None
     if not place.is_dir():
         return None
     cached = next((found for part in place.parts if (found := _CACHED.fullmatch(part))), None)
@@ -284,7 +251,7 @@ def base_model_of(name: str) -> str | None:
         return f"{cached[1]}/{cached[2]}"
     # transformers may have written the path that the encoder was saved from, which is not its name.
     for named in (_read_configuration(place).get("_name_or_path"), _name_in_card(place)):
-        if isinstance(named, str) and _HUB_NAME.fullmatch(named) and not Path(named).exists():
+        if isinstance(named, str) and HUB_NAME.fullmatch(named) and not Path(named).exists():
             return named
     return None
 
@@ -307,25 +274,15 @@ def start_of(name: str) -> str:
 
 
 def configuration_of(name: str) -> dict[str, Any]:
-    """Return the transformer's configuration; empty if it is neither in a folder nor in the hub's cache.
-
-    Args:
-        name: A hub name, a folder, a file of word vectors, or `random:`.
-    """
-    folder = _folder(name)
+    """Return the transformer's configuration; empty if it is neither in a folder nor in the hub's cache."""
+    folder = local_folder(name)
     return {} if folder is None else _read_configuration(folder)
 
 
 def is_sentence_encoder(name: str) -> bool:
     """Return whether a folder, or a model in the hub's cache, was saved by sentence-transformers."""
-    folder = _folder(name)
+    folder = local_folder(name)
     return folder is not None and (folder / MODULES).is_file()
-
-
-def _folder(name: str) -> Path | None:
-    if name.startswith(RANDOM) or not (Path(name).exists() or _HUB_NAME.fullmatch(name)):
-        return None
-    return Path(name) if Path(name).exists() else cached_folder(name)
 
 
 def _read_configuration(folder: Path) -> dict[str, Any]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+from torch import nn
 from transformers import BertConfig, BertModel
-from transformers.utils import logging as transformers_logging
 
 from ease.encoders.check import (
     cannot_load,
@@ -21,6 +20,7 @@ from ease.encoders.check import (
     check_tokenizer,
     commit_of,
     is_sentence_encoder,
+    no_progress_bars,
 )
 from ease.encoders.known import KnownEncoder, known_encoder
 from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions, RandomBertOptions
@@ -32,9 +32,6 @@ from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.locks import temporary_folder
 
-if TYPE_CHECKING:
-    import torch
-
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -44,12 +41,8 @@ def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = Non
     Raises:
         EaseError: If the name is neither a folder nor on the hub, or sentences are missing.
     """
-    if not options.name.startswith(RANDOM):
-        return load_encoder(options.name, options.pooling, options.seed)
     if options.name != RANDOM:
-        raise EaseError(
-            f"Unknown encoder {options.name!r}: write `{RANDOM}` alone and its architecture in `random`."
-        )
+        return load_encoder(options.name, options.pooling, options.seed)
     if sentences is None:
         raise EaseError(f"The encoder `{RANDOM}` needs sentences to train its tokenizer on.")
     encoder = _random_bert(options.random, sentences, options.seed)
@@ -87,7 +80,7 @@ def load_encoder(
         check_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
-            f"{name!r} is built, not loaded: give the folder of an encoder that was built from it."
+            f"{name!r} is built, not loaded: give the folder of an encoder, or write `{RANDOM}` alone."
         )
     if is_vector_file(name):
         if pooling not in (None, "mean"):
@@ -113,7 +106,6 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
     """Load an encoder from a folder or the hub, and check what was loaded."""
     try:
         check_reachable(name, revision)
-        check_saved(name, revision)
         commit = commit_of(name, revision) or revision
         # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
         with no_progress_bars(), seeded(0):
@@ -126,13 +118,12 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             check_tokenizer(encoder.tokenizer, encoder[0].model.config)
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
-    tokenizer = encoder.tokenizer if isinstance(encoder[0], Transformer) else None
-    if tokenizer is not None and tokenizer.pad_token is None:  # as of many decoders
-        if tokenizer.eos_token is None:
+    if isinstance(encoder[0], Transformer) and encoder.tokenizer.pad_token is None:  # as of many decoders
+        if encoder.tokenizer.eos_token is None:
             raise EaseError(
                 f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
             )
-        tokenizer.pad_token = tokenizer.eos_token
+        encoder.tokenizer.pad_token = encoder.tokenizer.eos_token
     return encoder
 
 
@@ -144,7 +135,7 @@ def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> 
     if not is_sentence_encoder(name) and not known.dense:
         set_pooling(encoder, known.pooling)
         if known.normalize:
-            encoder.add_module(str(len(encoder)), Normalize())
+            encoder.append(Normalize())
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
@@ -160,24 +151,17 @@ def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> No
             "set `pooling: null` to keep the encoder as it is."
         )
     transformer.model.config.output_hidden_states = False
-    modules = found(transformer, seed)
-    for name in list(encoder._modules)[1:]:
-        del encoder._modules[name]
-    for position, module in enumerate(modules, start=1):
-        encoder.add_module(str(position), module)
+    _replace_modules(encoder, [transformer, *found(transformer, seed)])
+
+
+def _replace_modules(encoder: SentenceTransformer, modules: Iterable[nn.Module]) -> None:
+    kept = list(modules)
+    encoder._modules.clear()
+    encoder.extend(kept)
 
 
 def save_encoder(encoder: SentenceTransformer, folder: Path, card: str | None = None) -> None:
-    """Save in the format of sentence-transformers with safetensors; not atomic.
-
-    Args:
-        encoder: Encoder to save.
-        folder: Created if missing.
-        card: Text of README.md, the model card.
-
-    Raises:
-        EaseError: If the folder cannot be written.
-    """
+    """Save in the format of sentence-transformers with safetensors and a model card; not atomic."""
     with no_progress_bars(), report_write_errors(folder):
         encoder.save(str(folder), create_model_card=False, safe_serialization=True)
         if card is not None:
@@ -190,18 +174,6 @@ def embedding_dimension(encoder: SentenceTransformer) -> int:
     if dimension is None:
         raise EaseError("The encoder does not report the dimension of its embeddings: set a `pooling`.")
     return int(dimension)
-
-
-@contextmanager
-def no_progress_bars() -> Iterator[None]:
-    """Disable the progress bars of transformers."""
-    enabled = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if enabled:
-            transformers_logging.enable_progress_bar()
 
 
 def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int) -> SentenceTransformer:
@@ -238,10 +210,6 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
 def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
     """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given.
 
-    Args:
-        name: A hub name, a folder, or a text file of word vectors.
-        options: Values that replace the encoder's own.
-
     Raises:
         EaseError: If the encoder does not load, or an option does not fit it.
     """
@@ -253,10 +221,9 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
         dtype=DTYPES[options.precision] if options.precision else None,
     )
     if options.normalize is not None:
-        kept = [module for module in encoder if not isinstance(module, Normalize)]
-        encoder._modules.clear()
-        for position, module in enumerate([*kept, *([Normalize()] if options.normalize else [])]):
-            encoder.add_module(str(position), module)
+        _replace_modules(encoder, [module for module in encoder if not isinstance(module, Normalize)])
+        if options.normalize:
+            encoder.append(Normalize())
     if options.dimension is not None:
         encoder.truncate_dim = None
         own = embedding_dimension(encoder)
@@ -277,13 +244,7 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
 
 
 def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | None = None) -> dict[str, Any]:
-    """Return how an encoder embeds texts, to be saved with its scores.
-
-    Args:
-        encoder: The loaded encoder.
-        name: Its hub name, folder or file. For a model of the hub, `revision` in the result is the commit.
-        revision: The requested commit, branch or tag.
-    """
+    """Return how an encoder embeds texts, to be saved with its scores; the revision of a hub's model is its commit."""
     pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
     modes = None if pooling is None else pooling.pooling_mode
     precisions = {dtype: precision for precision, dtype in DTYPES.items()}

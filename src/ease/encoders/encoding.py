@@ -262,9 +262,12 @@ def encode_stream(
 def fingerprint(model: SentenceTransformer, precision: EncodingPrecision = "fp32") -> str:
     """Hash everything that embeddings depend on: weights, tokenizer, modules, prompts, device, libraries, code."""
     digest = hashlib.sha256()
+    # Such as the number of heads, without the place where the encoder was saved.
+    configuration = model[0].config.to_dict() if isinstance(model[0], Transformer) else {}
+    configuration = {name: value for name, value in configuration.items() if name not in UNRELATED}
     about: dict[str, Any] = {
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
-        "configuration": _describe_configuration(model[0]),
+        "configuration": configuration,
         "longest": model.max_seq_length,
         "prompts": [model.prompts, model.default_prompt_name],
         **({} if model.truncate_dim is None else {"truncated": model.truncate_dim}),
@@ -281,14 +284,6 @@ def fingerprint(model: SentenceTransformer, precision: EncodingPrecision = "fp32
         # A tensor without dimensions cannot be viewed as bytes.
         digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:32]
-
-
-def _describe_configuration(module: object) -> dict[str, Any]:
-    """Return a transformer's configuration, such as the number of heads, without the place where it was saved."""
-    if not isinstance(module, Transformer):
-        return {}
-    described: dict[str, Any] = module.config.to_dict()
-    return {name: value for name, value in described.items() if name not in UNRELATED}
 
 
 def _describe_tokenizer(tokenizer: object) -> list[Any]:
@@ -335,12 +330,8 @@ def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndar
         return rows
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        return np.concatenate(list(pool.map(encode, _static_parts(texts))))
-
-
-def _static_parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(texts), STATIC_TEXTS):
-        yield texts[start : start + STATIC_TEXTS]
+        parts = (texts[start : start + STATIC_TEXTS] for start in range(0, len(texts), STATIC_TEXTS))
+        return np.concatenate(list(pool.map(encode, parts)))
 
 
 def place(encoder: SentenceTransformer) -> SentenceTransformer:

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -44,8 +45,6 @@ EXAMPLES = ("A sentence.", "Another sentence, which has more tokens than the fir
 LONGEST_EXAMPLE = 24
 """Tokens; an encoder may accept fewer"""
 
-Run = Callable[[dict[str, np.ndarray]], np.ndarray]
-
 
 class Exported(NamedTuple):
     """An exported form, and the cosines of its embeddings to those of torch."""
@@ -65,22 +64,24 @@ def file_of(form: Form) -> Path:
 
 def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
     """Check that the libraries of the forms are installed, and that they can express an encoder."""
+    if not forms:
+        return
     needed = ("onnx", "onnxscript", *({form.partition("_")[0] for form in forms} & {"openvino"}))
     needed += ("nncf",) if "openvino_int8" in forms else ()
     needed += ("onnxruntime",) if {"onnx", "onnx_int8"} & set(forms) else ()
-    if forms and (missing := [name for name in needed if find_spec(name) is None]):
+    listed, remedy = ", ".join(forms), "set `forms` to []."
+    if missing := [name for name in needed if find_spec(name) is None]:
         raise EaseError(
-            f"The forms {', '.join(forms)} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`."
+            f"The forms {listed} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`."
         )
-    if forms and not isinstance(encoder[0], Transformer):
+    if not isinstance(encoder[0], Transformer):
         raise EaseError(
-            f"{', '.join(forms)}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are "
-            "exported: set `forms` to []."
+            f"{listed}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are exported: "
+            f"{remedy}"
         )
-    if forms and not all(getattr(module, "include_prompt", True) for module in encoder):
+    if not all(getattr(module, "include_prompt", True) for module in encoder):
         raise EaseError(
-            f"{', '.join(forms)}: the encoder's pooling skips the tokens of prompts, which an export cannot: set "
-            "`forms` to []."
+            f"{listed}: the encoder's pooling skips the tokens of prompts, which an export cannot: {remedy}"
         )
 
 
@@ -123,9 +124,8 @@ def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:
             self.encoder = encoder
 
         def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-            embeddings: Tensor = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})[
-                OUTPUT
-            ]
+            found = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})
+            embeddings: Tensor = found[OUTPUT]
             return embeddings
 
     longest = min(encoder.max_seq_length or LONGEST_EXAMPLE, LONGEST_EXAMPLE)
@@ -196,58 +196,40 @@ def _compared(
     return Exported(form, file_of(form).as_posix(), size / 1e6, lowest, float(cosines.mean()))
 
 
-class ExportedEncoder(NamedTuple):
+@dataclass(frozen=True)
+class ExportedEncoder:
     """An encoder's tokenizer and prompt, and an exported model: texts to embeddings."""
 
     encoder: SentenceTransformer
-    run: Run
+    run: Callable[[dict[str, np.ndarray]], np.ndarray]
 
     def encode(self, texts: Sequence[str], batch_size: int = 32) -> np.ndarray:
         """Encode texts: (n, dimension) float32. Texts of a batch have similar lengths."""
+        encoder, longest = self.encoder, self.encoder.max_seq_length
+        prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
         order = np.argsort([len(text) for text in texts], kind="stable")
-        parts = np.split(order, range(batch_size, len(order), batch_size))
-        found = np.concatenate([self.run(self._tokens([texts[row] for row in rows])) for rows in parts])
-        embeddings: np.ndarray = found[np.argsort(order)]
+        found = []
+        for rows in np.split(order, range(batch_size, len(order), batch_size)):
+            batch = [prompt + texts[row] for row in rows]
+            tokens = encoder.tokenizer(
+                batch, padding=True, truncation=longest is not None, max_length=longest, return_tensors="np"
+            )
+            found.append(self.run({name: tokens[name].astype(np.int64) for name in INPUTS}))
+        embeddings: np.ndarray = np.concatenate(found)[np.argsort(order)]
         return embeddings
 
-    def _tokens(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        encoder = self.encoder
-        prompt, longest = prompt_named(encoder.prompts, encoder.default_prompt_name), encoder.max_seq_length
-        tokens = encoder.tokenizer(
-            [prompt + text for text in texts],
-            padding=True,
-            truncation=longest is not None,
-            max_length=longest,
-            return_tensors="np",
-        )
-        return {name: tokens[name].astype(np.int64) for name in INPUTS}
 
-
-def load_exported(
-    form: Form, folder: Path, encoder: SentenceTransformer, threads: int | None = None
-) -> ExportedEncoder:
-    """Load an exported form.
-
-    Args:
-        form: Its name.
-        folder: The folder that has the file `file_of(form)`.
-        encoder: The same encoder in torch, for its tokenizer, its greatest length and its default prompt.
-        threads: Threads of the library; None: as many as the library chooses.
-    """
+def load_exported(form: Form, folder: Path, encoder: SentenceTransformer) -> ExportedEncoder:
+    """Load a form from the folder of its export; the encoder has its tokenizer, greatest length and default prompt."""
     file = folder / file_of(form)
     if form.startswith("openvino"):
         # On some processors the default is bfloat16, whose cosines to torch are lower.
-        options = {
-            "INFERENCE_PRECISION_HINT": "f32",
-            **({"INFERENCE_NUM_THREADS": threads} if threads else {}),
-        }
-        model = openvino_core().compile_model(file, "CPU", options)
+        model = openvino_core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         return ExportedEncoder(encoder, lambda tokens: model(tokens)[OUTPUT])
     import onnxruntime
 
     session_options = onnxruntime.SessionOptions()
     session_options.log_severity_level = 3  # errors
-    session_options.intra_op_num_threads = threads or 0
     session = onnxruntime.InferenceSession(str(file), session_options, providers=["CPUExecutionProvider"])
     return ExportedEncoder(encoder, lambda tokens: session.run([OUTPUT], tokens)[0])
 
@@ -271,21 +253,20 @@ def _without_telemetry(module: str) -> Any:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hide the libraries' remarks on optional packages and on preparation that does not change the result."""
-    exporter, root = logging.getLogger("torch.onnx"), logging.getLogger()
-    registration = logging.getLogger("torch.onnx._internal.exporter._registration")
-    levels = exporter.level, registration.level
+    loggers = [logging.getLogger(f"torch.onnx{name}") for name in ("", "._internal.exporter._registration")]
+    root, levels = logging.getLogger(), [logger.level for logger in loggers]
 
     def hide(record: logging.LogRecord) -> bool:
         return "pre-processing before quantization" not in record.getMessage()
 
     root.addFilter(hide)
-    exporter.setLevel(logging.ERROR)
-    registration.setLevel(logging.ERROR)
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         root.removeFilter(hide)
-        exporter.setLevel(levels[0])
-        registration.setLevel(levels[1])
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

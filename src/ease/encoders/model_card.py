@@ -91,12 +91,7 @@ def model_card(
 
 
 def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
-    """Return a card with test scores added to its section of test scores.
-
-    Args:
-        card: Text of a model card.
-        scores: Test scores by `task/subset`, in points.
-    """
+    """Return a card with test scores, in points by `task/subset`, added to its section of test scores."""
     older = re.search(_section_pattern(TEST_SCORES), card)
     lines = older[0].splitlines()[4:] if older else []
     kept = {cells[0]: cells[1] for cells in map(_cells, lines) if len(cells) == 2}
@@ -109,11 +104,7 @@ def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
 def with_section(card: str, title: str, text: str, before: str | None = None) -> str:
     """Return a card with a section of the second level, which replaces one of the same title.
 
-    Args:
-        card: Markdown, with or without metadata.
-        title: Title of the section.
-        text: Text of the section.
-        before: Title of the section that a new one precedes, if there is one. Default: a new one is the last.
+    A new one precedes the section with the title `before`, or else is the last.
     """
     place = _section_pattern(title)
     if not re.search(place, card):

@@ -6,19 +6,17 @@ torch's products are MKL's, which do not use AVX-512 on AMD processors; oneDNN's
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
 BLOCK = 64
 """Rows are padded with zeros to a multiple: oneDNN makes kernels for each number of rows and keeps their memory."""
-PLAIN = (torch.Tensor, nn.Parameter)
-"""Types of plain tensors; others, such as quantised weights, have products of their own"""
 
 
 def has_onednn() -> bool:
@@ -28,39 +26,6 @@ def has_onednn() -> bool:
         and torch.backends.mkldnn.is_available()
         and bool(torch._C._get_mkldnn_enabled())
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    )
-
-
-class OneDnnProducts(TorchFunctionMode):
-    """Computes linear layers without gradients by oneDNN in this thread; other layers are left to torch."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Replace the product of a linear layer."""
-        if func is functional.linear and not kwargs:
-            rows, weight, bias = (*args, None)[:3]
-            if _is_known(rows, weight, bias):
-                flat = rows.reshape(-1, rows.shape[-1])
-                product = _product(_padded(flat), weight, bias)[: len(flat)]
-                return product.view(*rows.shape[:-1], len(weight))
-        return func(*args, **(kwargs or {}))
-
-
-def _is_known(rows: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    tensors = [tensor for tensor in (rows, weight, bias) if tensor is not None]
-    return (
-        all(type(tensor) in PLAIN and tensor.dtype == torch.float32 for tensor in tensors)
-        and all(tensor.device.type == "cpu" and tensor.layout == torch.strided for tensor in tensors)
-        and weight.ndim == 2
-        and rows.ndim > 1
-        and min(rows.numel(), weight.numel()) > 0
-        and not torch.is_grad_enabled()
-        and not torch.is_autocast_enabled("cpu")
     )
 
 
@@ -120,8 +85,24 @@ def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
     return product
 
 
-def use_onednn(encoder: nn.Module) -> None:
-    """Turn an encoder's linear layers into oneDNN's in place, hooks included; the saved encoder does not change."""
-    for module in encoder.modules():
-        if type(module) is nn.Linear:
-            module.__class__ = OneDnnLinear
+def use_onednn(encoder: nn.Module) -> list[nn.Linear]:
+    """Turn an encoder's plain linear layers into oneDNN's in place, hooks included, and return them.
+
+    The saved encoder does not change.
+    """
+    # Weights of another type than a parameter, such as quantised ones, have products of their own.
+    plain = [one for one in encoder.modules() if type(one) is nn.Linear and type(one.weight) is nn.Parameter]
+    for module in plain:
+        module.__class__ = OneDnnLinear
+    return plain
+
+
+@contextmanager
+def onednn_products(encoder: nn.Module) -> Iterator[None]:
+    """Use oneDNN's linear layers in this block."""
+    replaced = use_onednn(encoder)
+    try:
+        yield
+    finally:
+        for module in replaced:
+            module.__class__ = nn.Linear

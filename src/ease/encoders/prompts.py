@@ -93,8 +93,4 @@ def check_default(name: str, prompts: Mapping[str, str | None]) -> None:
     """Refuse the name of a default prompt that the encoder does not have."""
     if prompts.get(name) is None:
         known = [known for known, text in prompts.items() if text is not None]
-        raise EaseError(
-            f"The encoder has no prompt {name!r}: {suggest(name, known)}"
-            if known
-            else f"The encoder has no prompt {name!r}, and no other: set `prompts`."
-        )
+        raise EaseError(f"The encoder has no prompt {name!r}: {suggest(name, known)}")

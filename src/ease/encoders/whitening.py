@@ -134,10 +134,7 @@ def mean_embeddings(
 ) -> dict[str, Floats]:
     """Return the mean unit embedding of each language, (dimension,).
 
-    Args:
-        encoder: The encoder.
-        sentences: Sentences of each language, each stream read once.
-        batch_size: Sentences encoded at once; the default depends on the device.
+    Each stream is read once; the default batch size depends on the device.
     """
     means = {}
     for language, stream in sentences.items():
@@ -185,11 +182,8 @@ def remove_language_subspace(
 def remove_directions(encoder: SentenceTransformer, directions: Floats) -> None:
     """Append the projection that removes directions to an encoder, in place, as a `Dense` module.
 
-    An encoder whose embeddings have unit length keeps this by one more `Normalize` module.
-
-    Args:
-        encoder: The encoder.
-        directions: Orthonormal, (rank, dimension).
+    The directions are orthonormal, (rank, dimension). An encoder whose embeddings have unit length keeps this by one
+    more `Normalize` module.
     """
     dimension = embedding_dimension(encoder)
     normalised = isinstance(encoder[-1], Normalize)

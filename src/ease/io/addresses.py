@@ -28,11 +28,7 @@ _LOCAL = {"", "file", "local"}
 
 
 def located(address: str | Path) -> Path:
-    """Return the path at an address; a remote one is a `UPath`, typed by the interface that it shares with `Path`.
-
-    Raises:
-        EaseError: If no file system has that name, its library is not installed, or it cannot be reached.
-    """
+    """Return the path at an address; a remote one is a `UPath`, typed by the interface that it shares with `Path`."""
     if not isinstance(address, str):
         return address
     if "://" not in address:
@@ -72,11 +68,7 @@ def as_remote(path: Path) -> UPath:
 
 @contextmanager
 def report_store_errors(place: Path) -> Iterator[None]:
-    """Turn a store's errors into readable ones; errors of a local path are left to the caller.
-
-    Raises:
-        EaseError: With the place, the store's message and what to do.
-    """
+    """Turn a store's errors into readable ones; errors of a local path are left to the caller."""
     try:
         yield
     except EaseError:
@@ -98,11 +90,7 @@ def _unreachable(address: str, error: Exception) -> EaseError:
 
 
 def kind_of(path: Path) -> Literal["file", "directory"] | None:
-    """Return the kind of a path, None if nothing exists there.
-
-    Raises:
-        EaseError: If the store refuses access or cannot be reached, which `exists` would report as a missing path.
-    """
+    """Return the kind of a path, None if nothing exists there."""
     if not is_remote(path):
         return "file" if path.is_file() else "directory" if path.is_dir() else None
     with report_store_errors(path):
@@ -160,9 +148,6 @@ def upload(file: Path, target: Path) -> None:
 
     A name always has the same content, so stores that rename keep an existing file. On these a killed process leaves a
     partial file under another name.
-
-    Raises:
-        EaseError: If the store refuses the file or cannot be reached.
     """
     remote = as_remote(target)
     store, path = remote.fs, remote.path
@@ -186,6 +171,5 @@ def upload(file: Path, target: Path) -> None:
 def upload_text(text: str, target: Path) -> None:
     """Upload a text atomically."""
     with temporary_folder() as folder:
-        file = folder / "text"
-        file.write_text(text, encoding="utf-8")
-        upload(file, target)
+        (folder / "text").write_text(text, encoding="utf-8")
+        upload(folder / "text", target)

@@ -27,9 +27,6 @@ def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
     What a killed process has left is removed by the next one that writes there. A file for a remote target is written
     on this machine and uploaded. Without `flush`, a power failure may leave the target incomplete until
     `flush_to_disk` is called.
-
-    Raises:
-        EaseError: If the target cannot be written.
     """
     if is_remote(target):
         with temporary_folder() as folder:
@@ -96,11 +93,7 @@ def atomic_folder(target: Path, flush: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def atomic_shared_folder(target: Path) -> Iterator[Path]:
-    """Yield a new folder that becomes `target`, unless another process that writes the same content was faster.
-
-    Raises:
-        EaseError: If the target cannot be written. Errors inside the block are left to the caller.
-    """
+    """Yield a new folder that becomes `target`, unless another process that writes the same content was faster."""
     with scratch_folder(target.parent, f".{target.name}") as scratch:
         folder = scratch / target.name
         folder.mkdir()
@@ -115,11 +108,7 @@ def atomic_shared_folder(target: Path) -> Iterator[Path]:
 
 
 def write_text_atomically(target: Path, text: str) -> None:
-    """Write a text file in UTF-8.
-
-    Raises:
-        EaseError: If the file cannot be written.
-    """
+    """Write a text file in UTF-8."""
     with atomic_path(target) as partial:
         partial.write_text(text, encoding="utf-8")
 

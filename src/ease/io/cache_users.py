@@ -19,9 +19,6 @@ def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
     """Record that an encoder (a folder, file or hub name) has embeddings in the folder of caches.
 
     Paths are stored relative to the cache, so that both can be moved together.
-
-    Raises:
-        EaseError: If the cache cannot be written.
     """
     file = cache / f"{fingerprint}{USERS}"
     place = Path(encoder)

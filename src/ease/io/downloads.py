@@ -7,10 +7,11 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -36,6 +37,7 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Status codes after which a retry may succeed (RFC 9110, RFC 6585)."""
 
 _MAX_TEXT_BYTES = 64 << 20
+_MAX_UNANNOUNCED_BYTES = 4 << 30
 _CHUNK_BYTES = 1 << 17
 _ALGORITHMS = ("sha256", "sha1", "md5")
 """The strongest first."""
@@ -77,22 +79,15 @@ class Unreachable(EaseError):
 
 
 class TransientError(Exception):
-    """An error after which a retry may succeed."""
+    """An error after which a retry may succeed; `pause`: the seconds that the server asks to wait."""
 
     def __init__(self, message: str, pause: float | None = None, answered: bool = True) -> None:
         super().__init__(message)
-        self.pause = pause
-        self.answered = answered
+        self.pause, self.answered = pause, answered
 
 
 class Stopped(Exception):
     """All downloads were cancelled, by the user or after another error."""
-
-
-def user_agent(options: ConnectionOptions) -> str:
-    """Return how the program identifies itself to servers."""
-    contact = f"; {options.contact}" if options.contact else ""
-    return f"EASE/{__version__} (sentence embeddings from Wikipedia{contact})"
 
 
 class Client:
@@ -101,9 +96,12 @@ class Client:
     def __init__(self, options: DownloadOptions) -> None:
         self.options = options
         self.stop = Event()
+        self._dead_hosts: set[str] = set()
         self._session = requests.Session()
+        contact = f"; {options.contact}" if options.contact else ""
+        agent = f"EASE/{__version__} (sentence embeddings from Wikipedia{contact})"
         # Lengths and checksums refer to the file, not to a compressed transfer.
-        self._session.headers.update({"User-Agent": user_agent(options), "Accept-Encoding": "identity"})
+        self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
 
     def __enter__(self) -> Client:
         return self
@@ -123,10 +121,7 @@ class Client:
             with closing(self.get(url)) as response:
                 if response.status_code != 200:
                     raise_for_answer(url, response)
-                try:
-                    content: bytes = response.raw.read(_MAX_TEXT_BYTES + 1, decode_content=True)
-                except (HTTPError, OSError) as error:
-                    raise TransientError(describe(error)) from error
+                content = _read(response, _MAX_TEXT_BYTES + 1, decoded=True)
             if len(content) > _MAX_TEXT_BYTES:
                 raise EaseError(
                     f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
@@ -142,7 +137,7 @@ class Client:
             with closing(self.get(url, method="HEAD")) as response:
                 if response.status_code != 200:
                     raise_for_answer(url, response)
-                return content_length(response)
+                return whole_number(response.headers.get("Content-Length"))
 
         return self.retry(url, attempt)
 
@@ -151,16 +146,25 @@ class Client:
 
         Raises:
             TransientError: If the server is busy or the connection fails.
-            EaseError: If the address is invalid.
+            EaseError: If the address is invalid, or redirected from HTTPS to HTTP.
         """
         try:
             response = self._session.request(
                 method, url, headers=headers, stream=True, timeout=self.options.timeout, allow_redirects=True
             )
         except (requests.ConnectionError, requests.Timeout) as error:
-            raise TransientError(describe(error), answered=False) from error
+            raise TransientError(_describe(error), answered=False) from error
         except (requests.RequestException, ValueError) as error:  # ValueError: of an address in a redirect
-            raise EaseError(f"{url} cannot be fetched: {describe(error)}. Check the address.") from error
+            raise EaseError(f"{url} cannot be fetched: {_describe(error)}. Check the address.") from error
+        hops = [answer.url for answer in (*response.history, response)]
+        if any(
+            before.startswith("https:") and not after.startswith("https:") for before, after in pairwise(hops)
+        ):
+            response.close()
+            raise EaseError(
+                f"{url} is redirected from HTTPS to {response.url}, which anyone on the way can change: refused. Use "
+                "another mirror."
+            )
         if response.status_code in _TRANSIENT:
             pause = None
             # A number of seconds, or a date; either may be out of range.
@@ -177,11 +181,13 @@ class Client:
         of attempts starts again.
 
         Raises:
-            Unreachable: If no attempt was answered.
+            Unreachable: If no attempt was answered, now or in an earlier call for the same host.
             EaseError: If the last attempt failed too, or the server asks for too long a pause.
             Stopped: If `stop` was set meanwhile.
         """
-        failures, farthest, answered = 0, progress(), False
+        failures, farthest, answered, host = 0, progress(), False, urlsplit(url).netloc
+        if host in self._dead_hosts:
+            raise Unreachable(f"{url} was not requested, as {host} does not answer.")
         while True:
             try:
                 return attempt()
@@ -189,25 +195,27 @@ class Client:
                 answered = answered or error.answered
                 failures = 0 if progress() > farthest else failures + 1
                 farthest = max(farthest, progress())
-                pause = self._pause(url, failures, error, answered)
+                if failures >= self.options.attempts and not answered:
+                    self._dead_hosts.add(host)
+                    raise Unreachable(
+                        f"{url} cannot be fetched: {error}, at the last of {failures} attempts in a row. Is this "
+                        f"machine on the network, and {host} right?"
+                    ) from error
+                pause = self._pause(url, failures, error)
                 logger.info("%s: %s; retry in %.1f s", url, error, pause)
             if self.stop.wait(pause):
                 raise Stopped
 
-    def _pause(self, url: str, failures: int, error: TransientError, answered: bool) -> float:
+    def _pause(self, url: str, failures: int, error: TransientError) -> float:
         """Return Retry-After if given, else exponential back-off with ±25 % jitter."""
-        options = self.options
+        options, kept = self.options, "The bytes received so far are kept; try again"
         if failures >= options.attempts:
-            message = (
-                f"{url} cannot be fetched: {error}, at the last of {options.attempts} attempts in a row."
+            raise EaseError(
+                f"{url} cannot be fetched: {error}, at the last of {failures} attempts in a row. {kept} later."
             )
-            if answered:
-                raise EaseError(f"{message} The bytes received so far are kept; try again later.")
-            raise Unreachable(f"{message} Is this machine on the network, and {urlsplit(url).netloc} right?")
         if error.pause is not None and error.pause > options.longest_pause:
             raise EaseError(
-                f"{url} cannot be fetched now: the server asks to come back in {error.pause:.0f} s. The bytes received "
-                "so far are kept; try again then."
+                f"{url} cannot be fetched now: the server asks to come back in {error.pause:.0f} s. {kept} then."
             )
         jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
         backoff = min(options.longest_pause, options.first_pause * 2 ** max(0, failures - 1) * jitter)
@@ -215,12 +223,7 @@ class Client:
 
 
 def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
-    """Raise the error that a permanent refusal means.
-
-    Raises:
-        NotFound: If the server does not have the file.
-        EaseError: Otherwise.
-    """
+    """Raise the error that a permanent refusal means: NotFound, or another EaseError."""
     answer = f"{response.status_code} {response.reason}".strip()
     if response.status_code in (404, 410):
         raise NotFound(
@@ -234,18 +237,22 @@ def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
     raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice}")
 
 
-def content_length(response: requests.Response) -> int | None:
-    """Return the length that a response states."""
-    return whole_number(response.headers.get("Content-Length"))
-
-
 def whole_number(value: object) -> int | None:
     """Return a size that a server states as a number or in digits; None for anything else."""
     text = str(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
-def describe(error: BaseException) -> str:
+def _read(response: requests.Response, size: int, *, decoded: bool = False) -> bytes:
+    """Return the next bytes of a body; `decoded`: without the compression of the transfer, if it has one."""
+    try:
+        content: bytes = response.raw.read(size, decode_content=decoded)
+    except (HTTPError, OSError) as error:
+        raise TransientError(_describe(error)) from error
+    return content
+
+
+def _describe(error: BaseException) -> str:
     """Return the type and the innermost reason of a library's error."""
     reason = error.args[0] if error.args else error
     reason = getattr(reason, "reason", None) or reason
@@ -314,34 +321,25 @@ def download(file: RemoteFile, client: Client) -> bool:
         return False
     with report_write_errors(file.path):
         file.path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked_partial(file) as handle:
-            if file.is_present():  # another process has just finished it
-                return False
-            _receive(file, client, handle)
-            flush_to_disk(file.partial)
-            os.replace(file.partial, file.path)
-            file.validator_file.unlink(missing_ok=True)
+        with os.fdopen(os.open(file.partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as handle:
+            if not try_lock(handle):
+                raise EaseError(f"Another process is fetching {file.path}: wait for it, or stop it.")
+            try:
+                if file.is_present():  # another process has just finished it
+                    return False
+                _receive(file, client, handle)
+                flush_to_disk(file.partial)
+                os.replace(file.partial, file.path)
+            finally:
+                if not file.partial.exists() or not file.partial.stat().st_size:
+                    file.partial.unlink(missing_ok=True)
+                    file.validator_file.unlink(missing_ok=True)
     return True
 
 
-@contextmanager
-def _locked_partial(file: RemoteFile) -> Iterator[BinaryIO]:
-    """Open and lock the partial file; remove it afterwards if it is empty."""
-    with os.fdopen(os.open(file.partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as handle:
-        if not try_lock(handle):
-            raise EaseError(f"Another process is fetching {file.path}: wait for it, or stop it.")
-        try:
-            yield handle
-        finally:
-            if file.partial.exists() and not file.partial.stat().st_size:
-                file.partial.unlink()
-                file.validator_file.unlink(missing_ok=True)
-
-
 def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
-    transfer = _Transfer(file, client, handle)
     for last in (False, True):
-        client.retry(file.url, transfer.attempt, transfer.received)
+        client.retry(file.url, lambda: _request_rest(file, client, handle), lambda: _received(handle))
         handle.flush()
         if not (fault := file.fault(file.partial)):
             return
@@ -354,91 +352,82 @@ def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
         logger.warning("%s is fetched again from the beginning: what was received %s", file.url, fault)
 
 
-class _Transfer:
-    """Receives a file in one or more requests."""
+def _received(handle: BinaryIO) -> int:
+    return handle.seek(0, os.SEEK_END)
 
-    def __init__(self, file: RemoteFile, client: Client, handle: BinaryIO) -> None:
-        self._file, self._client, self._handle = file, client, handle
 
-    def received(self) -> int:
-        """Return the size of the partial file."""
-        return self._handle.seek(0, os.SEEK_END)
+def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
+    """Request the missing bytes and append them."""
+    with closing(client.get(file.url, _range_headers(file, handle))) as response:
+        total = _begin(file, response, handle)
+        if total is not None:
+            check_free_space(file.path.parent, total - _received(handle))
+        if response.status_code != 416:
+            _append(file, response, handle, total, client.stop)
+    if total is not None and _received(handle) < min(total, file.size or total):
+        raise TransientError(f"the connection broke after {_received(handle)} of {total} bytes")
 
-    def attempt(self) -> None:
-        """Request the missing bytes and append them.
 
-        Raises:
-            TransientError: If the connection breaks, or the server is busy.
-            EaseError: If the server refuses, or the disk is too small.
-        """
-        with closing(self._client.get(self._file.url, self._range_headers())) as response:
-            total = self._begin(response)
-            if total is not None:
-                check_free_space(self._file.path.parent, total - self.received())
-            if response.status_code != 416:
-                self._append(response, total)
-        if total is not None and self.received() < min(total, self._file.size or total):
-            raise TransientError(f"the connection broke after {self.received()} of {total} bytes")
+def _range_headers(file: RemoteFile, handle: BinaryIO) -> dict[str, str]:
+    """Request the rest of the file if a validator or a checksum can show that the server's file is unchanged."""
+    size, note = _received(handle), read_json(file.validator_file) or {}
+    # The validator of a partial file from another address says nothing.
+    validator = note["validator"] if note.get("url") == file.url else None
+    if size and (validator or file.checksums):
+        return {"Range": f"bytes={size}-", **({"If-Range": validator} if validator else {})}
+    handle.truncate(0)
+    return {}
 
-    def _range_headers(self) -> dict[str, str]:
-        """Request the rest of the file if a validator or a checksum can show that the server's file is unchanged."""
-        size, note = self.received(), read_json(self._file.validator_file) or {}
-        # The validator of a partial file from another address says nothing.
-        validator = note["validator"] if note.get("url") == self._file.url else None
-        if size and validator:
-            return {"Range": f"bytes={size}-", "If-Range": validator}
-        if size and self._file.checksums:
-            return {"Range": f"bytes={size}-"}
-        self._handle.truncate(0)
-        return {}
 
-    def _begin(self, response: requests.Response) -> int | None:
-        """Prepare for the response's body, and return the size of the complete file if the server states it."""
-        found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        start, total = (found[1], found[2]) if found else (None, None)
-        if response.status_code == 200:
-            page = response.headers.get("Content-Type", "").startswith("text/html")
-            if page and not self._file.checksums and self._file.path.suffix not in (".html", ".htm"):
-                raise EaseError(
-                    f"{self._file.url} cannot be fetched: the server answers with a web page instead. Open "
-                    "the address in a browser: it may ask for a login or a licence."
-                )
-            self._handle.truncate(0)
-            tag = response.headers.get("ETag", "")
-            # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
-            validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
-            note = {"url": self._file.url, "validator": validator}
-            write_text_atomically(self._file.validator_file, json.dumps(note))
-            return content_length(response)
-        if response.status_code not in (206, 416):
-            raise_for_answer(self._file.url, response)
-        received = str(self.received())
-        resumes = start == received if response.status_code == 206 else start is None and total == received
-        if not resumes:
-            self._handle.truncate(0)
-            raise TransientError("the server cannot resume there")
-        return whole_number(total)
+def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> int | None:
+    """Prepare for the response's body, and return the size of the complete file if the server states it."""
+    if response.status_code == 200:
+        page = response.headers.get("Content-Type", "").startswith("text/html")
+        if page and not file.checksums and file.path.suffix not in (".html", ".htm"):
+            raise EaseError(
+                f"{file.url} cannot be fetched: the server answers with a web page instead. Open the address in a "
+                "browser: it may ask for a login or a licence."
+            )
+        handle.truncate(0)
+        tag = response.headers.get("ETag", "")
+        # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
+        validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
+        write_text_atomically(file.validator_file, json.dumps({"url": file.url, "validator": validator}))
+        return whole_number(response.headers.get("Content-Length"))
+    if response.status_code not in (206, 416):
+        raise_for_answer(file.url, response)
+    found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    start, total = (found[1], found[2]) if found else (None, None)
+    received = str(_received(handle))
+    resumes = start == received if response.status_code == 206 else start is None and total == received
+    if not resumes:
+        handle.truncate(0)
+        raise TransientError("the server cannot resume there")
+    return whole_number(total)
 
-    def _append(self, response: requests.Response, total: int | None) -> None:
-        """Append the body up to one byte more than the file should have, which shows that the body is wrong."""
-        size = self._file.size if self._file.size is not None else total
-        style = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
-        with tqdm(total=total, initial=self.received(), desc=self._file.path.name, **style) as bar:
-            while size is None or self.received() <= size:
-                if not (chunk := self._next_chunk(response)):
-                    break
-                self._handle.write(chunk if size is None else chunk[: size + 1 - self.received()])
-                self._handle.flush()
-                bar.update(len(chunk))
 
-    def _next_chunk(self, response: requests.Response) -> bytes:
-        if self._client.stop.is_set():
-            raise Stopped
-        try:
-            chunk: bytes = response.raw.read(_CHUNK_BYTES, decode_content=False)
-        except (HTTPError, OSError) as error:
-            raise TransientError(describe(error)) from error
-        return chunk
+def _append(
+    file: RemoteFile, response: requests.Response, handle: BinaryIO, total: int | None, stop: Event
+) -> None:
+    """Append the body up to one byte more than the file should have, which shows that the body is wrong."""
+    size = file.size if file.size is not None else total
+    most = _MAX_UNANNOUNCED_BYTES if size is None else size
+    style = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
+    with tqdm(total=total, initial=_received(handle), desc=file.path.name, **style) as bar:
+        while (received := _received(handle)) <= most:
+            if stop.is_set():
+                raise Stopped
+            if not (chunk := _read(response, _CHUNK_BYTES)):
+                return
+            handle.write(chunk[: most + 1 - received])
+            handle.flush()
+            bar.update(len(chunk))
+    if size is None:
+        handle.truncate(0)
+        raise EaseError(
+            f"{file.url} has more than {most >> 30} GB, and its size is neither known nor stated by the server: it was "
+            "not kept. Choose another mirror, or fetch it by hand."
+        )
 
 
 @dataclass
@@ -472,20 +461,9 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
         received = (file.partial.stat().st_size if file.partial.exists() else 0 for file in missing)
         needed = (max(0, (file.size or 0) - size) for file, size in zip(missing, received, strict=True))
         check_free_space(missing[0].path.parent, sum(needed))
-    outcome, dead_hosts = Outcome(), set[str]()
-
-    def fetch(file: RemoteFile) -> bool:
-        host = urlsplit(file.url).netloc
-        if host in dead_hosts:
-            raise Unreachable(f"{file.url} was not requested, as {host} does not answer.")
-        try:
-            return download(file, client)
-        except Unreachable:
-            dead_hosts.add(host)
-            raise
-
+    outcome = Outcome()
     with ThreadPoolExecutor(client.options.connections) as pool:
-        futures = {pool.submit(fetch, file): file.path for file in files}
+        futures = {pool.submit(download, file, client): file.path for file in files}
         try:
             progress = tqdm(
                 as_completed(futures), total=len(futures), desc=f"Fetching {purpose}", disable=None

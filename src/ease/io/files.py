@@ -40,11 +40,7 @@ def hash_contents(path: Path) -> str:
 
 @contextmanager
 def report_write_errors(place: Path) -> Iterator[None]:
-    """Turn a full disk or a missing permission into a readable error; errors of other files are left to the caller.
-
-    Raises:
-        EaseError: With the place, the system's message and what to do.
-    """
+    """Turn a full disk or a missing permission into a readable error; errors of other files are left to the caller."""
     try:
         yield
     except Exception as error:
@@ -72,11 +68,7 @@ def _fault_of_writing(error: Exception, place: Path) -> str | None:
 
 
 def check_writable(folder: Path) -> None:
-    """Check that a folder can be created or written to, without creating it.
-
-    Raises:
-        EaseError: With the innermost existing path and why it cannot be written.
-    """
+    """Check that a folder can be created or written to, without creating it."""
     existing = _innermost_existing(folder)
     if not existing.is_dir():
         error = errno.ENOTDIR
@@ -90,11 +82,7 @@ def check_writable(folder: Path) -> None:
 
 
 def check_free_space(folder: Path, needed: int) -> None:
-    """Check that the disk of a folder, which need not exist yet, has as many bytes free as needed.
-
-    Raises:
-        EaseError: With both sizes.
-    """
+    """Check that the disk of a folder, which need not exist yet, has as many bytes free as needed."""
     free = shutil.disk_usage(_innermost_existing(folder)).free
     if free < needed:
         raise EaseError(

@@ -11,20 +11,11 @@ from ease.errors import EaseError
 Kind = Literal["model", "dataset"]
 
 LATER = "the folder is complete; run the same command again to push it."
-
-
-def _unreachable() -> tuple[type[Exception], ...]:
-    """Return the errors of a hub that does not answer."""
-    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
-
-    return (HTTPError, OSError)
-
-
-def hub_token() -> str | None:
-    """Return the token of `HF_TOKEN`, or the one that `hf auth login` has stored; None if there is none."""
-    from huggingface_hub import get_token
-
-    return get_token()
+_ADVICE = {
+    401: "set HF_TOKEN to a valid token.",
+    403: "use a token with the right to write, or an owner whose repositories it may change.",
+}
+"""What to do after an HTTP status"""
 
 
 def require_token(repository: str) -> str:
@@ -33,11 +24,12 @@ def require_token(repository: str) -> str:
     Raises:
         EaseError: If there is none, or the hub's library is set to work offline.
     """
+    from huggingface_hub import get_token
     from huggingface_hub.constants import is_offline_mode
 
     if is_offline_mode():
         raise EaseError(f"HF_HUB_OFFLINE is set: unset it to push {repository}.")
-    token = hub_token()
+    token = get_token()  # of HF_TOKEN, or stored by `hf auth login`
     if token is None:
         raise EaseError(
             f"There is no token to push {repository}: set HF_TOKEN to one that may write, or run `hf auth login`."
@@ -73,7 +65,7 @@ def push_folder(
         EaseError: If the hub refuses the token, the name or the files, or cannot be reached.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, HTTPError  # type: ignore[attr-defined]
 
     api = HfApi(endpoint=endpoint, token=token)
     try:
@@ -88,27 +80,16 @@ def push_folder(
     except HFValidationError as error:
         raise EaseError(f"{repository!r} is not a name on the hub: write OWNER/NAME.") from error
     except HfHubHTTPError as error:
-        raise EaseError(_refusal(repository, api.endpoint, error)) from error
+        status, said = error.response.status_code, " ".join((error.server_message or "").split())
+        raise EaseError(
+            f"The hub at {api.endpoint} refused {repository} with HTTP status {status}{f' ({said})' if said else ''}: "
+            f"{_ADVICE.get(status, LATER)}"
+        ) from error
     except ValueError as error:  # metadata that the hub does not accept, or an answer of another server
         raise EaseError(
             f"The hub at {api.endpoint} refused {repository}: {' '.join(str(error).split())}"
         ) from error
-    except _unreachable() as error:
+    except (HTTPError, OSError) as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
         raise EaseError(f"The hub at {api.endpoint} cannot be reached ({cause}): {LATER}") from error
     return str(commit.commit_url)
-
-
-def _refusal(repository: str, endpoint: str, error: object) -> str:
-    """Return the message for an HTTP error of the hub."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    said = getattr(error, "server_message", None) or ""
-    cause = f" ({' '.join(said.split())})" if said else ""
-    if status == 401:
-        return f"The hub at {endpoint} does not know the token{cause}: set HF_TOKEN to a valid one."
-    if status == 403:
-        return (
-            f"The token may not write to {repository}{cause}: use a token with the right to write, or an owner whose "
-            "repositories it may change."
-        )
-    return f"The hub at {endpoint} refused {repository} with HTTP status {status}{cause}: {LATER}"

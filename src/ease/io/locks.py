@@ -86,11 +86,7 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Wait until no other run writes in a folder, which is created if missing, and keep others from it.
-
-    Raises:
-        EaseError: If the folder cannot be written.
-    """
+    """Wait until no other run writes in a folder, which is created if missing, and keep others from it."""
     with report_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder):
@@ -101,9 +97,6 @@ def lock_data_for_run(data: Path) -> IO[bytes]:
     """Lock the data folder against removals, together with other runs; the lock lasts while the file is open.
 
     Waits until a removal has ended.
-
-    Raises:
-        EaseError: If the folder cannot be written.
     """
     lock = _open_data_lock(data)
     _flock(lock, fcntl.LOCK_SH)
@@ -112,11 +105,7 @@ def lock_data_for_run(data: Path) -> IO[bytes]:
 
 @contextmanager
 def lock_data_for_removal(data: Path) -> Iterator[None]:
-    """Lock the data folder against all runs.
-
-    Raises:
-        EaseError: If a run is active, or the folder cannot be written.
-    """
+    """Lock the data folder against all runs; raises EaseError if one is active."""
     with _open_data_lock(data) as lock:
         if not try_lock(lock):
             raise EaseError(f"A run is active in {data}: wait until it has ended, then repeat the command.")
@@ -131,11 +120,7 @@ def _open_data_lock(data: Path) -> IO[bytes]:
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[FolderLock]:
-    """Lock a folder, which is created if missing, until the block ends.
-
-    Raises:
-        EaseError: If another run holds the lock, or the folder cannot be written.
-    """
+    """Lock a folder, made if missing, until the block ends; raises EaseError if another run holds the lock."""
     with report_write_errors(folder):
         lock = _acquire(folder)
     if lock is None:
@@ -164,9 +149,6 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     """Create a new locked folder that no other run uses, and remove it when the block ends.
 
     `parent` holds the scratch folders of all runs; the folder's name begins with `name`.
-
-    Raises:
-        EaseError: If the folder cannot be created.
     """
     with report_write_errors(parent):
         lock = None
@@ -184,9 +166,6 @@ def temporary_folder() -> Iterator[Path]:
     """Create a folder in the system's folder for temporary files, and remove those that killed processes left there.
 
     `tempfile` removes what it has created when its process ends, but not after a kill.
-
-    Raises:
-        EaseError: If the folder cannot be created.
     """
     place = Path(gettempdir())
     remove_abandoned_scratch(place)

@@ -11,11 +11,7 @@ from ease.errors import EaseError
 
 
 def read_globals(project: Path) -> dict[str, Any]:
-    """Return the globals of the environments `base` and `local`.
-
-    Raises:
-        EaseError: If there is no configuration.
-    """
+    """Return the globals of the environments `base` and `local`."""
     if not (project / "conf" / "base" / "globals.yml").is_file():
         raise EaseError(f"{project} has no conf/base/globals.yml: run this command in the project's folder.")
     values: dict[str, Any] = {}

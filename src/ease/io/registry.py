@@ -18,20 +18,12 @@ def module_names(folders: Iterable[str]) -> list[str]:
 
 
 def named_module(package: str, name: str, names: list[str], what: str) -> ModuleType:
-    """Import a module of a package that has modules of some names; `what` is their kind, for the message.
-
-    Raises:
-        EaseError: If the name is unknown, with the nearest and all existing names.
-    """
+    """Import a module of a package that has modules of some names; `what` is their kind, for the message."""
     check_name(name, names, what)
     return import_module(f"{package}.{name}")
 
 
 def check_name(name: str, names: list[str], what: str) -> None:
-    """Check that a name exists.
-
-    Raises:
-        EaseError: If it does not, with the nearest and all existing names.
-    """
+    """Check that a name exists."""
     if name not in names:
         raise EaseError(f"Unknown {what} {name!r}: {suggest(name, names)}")

@@ -7,41 +7,18 @@ number has.
 
 import ease
 
-WIKIPEDIA_PARTS = 4
-"""Sentences, redirects and pages, parsed from a dump."""
-
-WIKIDATA_PARTS = 1
-"""Sitelinks and entity types, parsed from Wikidata's JSON dump."""
-
-TRUTHY_PARTS = 1
-"""Entity types, parsed from Wikidata's truthy statements."""
-
-PAGE_PROPS_PARTS = 1
-"""Items of pages, parsed from a table page_props."""
-
-RELEASED_PARTS = 1
-"""Tables read from released pairs."""
-
-SAMPLE_WIKI = 1
-"""The sample wiki with its Wikidata, its test sentences and its training texts."""
-
-SAMPLE_NEWS = 1
-"""The sample Wikinews."""
-
-TRAINING = 4
-"""Checkpoints and results of trainings."""
-
-BITEXT = 1
-"""Mined parallel sentences of two languages."""
-
-EMBEDDINGS = 4
-"""Cached embeddings of evaluation sets."""
-
-TABLES = 1
-"""Tables that nodes compute from other tables."""
-
-SCORES = 1
-"""Scores of evaluation tasks, and students."""
+WIKIPEDIA_PARTS = 4  # sentences, redirects and pages, parsed from a dump
+WIKIDATA_PARTS = 1  # sitelinks and entity types, parsed from Wikidata's JSON dump
+TRUTHY_PARTS = 1  # entity types, parsed from Wikidata's truthy statements
+PAGE_PROPS_PARTS = 1  # items of pages, parsed from a table page_props
+RELEASED_PARTS = 1  # tables read from released pairs
+SAMPLE_WIKI = 1  # the sample wiki with its Wikidata, its test sentences and its training texts
+SAMPLE_NEWS = 1  # the sample Wikinews
+TRAINING = 4  # checkpoints and results of trainings
+BITEXT = 1  # mined parallel sentences of two languages
+EMBEDDINGS = 4  # cached embeddings of evaluation sets
+TABLES = 1  # tables that nodes compute from other tables
+SCORES = 1  # scores of evaluation tasks, and students
 
 
 def code_version() -> str:

@@ -190,11 +190,6 @@ def read_columns(
         yield number, tuple(fields[position] for position in positions)
 
 
-def read_header(path: Path, delimiter: str, *, quoted: bool = False) -> tuple[str, ...]:
-    """Return the fields of the first row, or none if the file is empty."""
-    return next((tuple(fields) for _, fields in read_rows(path, delimiter, quoted=quoted) if fields), ())
-
-
 def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> list[int]:
     """Return the positions of columns in a header.
 

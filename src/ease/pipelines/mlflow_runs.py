@@ -106,7 +106,8 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
         return
     import mlflow.sentence_transformers as flavour
 
-    from ease.encoders.encoder import load_encoder, no_progress_bars
+    from ease.encoders.check import no_progress_bars
+    from ease.encoders.encoder import load_encoder
 
     requirements = [
         f"{library}=={metadata.version(library)}" for library in ("sentence-transformers", "torch")

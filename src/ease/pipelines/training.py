@@ -47,7 +47,7 @@ from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.reporting.plots import plot_curves
 from ease.texts import gather_texts, source_options
-from ease.texts.components.mixture import SourceOptions, open_workspace
+from ease.texts.components.sources import SourceOptions, open_workspace
 from ease.training.options import TrainingJob, TrainingResult
 
 Rows = list[dict[str, Any]]

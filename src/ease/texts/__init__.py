@@ -6,15 +6,21 @@ several kinds share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, cast
+import logging
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
 
+from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
+from ease.io.lazy import ibis, ir
 from ease.io.registry import module_names, named_module
 from ease.io.validation import format_validation_error
-from ease.texts.components.mixture import Gathered, Source, SourceOptions, Workspace, gather
+from ease.texts.components.sources import COLUMNS, Source, SourceOptions, Workspace
+
+logger = logging.getLogger(__name__)
 
 
 class Kind(Protocol):
@@ -54,15 +60,92 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
         ) from error
 
 
+class Gathered(NamedTuple):
+    """The texts of all sources, and a report of each source."""
+
+    table: ir.Table
+    """Columns pair_id (0 to n - 1), sentence, positive, negative (both may be null), ordered by pair_id"""
+    report: list[dict[str, Any]]
+    """For each source its kind, place, counts of read and dropped rows, and the rows taken"""
+
+
 def gather_texts(
-    sources: list[SourceOptions], workspace: Workspace, seed: int, rows: int | None = None
+    sources: Sequence[SourceOptions], workspace: Workspace, seed: int, rows: int | None = None
 ) -> Gathered:
     """Read the sources and mix `rows` of their texts, or the maximum number that the weights allow.
 
     The seed determines the drawn rows, languages and pairs, for any number of threads.
 
     Raises:
-        EaseError: If a source is invalid, empty or too small.
+        EaseError: If there is no source, or a source is invalid, empty or too small.
     """
-    readers = [(options, get_kind(options.kind).read) for options in sources]
-    return gather(readers, workspace, seed, rows)
+    if not sources:
+        raise EaseError("`data` names no source of training texts: give at least one.")
+    tables: list[ir.Table] = []
+    report: list[dict[str, Any]] = []
+    for number, options in enumerate(sources):
+        source = get_kind(options.kind).read(options, workspace, seed)
+        table = source.table.mutate(ticket=draw(seed, ibis.literal(number), source.table.key))
+        available = int(table.count().execute())
+        _check_available(options, available, source.counts)
+        tables.append(table)
+        places = " and ".join(map(str, options.places))
+        report.append({"kind": options.kind, "place": places, **source.counts, "available": available})
+    quotas = _quotas(sources, [line["available"] for line in report], rows)
+    parts = []
+    for number, (table, quota, line) in enumerate(zip(tables, quotas, report, strict=True)):
+        if quota < line["available"]:  # otherwise they need not be sorted
+            table = table.order_by([table.ticket, table.key]).limit(quota)
+        texts = {name: table[name] if name in table.columns else ibis.null("string") for name in COLUMNS}
+        parts.append(table.select(source=ibis.literal(number), key=as_int64(table.key), **texts))
+        line["taken"] = quota
+        counts = (f"{name.replace('_', ' ')} {value}" for name, value in line.items() if value != "")
+        logger.info("Training texts: %s", ", ".join(counts))
+    mixed = reduce(lambda left, right: left.union(right), parts)
+    pair_id = as_int64(ibis.row_number().over(order_by=[mixed.source, mixed.key]))
+    return Gathered(mixed.select(*COLUMNS, pair_id=pair_id).relocate("pair_id").order_by("pair_id"), report)
+
+
+def _check_available(options: SourceOptions, available: int, counts: Mapping[str, int]) -> None:
+    place = " and ".join(map(str, options.places)) or "the setting's own"
+    counted = ", ".join(f"{name} {count}" for name, count in counts.items())
+    if not available:
+        raise EaseError(f"Training texts of kind {options.kind!r} ({place}): none is left ({counted}).")
+    if options.rows and available < options.rows:
+        raise EaseError(
+            f"Training texts of kind {options.kind!r} ({place}): `rows` asks for {options.rows}, but there are "
+            f"{available} ({counted}): lower it, or set it to null for all."
+        )
+
+
+def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: int | None) -> list[int]:
+    """Return the number of rows to draw from each source.
+
+    Raises:
+        EaseError: If only some sources have a weight, or the sources have fewer rows than `rows`.
+    """
+    sizes = [options.rows or count for options, count in zip(sources, available, strict=True)]
+    weighted = [options.weight for options in sources if options.weight is not None]
+    if weighted and len(weighted) < len(sources):
+        raise EaseError("Some sources in `data` have a `weight` and others none: set it for all or for none.")
+    weights, most = [float(size) for size in sizes], sum(sizes)
+    if weighted:
+        weights, total = weighted, sum(weighted)
+        # Rounding may leave a quotient just below the integer that it should be.
+        most = min(int(size * total / weight + 1e-9) for size, weight in zip(sizes, weights, strict=True))
+    if rows is not None and rows > most:
+        raise EaseError(
+            f"`rows` asks for {rows} training texts, but the sources in `data`, which have "
+            f"{', '.join(map(str, sizes))}, give {most} at their weights: lower `rows`, or change the weights."
+        )
+    return _apportion(rows or most, weights, sizes)
+
+
+def _apportion(rows: int, weights: Sequence[float], sizes: Sequence[int]) -> list[int]:
+    """Apportion rows to sources by the largest remainder."""
+    exact = [rows * weight / sum(weights) for weight in weights]
+    quotas = [min(int(share + 1e-9), size) for share, size in zip(exact, sizes, strict=True)]
+    by_remainder = sorted(range(len(exact)), key=lambda number: (quotas[number] - exact[number], number))
+    for number in by_remainder[: rows - sum(quotas)]:
+        quotas[number] += 1
+    return quotas

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_table, draw
 from ease.errors import EaseError
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.text_tables import read_parallel_lines
-from ease.texts.components.mixture import (
+from ease.texts.components.sources import (
     FileOptions,
     Source,
     Workspace,
@@ -25,10 +26,6 @@ from ease.texts.components.mixture import (
     read_fields,
 )
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 
 LABELS = {
@@ -36,6 +33,7 @@ LABELS = {
     "contradictory": CONTRADICTION,  # the machine-translated MultiNLI of XNLI
     **{"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION},
 }
+_XNLI = ("sentence1", "sentence2", "gold_label")
 UNLABELLED = ("", "-", "-1")
 """Labels of pairs without agreement of the annotators, and of hidden test sets."""
 
@@ -53,18 +51,15 @@ the file does not number its premises. `language` is empty if the file names non
 
 
 class Inference(NamedTuple):
-    """One row, without its number."""
+    """An unchecked row, and its place for messages."""
 
+    place: str
     language: str
     prompt: str | None
     pair: str
     premise: str
     hypothesis: str
     label: str
-
-
-Rows = Iterator[tuple[str, Inference]]
-"""Unchecked rows, each with its place for messages."""
 
 
 def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[int | str | None, ...]]:
@@ -80,14 +75,14 @@ def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[i
         EaseError: If the file has another format, or a label is unknown, with the file and the line.
     """
     counts.update({"read": 0, "unlabelled": 0, "blank": 0})
-    for number, (place, row) in enumerate(_rows(path, split)):
+    for number, row in enumerate(_rows(path, split)):
         counts["read"] += 1
         stated = row.label.strip().lower()
         if stated in UNLABELLED:
             counts["unlabelled"] += 1
         elif stated not in LABELS:
             raise EaseError(
-                f"{place}: unknown label {row.label!r}; known are entailment, neutral, contradiction and 0, 1, 2. "
+                f"{row.place}: unknown label {row.label!r}; known are entailment, neutral, contradiction and 0, 1, 2. "
                 "Leave it blank, `-` or -1 to drop the row."
             )
         elif not (row.premise.strip() and row.hypothesis.strip()):
@@ -102,14 +97,15 @@ def translations(folder: Path, split: str) -> list[Path]:
     return sorted(folder.glob(f"multinli.{split}.*.tsv"))
 
 
-def _rows(path: Path, split: str) -> Rows:
-    if path.is_dir():
-        translated = translations(path, split)
-        return _translated(translated) if translated else _line_files(path, split)
-    return _triplets(path) if file_kind(path) == "csv" else _columns(path)
+def _rows(path: Path, split: str) -> Iterator[Inference]:
+    if not path.is_dir():
+        return _triplets(path) if file_kind(path) == "csv" else _columns(path)
+    if translated := translations(path, split):
+        return chain.from_iterable(map(_translated, translated))
+    return _line_files(path, split)
 
 
-def _line_files(folder: Path, split: str) -> Rows:
+def _line_files(folder: Path, split: str) -> Iterator[Inference]:
     """Read s1.SPLIT, s2.SPLIT and labels.SPLIT."""
     paths = [folder / f"{name}.{split}" for name in ("s1", "s2", "labels")]
     missing = [path.name for path in paths if not path.exists()]
@@ -118,32 +114,29 @@ def _line_files(folder: Path, split: str) -> Rows:
             f"{folder}: no {', '.join(missing)}, nor multinli.{split}.*.tsv. Give the folder of such files, and their "
             "`split`."
         )
-    for number, (premise, hypothesis, label) in read_parallel_lines(paths):
-        yield f"{paths[2]}, line {number}", Inference("", None, str(number), premise, hypothesis, label)
+    for number, texts in read_parallel_lines(paths):
+        yield Inference(f"{paths[2]}, line {number}", "", None, str(number), *texts)
 
 
-def _translated(paths: Sequence[Path]) -> Rows:
-    """Read parallel files, one per language."""
-    for path in paths:
-        language = path.name.split(".")[2]
-        for number, (premise, hypothesis, label) in read_fields(path, ["premise", "hypo", "label"]):
-            row = Inference(language, None, str(number), premise, hypothesis, label)
-            yield f"{path}, line {number}", row
+def _translated(path: Path) -> Iterator[Inference]:
+    """Read the file of one language; line i of all of them belong together."""
+    language = path.name.split(".")[2]
+    for number, texts in read_fields(path, ["premise", "hypo", "label"]):
+        yield Inference(f"{path}, line {number}", language, None, str(number), *texts)
 
 
-def _columns(path: Path) -> Rows:
+def _columns(path: Path) -> Iterator[Inference]:
     """Read the columns of XNLI; the columns of the language and the numbers are optional."""
     header = column_names(path)
     optional = [name for name in ("language", "promptID", "pairID") if name in header]
-    for number, fields in read_fields(path, ["gold_label", "sentence1", "sentence2", *optional]):
-        label, premise, hypothesis, *others = fields
+    for number, (premise, hypothesis, label, *others) in read_fields(path, [*_XNLI, *optional]):
         named = dict(zip(optional, others, strict=True))
         language, prompt = named.get("language", ""), named.get("promptID") or None
         pair = named.get("pairID") or f"line {number}"
-        yield f"{path}, line {number}", Inference(language, prompt, pair, premise, hypothesis, label)
+        yield Inference(f"{path}, line {number}", language, prompt, pair, premise, hypothesis, label)
 
 
-def _triplets(path: Path) -> Rows:
+def _triplets(path: Path) -> Iterator[Inference]:
     """Read sent0, sent1 and, if present, hard_neg as two pairs of the same premise."""
     names = [name for name in ("sent0", "sent1", "hard_neg") if name in column_names(path)]
     if len(names) < 2:
@@ -154,7 +147,7 @@ def _triplets(path: Path) -> Rows:
     for number, (premise, *hypotheses) in read_fields(path, names):
         for label, hypothesis in zip((ENTAILMENT, CONTRADICTION), hypotheses, strict=False):
             pair = f"{number} {label}"
-            yield f"{path}, line {number}", Inference("", str(number), pair, premise, hypothesis, label)
+            yield Inference(f"{path}, line {number}", "", str(number), pair, premise, hypothesis, label)
 
 
 _SENTENCE, _POSITIVE, _NEGATIVE, _PARTNER, _LEFT, _RIGHT = range(6)
@@ -383,13 +376,8 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
             return Source(every_hypothesis(rows), counts)
         return Source(premise_hypothesis(rows, options.cross_lingual, seed), counts)
     reference = min(chosen) if options.cross_lingual else None
-    found = triplets(rows, reference, seed, each_premise=options.premises == "every")
-    return Source(_with_negatives(found, options, counts), counts)
-
-
-def _with_negatives(triplets: ir.Table, options: Options, counts: Counter[str]) -> ir.Table:
-    """Keep or drop entailments without a contradiction, and count them."""
+    made = triplets(rows, reference, seed, each_premise=options.premises == "every")
     if options.negatives == "none":
-        return triplets.drop("negative")
-    counts["without_contradiction"] = int(triplets.negative.isnull().sum().execute() or 0)
-    return triplets.filter(triplets.negative.notnull()) if options.negatives == "require" else triplets
+        return Source(made.drop("negative"), counts)
+    counts["without_contradiction"] = int(made.negative.isnull().sum().execute() or 0)
+    return Source(made.filter(made.negative.notnull()) if options.negatives == "require" else made, counts)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ease.errors import EaseError
 from ease.io.names import PREPARATION
-from ease.texts.components.mixture import BATCH_ROWS, Source, SourceOptions, Workspace
+from ease.texts.components.sources import BATCH_ROWS, Source, SourceOptions, Workspace
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.io.lazy import ibis
 from ease.io.text_tables import Column, read_parallel_lines
-from ease.texts.columns import kept_rows, read_columns
-from ease.texts.components.mixture import (
+from ease.texts.components.sources import (
     Source,
     SourceOptions,
     Workspace,
@@ -24,17 +19,12 @@ from ease.texts.components.mixture import (
     file_kind,
     random_pairs,
     read_fields,
+    store_texts,
 )
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 NAMES = ("sentence", "positive")
 FACTS = ("fact_id", "language", "text")
 """Columns of a table with each fact in several languages."""
-
-_PAIRS = pa.schema([("key", pa.int64()), ("sentence", pa.string()), ("positive", pa.string())])
-_STATEMENTS = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in FACTS)])
 
 
 class Options(SourceOptions):
@@ -85,56 +75,37 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
         EaseError: If the files differ in their number of lines, a language is missing, or facts are not to be paired
             as translations.
     """
-    translations = _read_translations(options, workspace)
-    kept = translations.table
-    counts = {**translations.counts, "skipped": options.skip} if options.skip else translations.counts
-    if options.form == "following":
-        kept = _following(kept)
+    table, counts = _read_translations(options, workspace)
+    if options.form == "following":  # unless one of the two lines was dropped
+        nexts = table.select(key=table.key - 1, positive="positive")
+        table = table.select("key", "sentence").inner_join(nexts, "key").select("key", "sentence", "positive")
     elif options.form == "shuffled":
-        kept = random_pairs(kept, seed, draws=(0, 1))
-    return Source(kept, counts)
+        table = random_pairs(table, seed, draws=(0, 1))
+    return Source(table, {**counts, "skipped": options.skip} if options.skip else counts)
 
 
 def _read_translations(options: Options, workspace: Workspace) -> Source:
-    if options.paths is not None:
-        counts = Counter({"read": 0, "blank": 0})
-        lines = islice(read_parallel_lines(options.paths), options.skip, None)
-        table = workspace.store(kept_rows(lines, counts, NAMES), _PAIRS)
-        return Source(table, counts)
-    assert options.path is not None
-    if _states_facts(options.path, options.columns):
+    path = options.path
+    if path is None:
+        lines = read_parallel_lines(options.places)
+        return store_texts(islice(lines, options.skip, None), NAMES, workspace)
+    if "fact_id" not in options.columns and file_kind(path) == "tsv" and column_names(path) == FACTS:
         if options.form != "translations":
             raise EaseError(
-                f"{options.path} states facts, which have no order across languages: `form` {options.form!r} needs two "
+                f"{path} states facts, which have no order across languages: `form` {options.form!r} needs two "
                 "columns or two parallel line files."
             )
-        return _read_facts(options.path, options, workspace)
-    return read_columns(options.path, NAMES, options.columns, workspace, options.skip)
-
-
-def _following(table: ir.Table) -> ir.Table:
-    """Pair the sentence of each line with the positive of the next line, if neither line was dropped."""
-    nexts = table.select(key=table.key - 1, positive="positive")
-    return table.select("key", "sentence").inner_join(nexts, "key").select("key", "sentence", "positive")
-
-
-def _states_facts(path: Path, columns: Sequence[Column]) -> bool:
-    return "fact_id" not in columns and file_kind(path) == "tsv" and column_names(path) == FACTS
+        return _read_facts(path, options, workspace)
+    return store_texts(islice(read_fields(path, options.columns), options.skip, None), NAMES, workspace)
 
 
 def _read_facts(path: Path, options: Options, workspace: Workspace) -> Source:
     """Pair each fact in the pivot language with the same fact in every other language."""
-    counts = Counter({"read": 0, "blank": 0})
-    fields = islice(read_fields(path, FACTS), options.skip, None)
-    statements = workspace.store(kept_rows(fields, counts, FACTS), _STATEMENTS)
+    statements, counts = store_texts(islice(read_fields(path, FACTS), options.skip, None), FACTS, workspace)
     check_languages(statements.language, (options.pivot, *(options.languages or ())), path)
     others = statements.filter(statements.language != options.pivot)
     if options.languages:
         others = others.filter(others.language.isin(list(options.languages)))
-    return Source(_paired(statements.filter(statements.language == options.pivot), others), counts)
-
-
-def _paired(pivots: ir.Table, others: ir.Table) -> ir.Table:
-    sentences = pivots.select("fact_id", sentence=ibis._.text)
-    joined = others.select("key", "fact_id", positive=ibis._.text).inner_join(sentences, "fact_id")
-    return joined.select("key", "sentence", "positive")
+    pivots = statements.filter(statements.language == options.pivot).select("fact_id", sentence="text")
+    joined = others.select("key", "fact_id", positive="text").inner_join(pivots, "fact_id")
+    return Source(joined.select("key", "sentence", "positive"), counts)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.texts.components.mixture import Source, SourceOptions, Workspace
+from ease.texts.components.sources import Source, SourceOptions, Workspace
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
@@ -45,10 +45,9 @@ class Options(SourceOptions):
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Return distinct strings, the same for the same seed."""
-    made = workspace.store(_strings(options, seed), _SCHEMA)
-    distinct = made.group_by("sentence").agg(key=made.key.min())
-    table = distinct.order_by("key").limit(options.rows)
-    return Source(table, {"made": options.rows})
+    made = Source(workspace.store(_strings(options, seed), _SCHEMA), {})
+    distinct = made.without_repetitions().table
+    return Source(distinct.order_by("key").limit(options.rows), {"made": options.rows})
 
 
 def _strings(options: Options, seed: int) -> Iterator[tuple[int, str]]:

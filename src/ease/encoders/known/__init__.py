@@ -78,9 +78,13 @@ def known_encoder(name: str) -> KnownEncoder | None:
     Args:
         name: A hub name or a folder; its last part is the file's name.
     """
-    if last_part(name) not in known_names():
+    file = FILES / f"{last_part(name)}.yml"
+    if file.stem not in known_names():
         return None
-    return read_known(FILES / f"{last_part(name)}.yml")
+    try:
+        return KnownEncoder.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise EaseError(f"{file}: {format_validation_error(error, KnownEncoder)}") from error
 
 
 def file_defaults(name: str | None, method: str) -> dict[str, Any]:
@@ -99,14 +103,6 @@ def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str,
     known = known_encoder(name) if name is not None else None
     default = known.lora_targets if known else None
     return {**lora, "targets": lora.get("targets") or default}
-
-
-def read_known(file: Path) -> KnownEncoder:
-    """Read the file of an encoder."""
-    try:
-        return KnownEncoder.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise EaseError(f"{file}: {format_validation_error(error, KnownEncoder)}") from error
 
 
 def language_model_like(config: Mapping[str, Any]) -> str | None:

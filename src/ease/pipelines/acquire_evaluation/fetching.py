@@ -15,13 +15,10 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, NamedTuple
-from urllib.parse import urlsplit
 
-import pooch
-import requests
-
+from ease.errors import EaseError
 from ease.io.atomic import atomic_path, write_text_atomically
-from ease.io.downloads import DownloadOptions, user_agent
+from ease.io.downloads import Client, DownloadOptions, RemoteFile, download
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import scratch_folder, writing
 from ease.pipelines.acquire_evaluation.sources import Source
@@ -31,7 +28,6 @@ logger = logging.getLogger(__name__)
 SUMS = "SHA256SUMS"
 """File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
 
-_RETRIES = 2
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _CHANGED = (
     "is not the published file (sha256 {found}, not {expected}): move it away to have it fetched, or keep it"
@@ -114,35 +110,25 @@ def list_files(source: Source) -> list[WantedFile]:
 
 def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
     """Download files, each archive once for all its members; return the failed ones with the reasons."""
-    dead_hosts: set[str] = set()
-    downloader = pooch.HTTPDownloader(timeout=options.timeout, headers={"User-Agent": user_agent(options)})
-    pooch.get_logger().setLevel(logging.WARNING)
 
     def fetch(url: str, wanted: Sequence[WantedFile]) -> dict[str, str]:
-        host = urlsplit(url).netloc
-        if host in dead_hosts:
-            return {file.path: f"{url} was not requested, as {host} does not answer." for file in wanted}
         known = None if wanted[0].member else wanted[0].sha256
-        try:
-            with scratch_folder(folder, "fetched") as scratch:
-                store = pooch.create(
-                    scratch, "", registry={"file": known}, urls={"file": url}, retry_if_failed=_RETRIES
-                )
-                fetched = Path(store.fetch("file", downloader=downloader))
-                return _keep(fetched, wanted, folder)
-        except (requests.ConnectionError, requests.Timeout) as error:
-            dead_hosts.add(host)
-            reason = f"{url} cannot be fetched ({error}). Is this machine on the network?"
-        except (requests.RequestException, ValueError) as error:
-            reason = f"{url} cannot be fetched: {error}"
-        except _BROKEN as error:
-            reason = f"{url} is not an archive, or is broken ({error})."
-        return {file.path: reason for file in wanted}
+        with scratch_folder(folder, "fetched") as scratch:
+            remote = RemoteFile(url, scratch / "file", {"sha256": known} if known else {})
+            try:
+                download(remote, client)
+            except EaseError as error:
+                return {file.path: str(error) for file in wanted}
+            try:
+                return _keep(remote.path, wanted, folder)
+            except _BROKEN as error:
+                reason = f"{url} is not an archive, or is broken ({error})."
+                return {file.path: reason for file in wanted}
 
     folder.mkdir(parents=True, exist_ok=True)
     address = attrgetter("url")
     groups = [(url, list(found)) for url, found in groupby(sorted(files, key=address), key=address)]
-    with ThreadPoolExecutor(options.connections) as pool:
+    with Client(options) as client, ThreadPoolExecutor(options.connections) as pool:
         failed = list(pool.map(fetch, *zip(*groups, strict=True)))
     return {path: reason for reasons in failed for path, reason in reasons.items()}
 

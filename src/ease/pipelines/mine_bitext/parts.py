@@ -129,7 +129,7 @@ class Mining:
 
     def _mine(self, pair: LanguagePair, licence: str, part: Path) -> None:
         from ease.texts.bitext.mining import mine_language_pair
-        from ease.texts.components.mixture import open_workspace
+        from ease.texts.components.sources import open_workspace
 
         name, (left, right) = "-".join(pair), (self.sizes[language] for language in pair)
         workspace = open_workspace(self.scratch / f"join-{name}", self.texts.memory_limit)

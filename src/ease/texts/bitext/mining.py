@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,13 +16,11 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
-from ease.texts.components.mixture import Workspace
+from ease.texts.components.sources import Workspace
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from ease.evaluation.mining import Matches
     from ease.evaluation.search import Candidates
 
@@ -76,11 +74,8 @@ def embed_rows(
 
 def in_batches(table: ir.Table, rows: int) -> Iterator[pa.Table]:
     """Yield the rows of a table in its order, in tables of some rows."""
-    return (pa.Table.from_batches([batch]) for batch in _filled(table.to_pyarrow_batches(chunk_size=rows)))
-
-
-def _filled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return (batch for batch in batches if len(batch))
+    batches = table.to_pyarrow_batches(chunk_size=rows)
+    return (pa.Table.from_batches([batch]) for batch in batches if len(batch))
 
 
 BATCH = 65_536
@@ -151,19 +146,18 @@ def mine_language_pair(
     )
     distinct = different.mutate(place=place).filter(ibis._.place == 0)
     kept = distinct.drop("place").order_by([ibis.desc("score"), "left", "right"]).drop("left", "right")
-    numbers = [int(step.count().execute()) for step in (table, different, distinct)]
-    return MinedPair(
-        kept.mutate(left_language=ibis.literal(left), right_language=ibis.literal(right)).relocate(
-            "left_language", "right_language"
-        ),
-        {
-            "candidates": number,
-            "matches": numbers[0],
-            "equal_texts": numbers[0] - numbers[1],
-            "repeated": numbers[1] - numbers[2],
-            "mined": numbers[2],
-        },
+    table_rows, different_rows, distinct_rows = (
+        int(step.count().execute()) for step in (table, different, distinct)
     )
+    named = kept.mutate(left_language=ibis.literal(left), right_language=ibis.literal(right))
+    counts = {
+        "candidates": number,
+        "matches": table_rows,
+        "equal_texts": table_rows - different_rows,
+        "repeated": different_rows - distinct_rows,
+        "mined": distinct_rows,
+    }
+    return MinedPair(named.relocate("left_language", "right_language"), counts)
 
 
 def _with_texts(

@@ -36,7 +36,8 @@ from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallba
 from transformers.trainer_utils import get_last_checkpoint
 
 from ease import __version__
-from ease.encoders.encoder import embedding_dimension, load_encoder, no_progress_bars, save_encoder
+from ease.encoders.check import no_progress_bars
+from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
