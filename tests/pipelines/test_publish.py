@@ -159,7 +159,7 @@ def test_the_folder_is_pushed_where_a_token_is_given(
     assert files["model.safetensors"] == (tmp_path / "made" / "model.safetensors").read_bytes()
     assert files["entities/labels.parquet"]
     monkeypatch.setenv("HF_TOKEN", READER)
-    with pytest.raises(EaseError, match="The token may not write to owner/made"):
+    with pytest.raises(EaseError, match="refused owner/made with HTTP status 403"):
         announce(options(tmp_path / "made", **push), summary, project.latest(MODEL))
 
 
