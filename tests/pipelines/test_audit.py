@@ -119,7 +119,7 @@ def trained_on(planted_page: int, pages: list[int] | None, without_audit: bool =
     audit = None if pages is None else ibis.memtable({"language": ["en"] * len(pages), "page_id": pages})
     negatives = HardNegativeOptions(without="keep")
     selected, _, _ = make_pairs(WIKIDATA, options, negatives, setting("en"), audit, **given(planted_page))
-    return set(ibis.duckdb.connect().to_pyarrow(selected)["sentence"].to_pylist())
+    return set(selected.to_pyarrow()["sentence"].to_pylist())
 
 
 def test_a_planted_sentence_of_an_audited_page_is_not_trained_on() -> None:
