@@ -105,12 +105,6 @@ def test_missing_inputs_are_named_with_the_pipeline_that_makes_them(empty: Proje
     )
 
 
-def test_publishing_without_a_folder_is_refused(empty: Project) -> None:
-    assert_lines(
-        refused(empty, "publish"), "`publish.to` is not set: give a folder by --params publish.to=FOLDER"
-    )
-
-
 def test_a_version_that_does_not_exist_is_named(project: Project) -> None:
     command = ("run", "--pipelines=hard_negatives", "--load-versions=multilingual.pairs:2020")
     done = project.kedro(*command, check=False, start=False)

@@ -269,7 +269,7 @@ def _check_miner(step: Step, run: Run) -> None:
 
 
 def _check_publishing(step: Step, run: Run) -> None:
-    free_folder(step["options"].to)
+    free_folder(step["options"].folder)
     check_token(step["options"])
 
 
