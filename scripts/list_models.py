@@ -14,6 +14,7 @@ from typing import Any
 
 from ease.encoders.api import PUBLISHED
 from ease.encoders.model_card import with_section
+from ease.io.files import read_json
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 NONE = "No model has been published yet."
@@ -26,7 +27,7 @@ def main(folders: Sequence[str], published: Path = PUBLISHED, page: Path = PAGE)
     """Update the list and the page."""
     rows = {row["name"]: row for row in json.loads(published.read_text(encoding="utf-8"))}
     for folder in map(Path, folders):
-        about = json.loads((folder / "publish.json").read_text(encoding="utf-8"))
+        about = read_json(folder / "publish.json") or {}
         if about.get("commit") and about["what"] == "model":
             rows[about["listed"]["name"]] = about["listed"]
         else:

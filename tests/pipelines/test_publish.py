@@ -177,7 +177,7 @@ def _list_and_load(project: Project, folder: Path, hub: HubServer, monkeypatch: 
     (row,) = [line for line in page.read_text("utf-8").splitlines() if "made" in line]
     name, base, languages, scores, licence, hours = [cell.strip() for cell in row.strip("|").split("|")]
     assert name == "[`made`](https://huggingface.co/owner/made)"
-    assert (base, languages, licence) == ("random weights", "ar de en ja", "apache-2.0")
+    assert (base, languages, licence) == ("random weights", "en ja ar de", "apache-2.0")
     rows = project.json("07_model_output/multilingual/ease_plus/scores.json")
     (average,) = [one for one in rows if (one["task"], one["subset"]) == ("sample_parallel", "average")]
     limits = f"({average['low']:.1f} to {average['high']:.1f})"
@@ -188,7 +188,7 @@ def _list_and_load(project: Project, folder: Path, hub: HubServer, monkeypatch: 
     use_hub(hub.address, folder / "cache", monkeypatch)
     expected = SentenceTransformer(str(project.latest(MODEL)), device="cpu").encode(TEXTS)
     np.testing.assert_array_equal(ease.load("made").encode(TEXTS), expected)
-    with pytest.raises(EaseError, match="did you mean 'made'"):
+    with pytest.raises(EaseError, match="No encoder of the setting 'mades' .*: Choose from made"):
         ease.load("mades", project=folder)
 
 
