@@ -18,6 +18,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import ease
+from ease.encoders.api import PUBLISHED
 from ease.errors import EaseError
 from ease.pipelines.publish.nodes import announce, write_folder
 from ease.pipelines.publish.options import PublishOptions
@@ -195,7 +196,7 @@ def _list_and_load(project: Project, folder: Path, hub: HubServer, monkeypatch: 
 def test_the_page_of_models_is_that_of_the_list(tmp_path: Path) -> None:
     page = tmp_path / "models.md"
     shutil.copy(list_models.PAGE, page)
-    shutil.copy(list_models.PUBLISHED, tmp_path / "published.json")
+    shutil.copy(PUBLISHED, tmp_path / "published.json")
     list_models.main([], tmp_path / "published.json", page)
     assert page.read_text("utf-8") == list_models.PAGE.read_text("utf-8")
 

@@ -309,8 +309,7 @@ def write_origin(
         seconds: Duration of its training, with all sessions; None: it was not trained.
     """
     about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
-    about["seconds"] = seconds
-    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about}))
+    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about, "seconds": seconds}))
 
 
 def withhold(encoder: Path) -> None:

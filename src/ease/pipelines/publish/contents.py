@@ -21,9 +21,8 @@ from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.files import read_json
 from ease.io.lazy import ibis
-from ease.io.names import safe_name
+from ease.io.names import RUN_FILE, safe_name
 from ease.io.versions import provenance_of
-from ease.pipelines.mlflow_runs import RUN_FILE
 from ease.pipelines.publish.options import PublishOptions
 from ease.reporting.exports import hub_card, main_rows, write_eval_results
 from ease.reporting.markdown_tables import format_table
