@@ -51,7 +51,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench gpu viz mlflow notebook lock prune validate docs docs-links clean
+.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench gpu viz mlflow notebook lock release prune validate docs docs-links clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -124,6 +124,14 @@ notebook: $(NOTEBOOK)  ## Open the notebooks in a browser
 
 lock:  ## Write uv.lock with the versions of constraints.txt; needs uv
 	$(UV) lock $$(sed -n 's/^[A-Za-z].*==/-P &/p' constraints.txt) $(ARGS)
+
+# A wheel with compiled modules is for one Python and platform, which the index refuses: this one is for all.
+release: $(DEV)  ## List the published models, build the package and check it; prints the upload's command
+	$(BIN)/python scripts/list_models.py $(wildcard published/*)
+	rm -rf dist
+	HATCH_BUILD_NO_HOOKS=true $(BIN)/hatchling build
+	$(BIN)/twine check --strict dist/*
+	@echo "Upload the package: $(BIN)/twine upload dist/*"
 
 prune: $(RUN)  ## List old versions and parsed parts; ARGS=--delete removes them
 	@$(BIN)/python -m ease.pruning $(ARGS)

@@ -1,20 +1,29 @@
-"""HTTP server on 127.0.0.1 with those endpoints of the Hugging Face hub that a push asks."""
+"""HTTP server on 127.0.0.1 with those endpoints of the Hugging Face hub that a push and the loading of a model ask."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
+
+import huggingface_hub.hf_api
+import pytest
+from huggingface_hub import constants
 
 from tests.file_server import serving
 
 WRITER, READER = "hf_writer", "hf_reader"
 """Tokens that may write, and that may not."""
+
+COMMIT = "1" * 40
+"""The commit of every repository."""
 
 
 @dataclass
@@ -26,6 +35,8 @@ class HubServer:
     private: dict[str, bool] = field(default_factory=dict)
     refuses: tuple[int, str] | None = None
     """Status and message of every response, if the hub is to refuse all"""
+    gated: set[str] = field(default_factory=set)
+    """Models whose conditions nobody has accepted"""
 
     @property
     def address(self) -> str:
@@ -44,6 +55,16 @@ def running_hub() -> Iterator[HubServer]:
         yield shared
 
 
+def use_hub(address: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this process load models from a hub, as HF_ENDPOINT and HF_HUB_CACHE do when the library is imported."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     hub: HubServer
     protocol_version = "HTTP/1.1"
@@ -51,14 +72,46 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Discard log messages."""
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
-        if self.allowed() and (found := re.match(r"/api/(\w+/[^/]+/[^/]+)/tree/main", self.path)):
-            files = self.hub.repositories.get(found[1], {})
+        first, *rest = self.path.partition("?")[0].strip("/").split("/")
+        if first == "api":
+            self.read("/".join(rest[:3]), rest[3:])
+        else:  # /OWNER/NAME/resolve/REVISION/PATH
+            content = self.hub.repositories[f"models/{first}/{rest[0]}"].get("/".join(rest[3:]))
+            self.reply(*((200, content) if content is not None else (404, {"error": "no"}, "EntryNotFound")))
+
+    def read(self, name: str, rest: list[str]) -> None:
+        """Describe a repository."""
+        files = self.hub.repositories.get(name)
+        if rest == ["tree", "main"]:
             listed = [
                 {"type": "file", "path": path, "size": len(content), "oid": "0" * 40}
-                for path, content in files.items()
+                for path, content in (files or {}).items()
             ]
-            self.reply(200, listed)
+            if self.allowed():
+                self.reply(200, listed)
+        elif files is None:
+            self.reply(404, {"error": "Repository not found"}, "RepoNotFound")
+        elif rest == ["auth-check"]:
+            self.reply(403, {"error": "Access is restricted"}, "GatedRepo")
+        elif rest[:1] == ["revision"] and rest[1] not in ("main", COMMIT):
+            self.reply(404, {"error": "Invalid rev id"}, "RevisionNotFound")
+        elif rest[:1] == ["tree"]:
+            self.reply(200, [])
+        else:
+            siblings = [{"rfilename": path} for path in files]
+            self.reply(
+                200,
+                {
+                    "id": name.partition("/")[2],
+                    "sha": COMMIT,
+                    "siblings": siblings,
+                    "gated": name in self.hub.gated,
+                },
+            )
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -110,15 +163,20 @@ class _Handler(BaseHTTPRequestHandler):
                 files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
             elif line["key"] == "deletedFile":
                 del files[line["value"]["path"]]
-        address = f"{self.hub.address}/{name.removeprefix('models/')}/commit/{'1' * 40}"
-        self.reply(200, {"commitUrl": address, "commitOid": "1" * 40})
+        address = f"{self.hub.address}/{name.removeprefix('models/')}/commit/{COMMIT}"
+        self.reply(200, {"commitUrl": address, "commitOid": COMMIT})
 
-    def reply(self, status: int, content: object) -> None:
-        body = json.dumps(content).encode()
+    def reply(self, status: int, content: object, code: str | None = None) -> None:
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("ETag", f'"{hashlib.md5(body).hexdigest()}"')
+        if code:
+            self.send_header("X-Error-Code", code)
         if isinstance(content, dict) and "error" in content:
             self.send_header("X-Error-Message", content["error"])
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)

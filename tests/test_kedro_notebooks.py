@@ -10,6 +10,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
 
 from tests.project import ROOT, Project, make_project, params
@@ -57,6 +58,32 @@ def test_quickstart_shows_scores_and_searches_across_languages(trained: Project)
         assert re.search(rf"\s{language}\s", text)
     assert "日本の通貨は円です。" in text
     assert [*(trained.folder / "data/07_model_output/search").rglob("*")], "no index is kept"
+
+
+@pytest.mark.parametrize(("installed", "there"), [(False, False), (True, False), (True, True)])
+def test_the_quickstart_makes_a_project_only_where_there_is_none(
+    installed: bool, there: bool, bare: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4).cells
+    source = next(cell.source for cell in cells if cell.cell_type == "code")
+    commands: list[str] = []
+
+    class Shell:
+        def system(self, command: str) -> None:
+            commands.append(command)
+            if command.startswith("ease-project"):
+                (tmp_path / "ease-project").mkdir()
+
+        def run_line_magic(self, name: str, line: str) -> None:
+            commands.append(f"{name} {line}")
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if installed else None)
+    monkeypatch.chdir(bare.folder if there else tmp_path)
+    exec(TransformerManager().transform_cell(source), {"get_ipython": Shell})
+    made = ["ease-project ease-project", "cd ease-project && kedro run"]
+    expected = [] if there else made if installed else ["pip install -q ease-embeddings", *made]
+    assert [command for command in commands if not command.startswith("apt-get")] == expected
+    assert Path.cwd() == (bare.folder if there else tmp_path / "ease-project")
 
 
 def test_pairs_are_shown_with_titles_and_types(trained: Project) -> None:

@@ -176,7 +176,7 @@ def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(bare:
 
 WITHOUT_FILES = re.compile(
     r"does not exist: (put the texts there|set the source to)|^The development task '\w+' lacks|"
-    r"^There are no data of|^Encoder '[^']+' does not load: .*Cannot reach|"
+    r"^There are no data of|^Encoder '[^']+' does not load: .*HF_HUB_OFFLINE is set|"
     r"^The sweep '\w+' reads the [a-z ]+ of '\w+', and there are none yet"
 )
 """Faults of a project that has the configuration, but none of the files to train and score on."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from huggingface_hub import constants
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
+import ease
+from ease.encoders.check import check_encoder
 from ease.encoders.encoder import describe_encoder, load_for_evaluation, save_encoder
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncodingOptions, LoadingOptions
@@ -19,9 +25,9 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import encode_for, encode_in_role
 from ease.evaluation.tasks import get_task
 from tests.encoders.tiny import tiny_encoder
+from tests.hub_server import COMMIT, HubServer, running_hub, use_hub
 
 SENTENCES = ["Berlin is the capital of Germany", "A short one", "Another sentence that is rather long"]
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +143,78 @@ def test_a_hub_name_is_loaded_at_the_commit_on_this_machine_which_is_recorded(
         assert describe_encoder(encoder, "someone/made", options.get("revision"))["revision"] == COMMIT
     with pytest.raises(EaseError, match="'someone/made' does not load"):
         load_for_evaluation("someone/made", LoadingOptions(revision="v2"))
+
+
+@pytest.fixture
+def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """A hub with the encoder `someone/made`, and an empty cache."""
+    with running_hub() as server:
+        files = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        server.repositories = {"models/someone/made": files, "models/someone/gated": files}
+        server.gated = {"models/someone/gated"}
+        use_hub(server.address, tmp_path, monkeypatch)
+        yield server
+
+
+def test_an_encoder_of_the_hub_loads_and_later_without_the_hub(
+    hub: HubServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = load_for_evaluation(str(folder), LoadingOptions()).encode(SENTENCES)
+    check_encoder("someone/made")
+    assert (load_for_evaluation("someone/made", LoadingOptions()).encode(SENTENCES) == expected).all()
+    use_hub("http://127.0.0.1:1", tmp_path, monkeypatch)
+    before = time.monotonic()
+    check_encoder("someone/made")
+    assert (load_for_evaluation("someone/made", LoadingOptions()).encode(SENTENCES) == expected).all()
+    assert time.monotonic() - before < 5, "the hub was asked again and again"
+
+
+@pytest.mark.parametrize(
+    ("name", "revision", "cause"),
+    [
+        (
+            "someone/other",
+            None,
+            "the hub at {hub} has no such model, or a private one: check the name, or set HF_TOKEN",
+        ),
+        ("someone/made", "v2", "the hub at {hub} has no revision 'v2' of it"),
+        (
+            "someone/gated",
+            None,
+            "access to it is restricted: accept its conditions at {hub}/someone/gated, and set",
+        ),
+    ],
+)
+def test_a_model_that_the_hub_does_not_give_is_one_line_with_the_cause(
+    hub: HubServer, name: str, revision: str | None, cause: str
+) -> None:
+    with pytest.raises(EaseError) as refused:
+        load_for_evaluation(name, LoadingOptions(revision=revision))
+    assert str(refused.value).startswith(f"Encoder '{name}' does not load: {cause.format(hub=hub.address)}")
+    assert "\n" not in str(refused.value)
+
+
+def test_without_network_a_name_fails_soon_wherever_an_encoder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = pd.DataFrame({"sentence": SENTENCES, "entity": [1, 2, 1]})
+    calls: list[Callable[[], object]] = [
+        lambda: ease.train(pairs, "someone/other", batch_size=3, max_steps=1),
+        lambda: ease.evaluate("someone/other", "stsb:dev"),
+        lambda: check_encoder("someone/other", transformer=True),
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers
+        for port, timeout, cause in ((1, 5, "refused"), (silent.getsockname()[1], 0.2, "no answer in 0.2 s")):
+            use_hub(f"http://127.0.0.1:{port}", tmp_path, monkeypatch)
+            monkeypatch.setattr("ease.encoders.check.HUB_TIMEOUT", timeout)
+            for call in calls:
+                before = time.monotonic()
+                with pytest.raises(
+                    EaseError, match=rf"does not load: the hub at \S+ cannot be reached \(.*{cause}"
+                ):
+                    call()
+                assert time.monotonic() - before < 5

@@ -128,6 +128,7 @@ def test_a_second_stage_is_trained_on_the_mined_sentences(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"encoder": "no/such-encoder"}, "Encoder 'no/such-encoder' does not load: HF_HUB_OFFLINE is set"),
         ({"pivot": "fr"}, "`mine_bitext` names fr, but the setting's languages are en, ja, ar, de"),
         (
             {"min_characters": 950},

@@ -17,10 +17,13 @@ from mlflow.tracking import MlflowClient
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
+import ease
+from ease.encoders.api import PUBLISHED
 from ease.errors import EaseError
 from ease.pipelines.publish.nodes import announce, write_folder
 from ease.pipelines.publish.options import PublishOptions
-from tests.hub_server import READER, WRITER, HubServer, running_hub
+from scripts import list_models
+from tests.hub_server import READER, WRITER, HubServer, running_hub, use_hub
 from tests.project import Project
 
 pytestmark = pytest.mark.slow
@@ -123,7 +126,6 @@ def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Pat
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"to": None}, "`publish.to` is not set: give a folder by --params publish.to=FOLDER."),
         ({"method": "simcse"}, "The parameters name the encoder multilingual.simcse, but the catalog reads"),
         ({"repository": "owner/made"}, "HF_HUB_OFFLINE is set: unset it to push owner/made."),
         ({"what": "mewsc16"}, "There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`."),
@@ -158,9 +160,43 @@ def test_the_folder_is_pushed_where_a_token_is_given(
     files = hub.repositories["models/owner/made"]
     assert files["model.safetensors"] == (tmp_path / "made" / "model.safetensors").read_bytes()
     assert files["entities/labels.parquet"]
+    _list_and_load(project, tmp_path, hub, monkeypatch)
     monkeypatch.setenv("HF_TOKEN", READER)
     with pytest.raises(EaseError, match="refused owner/made with HTTP status 403"):
         announce(options(tmp_path / "made", **push), summary, project.latest(MODEL))
+
+
+def _list_and_load(project: Project, folder: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pushed model is in the list and on its page, and loads by its name."""
+    published, page = folder / "published.json", folder / "models.md"
+    published.write_text("[]", encoding="utf-8")
+    page.write_text("# Published models\n\n## Models\n\nNone.\n", encoding="utf-8")
+    for _ in range(2):
+        list_models.main([str(folder / "made")], published, page)
+    (row,) = [line for line in page.read_text("utf-8").splitlines() if "made" in line]
+    name, base, languages, scores, licence, hours = [cell.strip() for cell in row.strip("|").split("|")]
+    assert name == "[`made`](https://huggingface.co/owner/made)"
+    assert (base, languages, licence) == ("random weights", "en ja ar de", "apache-2.0")
+    rows = project.json("07_model_output/multilingual/ease_plus/scores.json")
+    (average,) = [one for one in rows if (one["task"], one["subset"]) == ("sample_parallel", "average")]
+    limits = f"({average['low']:.1f} to {average['high']:.1f})"
+    assert f"`sample_parallel/average` {average['value']:.1f} {limits}" in scores
+    assert scores.count("<br>") == 1, "one score a task"
+    assert 0 <= float(hours) < 1
+    monkeypatch.setattr("ease.encoders.api.PUBLISHED", published)
+    use_hub(hub.address, folder / "cache", monkeypatch)
+    expected = SentenceTransformer(str(project.latest(MODEL)), device="cpu").encode(TEXTS)
+    np.testing.assert_array_equal(ease.load("made").encode(TEXTS), expected)
+    with pytest.raises(EaseError, match="No encoder of the setting 'mades' .*: Choose from made"):
+        ease.load("mades", project=folder)
+
+
+def test_the_page_of_models_is_that_of_the_list(tmp_path: Path) -> None:
+    page = tmp_path / "models.md"
+    shutil.copy(list_models.PAGE, page)
+    shutil.copy(PUBLISHED, tmp_path / "published.json")
+    list_models.main([], tmp_path / "published.json", page)
+    assert page.read_text("utf-8") == list_models.PAGE.read_text("utf-8")
 
 
 def news(folder: Path, licence: str) -> Path:

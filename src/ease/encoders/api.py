@@ -12,12 +12,16 @@ from pydantic import ValidationError
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
+from ease.io.files import read_json
 from ease.io.suggestions import suggest
 from ease.io.validation import format_validation_error
 from ease.io.versions import MODELS, saved_encoders, trained_methods
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+PUBLISHED = Path(__file__).with_name("published.json")
+"""The published models; `make release` writes it, and docs/models.md from it."""
 
 Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -99,10 +103,11 @@ def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any])
 def load(
     setting: str = "multilingual", method: str = "ease", project: str | Path = "."
 ) -> SentenceTransformer:
-    """Load the newest encoder that a project has trained.
+    """Load the newest encoder that a project has trained, or a published one from the Hugging Face hub.
 
     Args:
-        setting: Name of the setting, such as `multilingual` or `monolingual`.
+        setting: Name of the setting, such as `multilingual` or `monolingual`; or of a published model
+            (docs/models.md), which goes before the project's.
         method: Name of the method; `untrained` is the encoder that all methods of the setting start from.
         project: Folder of the project, which holds `data/06_models`.
 
@@ -115,15 +120,14 @@ def load(
     """
     from ease.encoders.encoder import load_encoder
 
+    published = {row["name"]: row["repository"] for row in read_json(PUBLISHED) or ()}
+    if setting in published:
+        return load_encoder(published[setting])
     models = Path(project) / "data" / MODELS
     if versions := saved_encoders(models, setting, method):
         return load_encoder(str(versions[-1]))
-    trained = ["/".join(names) for names in trained_methods(models)]
+    known = ["/".join(names) for names in trained_methods(models)] + list(published)
     raise EaseError(
         f"No encoder of the setting {setting!r} and the method {method!r} in {models}: "
-        + (
-            suggest(f"{setting}/{method}", trained)
-            if trained
-            else "train one, or give the `project` that did."
-        )
+        + (suggest(f"{setting}/{method}", known) if known else "train one, or give the `project` that did.")
     )

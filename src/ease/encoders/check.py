@@ -11,22 +11,31 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
-from huggingface_hub import constants, hf_hub_download, model_info, try_to_load_from_cache
-from huggingface_hub.errors import EntryNotFoundError
+from huggingface_hub import auth_check, constants, hf_hub_download, model_info, try_to_load_from_cache
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 from safetensors import SafetensorError
 
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.files import read_json
 
-HUB_TIMEOUT = 20.0
-"""Timeout of requests to the hub, in seconds."""
+HUB_TIMEOUT = 5.0
+"""Seconds in which the hub must answer, with the look-up of its address."""
 
 WHERE_FROM = (
-    "give a folder that holds one, or a name on the Hugging Face hub. Offline, run `hf download NAME --local-dir "
-    "FOLDER` on a machine with network access and give that folder; cached models load with HF_HUB_OFFLINE=1."
+    "Give a folder that holds one, or a name on the Hugging Face hub. Offline, run `hf download NAME --local-dir "
+    "FOLDER` on a machine with network access and give that folder."
 )
 """Ways to name an encoder, for error messages."""
 
@@ -76,16 +85,80 @@ def cannot_load(name: str, error: Exception) -> str:
             "a file of its weights is broken, or holds more than tensors, which may run code: save it as safetensors"
         )
     cause = (str(error).splitlines() or [type(error).__name__])[0]
-    return f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}"
+    return f"Encoder {name!r} does not load: {cause.rstrip('.')}. {WHERE_FROM}"
 
 
-def check_reachable(name: str, revision: str | None = None) -> None:
-    """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute."""
+def ask_hub(name: str, revision: str | None = None) -> set[str]:
+    """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent.
+
+    Args:
+        name: A hub name.
+        revision: A commit, branch or tag; None: `main`.
+
+    Raises:
+        ValueError: If the hub cannot be reached or has no such model, or the model needs a token.
+    """
+    if constants.HF_HUB_OFFLINE:
+        raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
+    answers: SimpleQueue[Any] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            found = model_info(name, revision=revision, timeout=HUB_TIMEOUT)
+            if found.gated:
+                auth_check(name)
+            answers.put(found)
+        except Exception as error:  # raised below
+            answers.put(error)
+
+    # A thread: the timeout of a request counts for each address of the hub, and not for looking up its name.
+    Thread(target=ask, daemon=True).start()
+    try:
+        answer = answers.get(timeout=HUB_TIMEOUT)
+    except Empty:
+        answer = TimeoutError(f"no answer in {HUB_TIMEOUT:g} s")
+    if isinstance(answer, Exception):
+        raise ValueError(_refusal(name, revision, answer)) from answer
+    return {file.rfilename for file in answer.siblings or ()}
+
+
+def _refusal(name: str, revision: str | None, error: Exception) -> str:
+    """Return why the hub gives no model, in one line."""
+    hub = constants.ENDPOINT
+    if isinstance(error, GatedRepoError):
+        return f"access to it is restricted: accept its conditions at {hub}/{name}, and set HF_TOKEN"
+    if isinstance(error, RevisionNotFoundError):
+        return f"the hub at {hub} has no revision {revision!r} of it"
+    if isinstance(error, RepositoryNotFoundError):
+        return f"the hub at {hub} has no such model, or a private one: check the name, or set HF_TOKEN"
+    cause = (str(error).splitlines() or [type(error).__name__])[0]
+    if isinstance(error, HfHubHTTPError | HFValidationError):
+        return cause
+    return f"the hub at {hub} cannot be reached ({cause})"
+
+
+def place_of(name: str, revision: str | None = None) -> str:
+    """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it.
+
+    Args:
+        name: A hub name or a folder.
+        revision: A commit, branch or tag; None: `main`.
+
+    Raises:
+        ValueError: If the model is neither on this machine nor on the hub.
+    """
     if Path(name).exists():
         if revision is not None:
             raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")
-    elif _cached_folder(name, revision) is None:
-        model_info(name, revision=revision, timeout=HUB_TIMEOUT)
+        return name
+    try:
+        ask_hub(name, revision)
+    except ValueError:
+        cached = _cached_folder(name, revision)
+        if cached is None:
+            raise
+        return str(cached)
+    return name
 
 
 def commit_of(name: str, revision: str | None = None) -> str | None:
@@ -136,7 +209,7 @@ def _check_files(name: str) -> None:
     if folder is None and not HUB_NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name}")
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
-        listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
+        listed = ask_hub(name)
         if not listed & {MODULES, CONFIG} or (MODULES not in listed and not listed & set(WEIGHTS)):
             raise ValueError(
                 f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}"

@@ -15,12 +15,12 @@ from transformers import BertConfig, BertModel
 
 from ease.encoders.check import (
     cannot_load,
-    check_reachable,
     check_saved,
     check_tokenizer,
     commit_of,
     is_sentence_encoder,
     no_progress_bars,
+    place_of,
 )
 from ease.encoders.known import KnownEncoder, known_encoder
 from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions, RandomBertOptions
@@ -105,12 +105,12 @@ def load_encoder(
 def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> SentenceTransformer:
     """Load an encoder from a folder or the hub, and check what was loaded."""
     try:
-        check_reachable(name, revision)
+        place = place_of(name, revision)
         commit = commit_of(name, revision) or revision
         # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
         with no_progress_bars(), seeded(0):
             loaded = SentenceTransformer(
-                name, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
+                place, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
             )
         encoder = loaded if dtype is None else loaded.to(dtype)
         check_saved(name, commit)

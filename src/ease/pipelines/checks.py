@@ -360,7 +360,7 @@ def _check_given_or_own(
 
 def _check_publishing(node: Node, run: Run) -> None:
     options = run.given(node, PublishOptions)
-    free_folder(options.to)
+    free_folder(options.folder)
     check_token(options)
 
 

@@ -277,18 +277,23 @@ def _with_safe_keys(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_origin(
-    encoder: Path, run_id: str | None, start: EncoderOptions, dimensions: Sequence[int] = ()
+    encoder: Path,
+    run_id: str | None,
+    start: EncoderOptions,
+    dimensions: Sequence[int] = (),
+    seconds: float | None = None,
 ) -> None:
-    """Write the file of a model: the id of the run that trained it, if any, its start and its dimensions.
+    """Write the file of a model: the id of the run that trained it, if any, its start, dimensions and duration.
 
     Args:
         encoder: Folder of the model.
         run_id: The id of its run.
         start: What its training started from.
         dimensions: Numbers of first dimensions to which its embeddings may be truncated.
+        seconds: Duration of its training, with all sessions; None: it was not trained.
     """
     about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
-    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about}))
+    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about, "seconds": seconds}))
 
 
 def withhold(encoder: Path) -> None:

@@ -202,7 +202,7 @@ def train_tracked(
         log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
         if tracking is not None:
             log_model(result.model, name, tracking)
-    write_origin(result.model, run_id, data.setting.encoder, recipe.training.matryoshka)
+    write_origin(result.model, run_id, data.setting.encoder, recipe.training.matryoshka, result.seconds)
     return result
 
 

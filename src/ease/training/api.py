@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
+from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
 from ease.encoders.known import complete_lora, file_defaults
+from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
@@ -51,7 +52,8 @@ def train(
             `entity` and optionally `hard_negative` (integers or strings; `hard_negative` may be null); for EASE+
             optionally `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE also
             `positive`, and optionally `negative`.
-        encoder: A hub name, a folder or an object; the object is not changed.
+        encoder: A hub name, a folder or an object, which is not changed; or `random:`, a BERT of two layers with random
+            weights and a tokenizer trained on the sentences of `pairs`.
         method: A training method, such as `ease`, `simcse` or `supervised_simcse`.
         entity_embeddings: The initial embedding of each entity. Default: random ones of the encoder's dimension.
         pooling: The encoder's pooling. Default: as it was saved.
@@ -89,11 +91,15 @@ def train(
     with ExitStack() as stack:
         work = stack.enter_context(temporary_folder()) / "work" if folder is None else Path(folder)
         lock = stack.enter_context(folder_lock(work))
-        start = _saved(encoder, work / "start")
         for name, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
             if isinstance(options.get(name), SentenceTransformer):
                 options = {**options, name: {"encoder": _saved(options[name], work / kept)}}
         own, loop = _split(method, options)
+        if str(encoder).startswith(RANDOM):
+            encoder = build_encoder(
+                EncoderOptions(name=str(encoder), seed=loop.seed), table[SENTENCE].to_pylist()
+            )
+        start = _saved(encoder, work / "start")
         files: dict[str, Path] = {}
         found = get_method(method)
         if found.reads_entities:

@@ -136,7 +136,9 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
 @pytest.mark.slow
 def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: Encode) -> None:
     plain = evaluate(encode, options(folder))
-    network_options = NetworkOptions.model_validate(TASK.configured["network"] | {"epochs": 40, "batch_size": 8})
+    network_options = NetworkOptions.model_validate(
+        TASK.configured["network"] | {"epochs": 40, "batch_size": 8}
+    )
     given = options(folder).model_copy(update={"network": network_options})
     both = evaluate(encode, given)
     network = by_subset(both, "network_accuracy")

@@ -12,12 +12,16 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ease.encoders.check import start_of
 from ease.encoders.encoder import load_encoder
 from ease.encoders.exports import Exported, export_encoder
+from ease.encoders.options import RANDOM
 from ease.entities.links import distinct_sentences
 from ease.errors import EaseError
+from ease.evaluation.tasks import AVERAGE, get_task
+from ease.io.files import read_json
 from ease.io.lazy import ibis
-from ease.io.names import safe_name
+from ease.io.names import RUN_FILE, safe_name
 from ease.io.versions import provenance_of
 from ease.pipelines.publish.options import PublishOptions
 from ease.reporting.exports import hub_card, main_rows, write_eval_results
@@ -72,9 +76,10 @@ def write_model(
         sections["Static student"] = (
             f"`{STATIC}` is a small encoder that reproduces this one by one vector per token."
         )
-    _write_card(folder, options, version, scores, sections)
+    rows = _write_card(folder, options, version, scores, sections)
     return {
         "what": "model",
+        "listed": _listed(folder / CARD, options, encoder, rows),
         "setting": options.setting,
         "method": options.method,
         "version": version,
@@ -136,8 +141,8 @@ def _write_card(
     version: str,
     scores: Sequence[dict[str, Any]],
     sections: dict[str, str],
-) -> None:
-    """Complete the card of the training, and write the results in the hub's newer form."""
+) -> pd.DataFrame:
+    """Complete the card of the training, and write the results in the hub's newer form; return all test scores."""
     own = [row for row in scores if row.get("model") in (None, version) and row.get("dimension") is None]
     if not own:
         logger.warning(
@@ -153,6 +158,36 @@ def _write_card(
     card = folder / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else f"# {name}\n"
     card.write_text(hub_card(text, name, rows, sections), encoding="utf-8")
+    return pd.concat([model.rows for model in models]) if models else pd.DataFrame()
+
+
+def _listed(card: Path, options: PublishOptions, encoder: Path, scores: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of the model in the list of published models, with the average of each task that has one."""
+    from huggingface_hub import RepoCard
+
+    about, made = RepoCard.load(card).data.to_dict(), read_json(encoder / RUN_FILE) or {}
+    listed = []
+    for task, rows in scores.groupby("task", sort=False) if len(scores) else ():
+        main = rows[(rows["metric"] == get_task(task).METRIC) & rows["value"].notna()]
+        average = main[main["subset"] == AVERAGE]
+        chosen = average if len(average) else main[~main["subset"].str.startswith(AVERAGE)]
+        columns = ["task", "subset", "metric", "value", "low", "high", "note"]
+        listed += chosen[columns].drop_duplicates(["task", "subset"], keep="last").to_dict("records")
+    seconds = made.get("seconds")
+    return {
+        "name": (options.repository or safe_name(f"ease-{options.setting}-{options.method}")).rpartition("/")[
+            2
+        ],
+        "repository": options.repository,
+        "method": options.method,
+        "base": start_of(made.get("base") or RANDOM),
+        "languages": about.get("language", []),
+        "licence": about.get("license"),
+        "hours": None if seconds is None else round(seconds / 3600, 2),
+        "scores": [
+            {name: None if pd.isna(value) else value for name, value in row.items()} for row in listed
+        ],
+    }
 
 
 def _forms_text(forms: Sequence[Exported], sentences: int) -> str:

@@ -53,7 +53,7 @@ def write_folder(
     from ease.io.atomic import atomic_folder
     from ease.pipelines.publish.contents import write_data_set, write_model
 
-    target = free_folder(options.to)
+    target = free_folder(options.folder)
     check_token(options)
     with atomic_folder(target) as folder:
         if options.what == "mewsc16":
@@ -75,12 +75,14 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
     Returns:
         `commit`, the address of the hub's commit, and `registered`, the address of the version; None without them.
     """
+    from ease.io.atomic import write_text_atomically
     from ease.io.hub import push_folder, require_token
 
     commit = registered = None
     if options.repository is not None:
+        folder = Path(summary["folder"])
         commit = push_folder(
-            Path(summary["folder"]),
+            folder,
             options.repository,
             require_token(options.repository),
             "dataset" if options.what == "mewsc16" else "model",
@@ -88,16 +90,16 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
             private=options.private,
             replaced=REPLACED,
         )
+        pushed = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"commit": commit}
+        write_text_atomically(folder / MANIFEST, json.dumps(pushed, indent=2, ensure_ascii=False))
         logger.info("Pushed to %s", commit)
     if options.alias is not None and options.what == "model" and encoder is not None:
         registered = set_alias(encoder, f"{options.setting}.{options.method}", options.alias)
     return {"commit": commit, "registered": registered}
 
 
-def free_folder(target: Path | None) -> Path:
+def free_folder(target: Path) -> Path:
     """Return the folder to write, put back if a kill has interrupted its replacement."""
-    if target is None:
-        raise EaseError("`publish.to` is not set: give a folder by --params publish.to=FOLDER.")
     finish_replacement(target)
     if target.exists() and not target.is_dir():
         raise EaseError(f"{target} is a file: give a folder as `publish.to`.")

@@ -17,7 +17,9 @@ class PublishOptions(StrictModel):
     what: Literal["model", "mewsc16"] = Field("model", description="an encoder, or the data set MewsC-16")
     setting: str = Field(description="setting of the encoder; chosen by --params alone")
     method: str = Field(description="method of the encoder; chosen by --params alone")
-    to: Path | None = Field(None, description="folder to write; an older one of this pipeline is replaced")
+    to: Path | None = Field(
+        None, description="folder to write, in place of an older one; null: `published/SETTING.METHOD`"
+    )
     forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
     check_sentences: int = Field(
         ge=1, description="training sentences on which each form is compared with torch"
@@ -27,3 +29,9 @@ class PublishOptions(StrictModel):
     endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")
     private: bool = Field(True, description="whether a new repository is private")
     alias: str | None = Field(None, description="alias of the encoder's version in MLflow's registry")
+
+    @property
+    def folder(self) -> Path:
+        """The folder to write."""
+        name = f"{self.setting}.{self.method}" if self.what == "model" else self.what
+        return self.to or Path("published", name)
