@@ -194,10 +194,10 @@ def test_any_encoder_is_compared_and_impossible_comparisons_are_reported(
 ) -> None:
     project = done[0].copy(tmp_path / "other")
     other = project.latest("06_models/multilingual/untrained/encoder")
-    one = ("--nodes", "multilingual.find_differing_pairs")
+    one = ("--nodes", "multilingual.analysis.find_differing_pairs")
     project.run("analysis", *one, multilingual__analysis__differing_pairs__baseline=other)
     assert f"{other}_rank" in analysed(project, "differing_pairs").columns
-    curves = ("--nodes", "multilingual.draw_roc_curves")
+    curves = ("--nodes", "multilingual.analysis.draw_roc_curves")
     project.run("analysis", *curves, multilingual__analysis__roc_curves__further__SBERT=other)
     areas = analysed(project, "roc_curves").groupby("model")["auc"].first()
     assert areas["SBERT"] == areas["untrained"]
@@ -214,12 +214,12 @@ def test_any_encoder_is_compared_and_impossible_comparisons_are_reported(
 def test_untrained_encoders_are_skipped_unless_named(done: tuple[Project, str], tmp_path: Path) -> None:
     project = done[0].copy(tmp_path / "partly")
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
-    part = "multilingual.measure_alignment_uniformity"
+    part = "multilingual.analysis.measure_alignment_uniformity"
     ran = project.run("analysis", "--nodes", part)
     (told,) = (line for line in ran.stderr.splitlines() if "Not trained yet, and excluded: " in line)
     assert "simcse" in told
     assert "ease" not in told.split(": ")[-1].split(", ")
     assert set(analysed(project, "alignment_uniformity")["model"]) == {*MODELS} - {"simcse"}
-    named = project.run("analysis", "--nodes", "multilingual.find_differing_pairs", check=False)
+    named = project.run("analysis", "--nodes", "multilingual.analysis.find_differing_pairs", check=False)
     assert named.returncode != 0
     assert "Error: The encoder 'simcse' has not been trained yet" in named.stderr
