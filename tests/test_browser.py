@@ -178,22 +178,27 @@ def test_texts_of_a_plot_do_not_overlap_in_the_side_panel(viz: str, page: Browse
     assert page.evaluate(OVERLAPS) == []
 
 
-def test_mlflow_compares_ease_with_simcse_side_by_side(
+def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
     project: Project, page: Browser, tmp_path: Path
 ) -> None:
     client = MlflowClient(project.store)
     experiment = client.get_experiment_by_name("ease")
     assert experiment is not None
-    runs = {
-        run.info.run_name.partition(",")[0]: run for run in client.search_runs([experiment.experiment_id])
-    }
+    found = client.search_runs([experiment.experiment_id])
+    runs = {run.info.run_name.partition(",")[0]: run for run in found}
     compared = [runs["multilingual.ease"], runs["multilingual.simcse"]]
     query = {
         "runs": json.dumps([run.info.run_id for run in compared]),
         "experiments": json.dumps([experiment.experiment_id]),
     }
-    ui = ("mlflow", "ui", "--backend-store-uri", project.store, "--workers", "1")
-    with served(project.folder, tmp_path / "log", *ui) as address:
+    log = tmp_path / "log"
+    with served(project.folder, log, "ease.servers", "mlflow", "--workers", "1") as address:
+        page.open(next(word for word in log.read_text().split() if word.startswith("http")))
+        score = runs["multilingual.simcse"].data.metrics["sample_parallel/average"]
+        listed = page.wait_for("train_multilingual, en ja ar de", "multilingual.simcse", f"{score:.3f}"[:4])
+        assert all(
+            column in listed for column in ("sample_parallel/average", "sample_graded/en", "training_pairs")
+        )
         page.open(f"{address}/#/compare-runs?{urllib.parse.urlencode(query)}")
         page.wait_for("Comparing 2 Runs from 1 Experiment", "multilingual.ease", "multilingual.simcse")
         shown = rows_of(page.wait_for("training.learning_rate"))

@@ -174,6 +174,7 @@ class Tracking:
         self._logged: set[str] = set()
         self._overrides = overrides
         self._about = ""
+        self._trains = False
         self._data: set[str] = set()
         self._scores: dict[str, dict[str, float]] = {}
 
@@ -183,6 +184,7 @@ class Tracking:
     ) -> None:
         """Name the run by its pipelines, a single setting and given parameters; close the runs of killed ones."""
         self._start(dotted(run_params.get("runtime_params") or {}))
+        self._trains = any(TRAINING_TAG in node.tags for node in pipeline.nodes)
         run = mlflow.active_run()
         if run is not None:
             mlflow.set_tags(process_tags())
@@ -234,7 +236,7 @@ class Tracking:
                 self._add_scores(parent.info.run_id, variant_headlines(name.removesuffix(SWEEP), rows))
         data = _data_inputs(node, catalog)
         new = [described for name, (_, described) in data.items() if name not in self._data]
-        if new:
+        if new and (TRAINING_TAG in node.tags or not self._trains):
             MlflowClient().log_inputs(parent.info.run_id, new)
             self._data |= data.keys()
         if TRAINING_TAG in node.tags:
@@ -255,7 +257,7 @@ class Tracking:
     # Before the run is ended.
     @hook_impl(tryfirst=True)
     def after_pipeline_run(self) -> None:
-        """Log the best encoder's scores under the names of a training's; describe the run, and show it in the view."""
+        """Log the best encoder's scores under the names of a training's; describe the run, and show these scores."""
         run = mlflow.active_run()
         if run is None or not self._scores:
             return
@@ -266,7 +268,7 @@ class Tracking:
         rows = [{"encoder": owner, **own} for owner, own in self._scores.items()]
         table = format_table(pd.DataFrame(rows, columns=["encoder", *shown]))
         mlflow.set_tag(MLFLOW_RUN_NOTE, "\n\n".join([self._about, table, next_step]).strip())
-        mlflow.set_experiment_tag(VIEW_TAG, json.dumps(view_of(run.info.run_id, shown)))
+        mlflow.set_experiment_tag(VIEW_TAG, json.dumps(view_of(shown)))
 
 
 def describe_setting(setting: Setting) -> str:
@@ -293,17 +295,17 @@ def name_overrides(given: Mapping[str, Any], owner: str) -> list[str]:
             continue
         if not method or "." not in name or name.startswith(prefixes):
             parts = [part for part in name.split(".") if part not in hidden] or [name]
-            labels.setdefault(f"{parts[-1]}={value}", []).append(f"{'.'.join(parts)}={value}")
+            labels.setdefault(f"{parts[-1]}={value}", []).append(f"{'.'.join(parts[-2:])}={value}")
     # `seed=3` if several methods are given the same.
     words = [same if len(own) > 1 else own[0] for same, own in labels.items()]
     return words if len(words) <= FEW else [*words[: FEW - 1], f"{len(words) - FEW + 1} more"]
 
 
-def view_of(run_id: str, scores: Sequence[str]) -> dict[str, Any]:
-    """Return the state of MLflow's list of runs, as its shared views store it: a run's trainings and their scores."""
-    columns = ["attributes.`Run Name`", *(f"metrics.`{name}`" for name in scores), "attributes.`Dataset`"]
-    widths = dict.fromkeys(columns, 150) | {columns[0]: 330}
-    return {"selectedColumns": columns[1:], "columnWidths": widths, "runsExpanded": {run_id: True}}
+def view_of(scores: Sequence[str]) -> dict[str, Any]:
+    """Return the state of MLflow's list of runs, as its shared views store it: wide names, then scores, then data."""
+    shown = [*(f"metrics.`{name}`" for name in scores), "attributes.`Dataset`"]
+    widths = {"attributes.`Run Name`": 400, **dict.fromkeys(shown, 180), shown[-1]: 240}
+    return {"selectedColumns": shown, "columnOrder": list(widths), "columnWidths": widths}
 
 
 def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -361,7 +363,8 @@ def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, Datas
             ]
             described = DatasetInput(Dataset(name, digest, "local", source, None, profile), tags)
             found[name] = version, described
-    return found
+    # MLflow's list of runs shows the first one.
+    return dict(sorted(found.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))
 
 
 def _log_data(run_id: str, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
