@@ -173,7 +173,7 @@ class Tracking:
     def _start(self, overrides: Mapping[str, Any]) -> None:
         self._logged: set[str] = set()
         self._overrides = overrides
-        self._about = ""
+        self._about = self._given = ""
         self._trains = False
         self._data: set[str] = set()
         self._scores: dict[str, dict[str, float]] = {}
@@ -207,8 +207,8 @@ class Tracking:
         command = tags.get(COMMAND, "").replace("pipeline=", "pipelines=")
         given = ",".join(f"{name}={value}" for name, value in self._overrides.items())
         self._about = f"`{command}`" + "".join(f", on {one}" for one in described)
-        self._about += f"\n\nParameters: `{given}`" if given else ""
-        mlflow.set_tags({COMMAND: command, MLFLOW_RUN_NOTE: self._about})
+        self._given = f"Parameters: `{given}`" if given else ""
+        mlflow.set_tags({COMMAND: command, MLFLOW_RUN_NOTE: f"{self._about}\n\n{self._given}".strip()})
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
@@ -262,12 +262,13 @@ class Tracking:
         if run is None or not self._scores:
             return
         shown = list(next(iter(self._scores.values())))[:COLUMNS]
-        best = max(self._scores.values(), key=lambda own: own.get(shown[0], float("-inf")))
-        log_values(run.info.run_id, [(0, {name: best[name] for name in shown if name in best})])
+        best, values = max(self._scores.items(), key=lambda item: item[1].get(shown[0], float("-inf")))
+        log_values(run.info.run_id, [(0, {name: values[name] for name in shown if name in values})])
+        about = f"{self._about}\n\nBest: `{best}`, {values[shown[0]]:.1f} of `{shown[0]}`."
         next_step = "Next: tick trainings in the list, then **Compare**; `kedro run --pipelines=report`."
         rows = [{"encoder": owner, **own} for owner, own in self._scores.items()]
         table = format_table(pd.DataFrame(rows, columns=["encoder", *shown]))
-        mlflow.set_tag(MLFLOW_RUN_NOTE, "\n\n".join([self._about, table, next_step]).strip())
+        mlflow.set_tag(MLFLOW_RUN_NOTE, "\n\n".join([about, table, next_step, self._given]).strip())
         mlflow.set_experiment_tag(VIEW_TAG, json.dumps(view_of(shown)))
 
 
