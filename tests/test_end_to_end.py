@@ -235,7 +235,7 @@ def test_the_runs_are_named_described_and_scored_for_the_list(
         == "multilingual.ease, random.layers=1, random.hidden_size=32, random.vocabulary_size=1000, 4 more"
     )
     assert parent.data.tags["kedro_command"] == "kedro run --pipelines=train_multilingual"
-    scores = scores_of(project)
+    scores = scores_of(project).reset_index(drop=True)
     main = scores[scores["subset"].isin(["average", "en"])].assign(
         name=lambda rows: rows.task + "/" + rows.subset
     )
