@@ -32,7 +32,7 @@ INSTALL_LOCK := $(UV) export --frozen --quiet --no-emit-project $(patsubst %,--e
 	$(PIP) --require-hashes -r $(LOCK) | $(STEPS)
 # Not needed again once PyICU is compiled.
 CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packages.sh build $(BIN)/python
-# Passed on to `kedro run` or pytest: make train ARGS="--params=seed=1"
+# Passed on to `kedro run` or pytest: make train ARGS="--params=multilingual.ease.training.seed=1"
 ARGS ?=
 # Processes that share the tests, a file each; one thread each for arithmetic.
 WORKERS ?= 2
@@ -112,12 +112,10 @@ gpu:  ## Test and time what needs a GPU, with that machine's own torch: make gpu
 	PYTHONPATH="src:.:$$PYTHONPATH" $(PYTHON) -m benchmarks.gpu $(ARGS)
 
 viz: $(RUN)  ## Show the pipelines in a browser
-	$(BIN)/kedro viz run $(ARGS)
+	@$(BIN)/python -m ease.servers viz $(ARGS)
 
-# kedro-mlflow calls `mlflow` by its name, which is on the path only where .venv is activated.
-mlflow: export PATH := $(abspath $(BIN)):$(PATH)
 mlflow: $(RUN)  ## Compare the runs in a browser
-	$(BIN)/kedro mlflow ui $(ARGS)
+	@$(BIN)/python -m ease.servers mlflow $(ARGS)
 
 notebook: $(NOTEBOOK)  ## Open the notebooks in a browser
 	$(BIN)/jupyter-notebook --notebook-dir=notebooks $(ARGS)

@@ -24,6 +24,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from ease.pipeline_registry import register_pipelines
+from ease.servers import STAGES
 from tests.browser import Browser, browser
 from tests.project import Project
 
@@ -116,16 +117,19 @@ def identifiers(viz: str) -> dict[str, str]:
     return {node["name"]: node["id"] for node in answer_of(f"{viz}/api/main")["nodes"]}
 
 
-def test_kedro_viz_opens_with_the_main_job_and_a_click_expands_it(viz: str, page: Browser) -> None:
-    page.open(viz)
-    page.wait_for("Datasets", *LAYERS)
-    assert page.texts(".pipeline-node--modularPipeline") == ["multilingual"]
-    assert page.texts(".pipeline-layer-name") == LAYERS
-    found = "[...document.querySelectorAll('.pipeline-node--modularPipeline')][0]"
+def test_kedro_viz_opens_with_a_box_for_each_stage_and_a_click_opens_one(viz: str, page: Browser) -> None:
+    page.open(f"{viz}/{STAGES}")
+    page.wait_for("hard_negatives")
+    boxes = page.texts(".pipeline-node--modularPipeline")
+    data = {"acquire", "ingest", "entity_pairs", "hard_negatives", "entity_embeddings", "acquire_evaluation"}
+    assert set(boxes) == {*data, "untrained", "simcse", "ease", "ease_plus", "report"}
+    assert page.texts(".pipeline-node") == boxes, "no dataset makes the boxes small"
+    found = "[...document.querySelectorAll('.pipeline-node--modularPipeline')].find(box => box.textContent == 'ingest')"
     page.evaluate(f"{found}.dispatchEvent(new MouseEvent('click', {{bubbles: true}})) && null")
-    page.wait_for("parse_wikipedia", "multilingual.ease.encoder")
-    methods = {"untrained", "simcse", "ease", "ease_plus"}
-    assert set(page.texts(".pipeline-node--modularPipeline")) == methods
+    page.wait_until(
+        "[...document.querySelectorAll('.pipeline-node')].some(node => node.textContent == 'parse_wikipedia')"
+    )
+    assert set(page.texts(".pipeline-node--modularPipeline")) == set(boxes) - {"ingest"}
 
 
 def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, page: Browser) -> None:
@@ -174,20 +178,27 @@ def test_texts_of_a_plot_do_not_overlap_in_the_side_panel(viz: str, page: Browse
     assert page.evaluate(OVERLAPS) == []
 
 
-def test_mlflow_compares_ease_with_simcse_side_by_side(
+def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
     project: Project, page: Browser, tmp_path: Path
 ) -> None:
     client = MlflowClient(project.store)
     experiment = client.get_experiment_by_name("ease")
     assert experiment is not None
-    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    found = client.search_runs([experiment.experiment_id])
+    runs = {run.info.run_name.partition(",")[0]: run for run in found}
     compared = [runs["multilingual.ease"], runs["multilingual.simcse"]]
     query = {
         "runs": json.dumps([run.info.run_id for run in compared]),
         "experiments": json.dumps([experiment.experiment_id]),
     }
-    ui = ("mlflow", "ui", "--backend-store-uri", project.store, "--workers", "1")
-    with served(project.folder, tmp_path / "log", *ui) as address:
+    log = tmp_path / "log"
+    with served(project.folder, log, "ease.servers", "mlflow", "--workers", "1") as address:
+        page.open(next(word for word in log.read_text().split() if word.startswith("http")))
+        score = runs["multilingual.simcse"].data.metrics["sample_parallel/average"]
+        listed = page.wait_for("train_multilingual, en ja ar de", "multilingual.simcse", f"{score:.3f}"[:4])
+        assert all(
+            column in listed for column in ("sample_parallel/average", "sample_graded/en", "training_pairs")
+        )
         page.open(f"{address}/#/compare-runs?{urllib.parse.urlencode(query)}")
         page.wait_for("Comparing 2 Runs from 1 Experiment", "multilingual.ease", "multilingual.simcse")
         shown = rows_of(page.wait_for("training.learning_rate"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ def test_a_model_is_registered_when_asked(copy: Project) -> None:
     copy.run("train", "--namespaces=multilingual.ease", tracking__register_model=True)
     client = MlflowClient(copy.store)
     (version,) = client.search_model_versions("name = 'multilingual.ease'")
-    assert client.get_run(version.run_id).info.run_name == "multilingual.ease"
+    assert client.get_run(version.run_id).info.run_name.startswith("multilingual.ease, ")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -223,16 +224,38 @@ def test_the_parent_run_holds_table_plots_and_parameters(client: MlflowClient, r
     assert parent.data.params["ingest.splitter"] == "polyglot"
 
 
-def test_the_parent_run_is_named_by_its_setting_and_holds_the_headline_scores(
-    project: Project, runs: dict[str, Run]
+def test_the_runs_are_named_described_and_scored_for_the_list(
+    project: Project, client: MlflowClient, runs: dict[str, Run]
 ) -> None:
-    parent = runs["train_multilingual"]
-    assert parent.info.run_name == "train_multilingual, en ja ar de, random"
+    parent, ease = runs["train_multilingual"], runs["multilingual.ease"]
+    assert parent.info.run_name.startswith("train_multilingual, en ja ar de, random, ")
+    assert parent.info.run_name.endswith(" more")
+    assert (
+        ease.info.run_name
+        == "multilingual.ease, random.layers=1, random.hidden_size=32, random.vocabulary_size=1000, 4 more"
+    )
     assert parent.data.tags["kedro_command"] == "kedro run --pipelines=train_multilingual"
-    scores = scores_of(project)
-    main = scores[scores["subset"].isin(["average", "en"])]
-    expected = {f"multilingual.{row.method}/{row.task}/{row.subset}": row.value for row in main.itertuples()}
+    scores = scores_of(project).reset_index(drop=True)
+    main = scores[scores["subset"].isin(["average", "en"])].assign(
+        name=lambda rows: rows.task + "/" + rows.subset
+    )
+    expected = {f"multilingual.{row.method}/{row.name}": row.value for row in main.itertuples()}
+    best = main.loc[main[main.task == "sample_parallel"].value.idxmax(), "method"]
+    expected |= main[main.method == best].set_index("name").value.to_dict()
     assert parent.data.metrics == pytest.approx(expected)
+    note, ease_note = (run.data.tags["mlflow.note.content"] for run in (parent, ease))
+    shown = f"{ease.data.metrics['sample_parallel/average']:.1f}"
+    assert re.search(rf"multilingual\.ease +\| +{re.escape(shown)} ", note)
+    assert "6 steps, from random weights, on Sample wiki (en)" in ease_note
+    assert f"Test scores: `sample_parallel/average` {shown}, " in ease_note
+    for text in (note, ease_note):
+        assert text.count("Next: tick ") == 1
+    experiment = client.get_experiment(parent.info.experiment_id).tags
+    assert experiment["mlflow.experimentKind"] == "custom_model_development"
+    assert "metrics.`sample_parallel/average`" in experiment["mlflow.sharedViewState.scores"]
+    assert parent.inputs is not None
+    names = {given.dataset.name for given in parent.inputs.dataset_inputs}
+    assert names == {*TRAINED_ON["ease"], *TRAINED_ON["simcse"]}
 
 
 def test_the_parent_run_logs_each_parameter_once_and_only_its_tasks_parameters(runs: dict[str, Run]) -> None:

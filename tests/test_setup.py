@@ -176,16 +176,6 @@ def test_installs_nothing_if_up_to_date(checkout: Path, goal: str) -> None:
     assert ("kedro run --pipelines=train_multilingual" in plan) is (goal == "train")
 
 
-def test_mlflow_is_found_without_an_activated_environment(checkout: Path) -> None:
-    for name, script in {"kedro": "command -v mlflow", "mlflow": "exit 0"}.items():
-        (checkout / ".venv" / "bin" / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        (checkout / ".venv" / "bin" / name).chmod(0o755)
-    environment = {"PATH": "/usr/bin:/bin"}
-    command = ["make", "--silent", "mlflow"]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == str(checkout / ".venv" / "bin" / "mlflow"), done.stderr
-
-
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
 def test_installs_again_when_the_dependencies_change(checkout: Path, changed: str) -> None:
     later = (checkout / ".venv" / ".installed").stat().st_mtime + 10

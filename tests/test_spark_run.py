@@ -67,7 +67,7 @@ def test_each_worker_ran_an_executor(on_spark: Project, workers: Path) -> None:
 def test_page_props_on_spark_give_the_rows_of_the_json_dump(on_spark: Project) -> None:
     """Sitelinks come from page_props joined by Spark, types from truthy statements; `project` read the JSON dump."""
     short = {"acquire__wikidata_titles": "page_props", "acquire__wikidata_types": "truthy"}
-    given = ("acquire,ingest", "--to-nodes=multilingual.read_wikidata")
+    given = ("acquire,ingest", "--to-nodes=multilingual.ingest.read_wikidata")
     on_spark.run(*given, start=True, engine="spark", **short)
     assert (on_spark.folder / "data" / "02_intermediate" / "parts" / "page_props").is_dir()
     for name in ("sitelinks", "entity_types"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
 
 from ease.io.names import UNTRAINED
 from ease.methods import method_names
@@ -30,6 +31,7 @@ from ease.pipelines.report.pipeline import create_report_pipeline as report
 from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.sweep.pipeline import create_pipeline as sweep
 from ease.pipelines.sweep.variants import registered_sweeps
+from ease.pipelines.teach.options import TEACH
 from ease.pipelines.teach.pipeline import create_pipeline as teach
 from ease.pipelines.train.nodes import WHITENING
 from ease.pipelines.train.pipeline import create_encoder_pipeline as start_encoder
@@ -41,6 +43,8 @@ COMPARED = ("simcse", "ease", EASE_PLUS)
 """The methods that `train_<setting>` trains; `train` trains all methods."""
 LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""
+NAMESPACES = (*SETTINGS, LOW_RESOURCE, TEACH)
+"""Namespaces with stages, each a namespace in it."""
 LANGUAGES_SWEEP = "low_resource_languages"
 SWEEPS = registered_sweeps()
 """Settings of the sweeps, by the sweeps' names; each is a pipeline of its own."""
@@ -51,8 +55,23 @@ def register_pipelines() -> dict[str, Pipeline]:
 
     A piece by its own name belongs to the multilingual setting; `--pipelines=train_monolingual --tags=<piece>` runs
     the piece of the other setting. `train`, `evaluate` and `report` comprise all settings and methods, with whitening:
-    select by `--namespaces`.
+    select by `--namespaces`. The default is the main job.
     """
+    made = {name: regroup(own, _stage) for name, own in _create_pipelines().items()}
+    return {"__default__": made["train_multilingual"], **made}
+
+
+def regroup(made: Pipeline, namespace: Callable[[Node], str | None]) -> Pipeline:
+    """Give each node another namespace, which is its box in Kedro-Viz; datasets and parameters keep their names."""
+    return Pipeline([node._copy(namespace=namespace(node)) for node in made.nodes])
+
+
+def _stage(node: Node) -> str | None:
+    """Return a node's namespace; of nodes that belong to no method of a setting, with the tag of their stage."""
+    return f"{node.namespace}.{min(node.tags)}" if node.namespace in NAMESPACES else node.namespace
+
+
+def _create_pipelines() -> dict[str, Pipeline]:
     methods = (*method_names(), WHITENING)
     trained = (*methods, *STUDENTS)
     data = {setting: create_data(setting) for setting in (*SETTINGS, LOW_RESOURCE)}
@@ -62,11 +81,10 @@ def register_pipelines() -> dict[str, Pipeline]:
         setting: [name for name, of in SWEEPS.items() if of.setting == setting]
         for setting in (*SETTINGS, LOW_RESOURCE)
     }
-    sweeps = {name: sweep(name, of) for name, of in SWEEPS.items()}
+    sweeps = {name: regroup(sweep(name, of), lambda _, name=name: name) for name, of in SWEEPS.items()}
     sweeps |= {name: data[of.setting] + sweeps[name] for name, of in SWEEPS.items() if of.entities}
     all_located = add(located.values()) + acquire_baselines(SETTINGS)
     return {
-        "__default__": create_main_job("multilingual"),
         **create_stages("multilingual"),
         "acquire_evaluation": all_located,
         "train": add(train(setting, method) for setting in SETTINGS for method in methods),

@@ -208,7 +208,10 @@ def test_without_network_a_name_fails_soon_wherever_an_encoder_is_named(
         lambda: check_encoder("someone/other", transformer=True),
     ]
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers
-        for port, timeout, cause in ((1, 5, "refused"), (silent.getsockname()[1], 0.2, "(no answer|timed out)")):
+        for port, timeout, cause in (
+            (1, 5, "refused"),
+            (silent.getsockname()[1], 0.2, "(no answer|timed out)"),
+        ):
             use_hub(f"http://127.0.0.1:{port}", tmp_path, monkeypatch)
             monkeypatch.setattr("ease.encoders.check.HUB_TIMEOUT", timeout)
             for call in calls:

@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import mlflow
+import pytest
 from mlflow.tracking import MlflowClient
 
-from ease.hooks.mlflow import follow_project
+from ease.hooks.mlflow import follow_project, name_overrides
 from tests.contexts import undisturbed
 
 ARTIFACTS = "data/08_reporting/mlflow_artifacts"
@@ -50,3 +51,25 @@ def test_runs_and_artifacts_follow_a_copied_project(tmp_path: Path) -> None:
         outside = MlflowClient(f"sqlite:///{store}").get_experiment_by_name("outside")
         assert outside is not None
         assert outside.artifact_location == elsewhere.as_uri()
+
+
+@pytest.mark.parametrize(
+    ("owner", "words"),
+    [
+        ("multilingual", ["seed=3", "ease.entity_weight=0.5", "vocabulary.min_link_count=2", "2 more"]),
+        ("multilingual.ease", ["seed=3", "entity_weight=0.5", "encoder.pooling=cls", "engine=spark"]),
+    ],
+)
+def test_a_name_has_few_short_parameters_of_its_own_and_no_path(owner: str, words: list[str]) -> None:
+    given = {
+        "acquire.wikipedia": "/data/dumps",
+        "tracking.log_model": False,
+        "multilingual.setting.languages": "en sw",
+        "multilingual.ease.training.seed": 3,
+        "multilingual.simcse.training.seed": 3,
+        "multilingual.ease.options.entity_weight": 0.5,
+        "multilingual.vocabulary.min_link_count": 2,
+        "multilingual.setting.encoder.pooling": "cls",
+        "engine": "spark",
+    }
+    assert name_overrides(given, owner) == words

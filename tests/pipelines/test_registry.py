@@ -27,7 +27,7 @@ def described_order() -> str:
             for names in (read, node.outputs)
         )
         of = rows.setdefault(name, (stage, [], reads, makes))[1]
-        of += [] if owner == "multilingual" else [owner]
+        of += [] if owner == stage else [owner]
     lines = [
         f"| {stage} | `{name}`{' of ' * bool(of)}{', '.join(of)} | {reads} | {makes} |"
         for name, (stage, of, reads, makes) in rows.items()
@@ -62,7 +62,7 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
         ),
         (("train", "evaluate"), "multilingual.whitening", {"fit_whitening", "score_encoder"}),
         (("train_multilingual",), "multilingual.untrained", {"make_start_encoder", "score_encoder"}),
-        (("__default__",), "multilingual.ease", {"train_encoder", "score_encoder"}),
+        (("__default__",), "ease", {"train_encoder", "score_encoder"}),
         (("distill",), "multilingual.static_student", {"distill_encoder", "score_encoder"}),
         (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
         (("acquire_evaluation",), "monolingual", {"locate_evaluation_sets"}),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sqlite3
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mlflow
+import pandas as pd
 from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
@@ -24,7 +26,12 @@ from kedro_mlflow.framework.hooks import MlflowHook
 from mlflow.entities import Dataset, DatasetInput, InputTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
-from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
+from mlflow.utils.mlflow_tags import (
+    MLFLOW_DATASET_CONTEXT,
+    MLFLOW_PARENT_RUN_ID,
+    MLFLOW_RUN_NAME,
+    MLFLOW_RUN_NOTE,
+)
 from omegaconf import OmegaConf
 from pydantic import BaseModel, RootModel
 
@@ -46,9 +53,7 @@ from ease.pipelines.mlflow_runs import (
     process_tags,
 )
 from ease.pipelines.setting import Setting
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +64,24 @@ COMMAND = "kedro_command"
 """The tag in which kedro-mlflow keeps the command of a run."""
 
 FEW = 4
-"""Languages that a run's name lists; more are counted."""
+"""Languages, and parameters of the command, that a run's name lists; more are counted."""
+
+SHORT = 20
+"""Characters of the longest value in a run's name."""
+
+OF_METHOD = re.compile(r"[\w-]+\.[\w-]+")
+"""Names of the trainings of a setting's methods."""
+
+GENERAL = ("setting", "training", "options")
+"""Groups of parameters that a run's name does not mention."""
+
+KIND = ("mlflow.experimentKind", "custom_model_development")
+"""The tag of an experiment by which MLflow's list of experiments opens it as model training."""
+VIEW = "scores"
+"""Key of a shared view of the experiment, which shows columns of scores."""
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+COLUMNS = 3
+"""Columns of scores in that view."""
 
 SWEEP = "_sweep"
 """Suffix of the tables that sweeps make."""
@@ -146,29 +168,47 @@ class Tracking:
     """Logs the inputs and the results of a run."""
 
     def __init__(self) -> None:
+        self._start({})
+
+    def _start(self, overrides: Mapping[str, Any]) -> None:
         self._logged: set[str] = set()
+        self._overrides = overrides
+        self._about = self._given = ""
+        self._trains = False
+        self._data: set[str] = set()
+        self._scores: dict[str, dict[str, float]] = {}
 
     @hook_impl
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Name the run by its pipelines and a single setting's languages and encoder; close the runs of killed ones."""
-        self._logged = set()
+        """Name the run by its pipelines, a single setting and given parameters; close the runs of killed ones."""
+        self._start(dotted(run_params.get("runtime_params") or {}))
+        self._trains = any(TRAINING_TAG in node.tags for node in pipeline.nodes)
         run = mlflow.active_run()
         if run is not None:
             mlflow.set_tags(process_tags())
+            mlflow.set_experiment_tag(*KIND)
             close_killed_runs(run)
         named_by_kedro = "+".join(run_params.get("pipeline_names") or ["__default__"])
         if run is None or run.info.run_name != named_by_kedro:
             return  # the configuration names it
-        settings = [catalog.load(name) for name in sorted(pipeline.inputs()) if name.endswith(".setting")]
+        named = sorted(name for name in pipeline.inputs() if name.endswith(".setting"))
+        settings = [Setting.model_validate(catalog.load(name)) for name in named]
         names = run_params.get("pipeline_names") or ["__default__"]
         # Kedro lists them in the order of a set, which is another one in each process.
         chosen = [*(name for name in pipelines if name in names), *(run_params.get("namespaces") or ())]
-        described = [describe_setting(Setting.model_validate(settings[0]))] if len(settings) == 1 else []
-        mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described]))
+        described, setting = (
+            ([describe_setting(settings[0])], settings[0].name) if len(settings) == 1 else ([], "")
+        )
+        words = [" ".join(chosen), *described, *name_overrides(self._overrides, setting)]
+        mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join(words))
         tags = MlflowClient().get_run(run.info.run_id).data.tags
-        mlflow.set_tag(COMMAND, tags.get(COMMAND, "").replace("pipeline=", "pipelines="))
+        command = tags.get(COMMAND, "").replace("pipeline=", "pipelines=")
+        given = ",".join(f"{name}={value}" for name, value in self._overrides.items())
+        self._about = f"`{command}`" + "".join(f", on {one}" for one in described)
+        self._given = f"Parameters: `{given}`" if given else ""
+        mlflow.set_tags({COMMAND: command, MLFLOW_RUN_NOTE: f"{self._about}\n\n{self._given}".strip()})
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
@@ -185,21 +225,51 @@ class Tracking:
 
     @hook_impl
     def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
-        """Log headline scores to the run, and the versions of the data to the nested run of each training."""
+        """Log headline scores and data to the run, and its data and parameters to the nested run of each training."""
         parent = mlflow.active_run()
         if parent is None:
             return
         for name, rows in outputs.items():
             if name.endswith(".scores"):
-                log_values(parent.info.run_id, [(0, _headlines(name.removesuffix(".scores"), rows))])
+                self._add_scores(parent.info.run_id, _headlines(name.removesuffix(".scores"), rows))
             if name.endswith(SWEEP):
-                log_values(parent.info.run_id, [(0, variant_headlines(name.removesuffix(SWEEP), rows))])
+                self._add_scores(parent.info.run_id, variant_headlines(name.removesuffix(SWEEP), rows))
+        data = _data_inputs(node, catalog)
+        new = [described for name, (_, described) in data.items() if name not in self._data]
+        if new and (TRAINING_TAG in node.tags or not self._trains):
+            MlflowClient().log_inputs(parent.info.run_id, new)
+            self._data |= data.keys()
         if TRAINING_TAG in node.tags:
-            data = _data_inputs(node, catalog)
             inside = f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
             for run in MlflowClient().search_runs([parent.info.experiment_id], inside):
                 if CODE not in run.data.params:
                     _log_data(run.info.run_id, data)
+                    if OF_METHOD.fullmatch(name := run.info.run_name):
+                        words = [name, *name_overrides(self._overrides, name)]
+                        MlflowClient().set_tag(run.info.run_id, MLFLOW_RUN_NAME, ", ".join(words))
+
+    def _add_scores(self, run_id: str, scores: dict[str, dict[str, float]]) -> None:
+        """Log scores by encoder and name."""
+        self._scores |= {owner: own for owner, own in scores.items() if own}
+        values = {f"{owner}/{name}": value for owner, own in scores.items() for name, value in own.items()}
+        log_values(run_id, [(0, values)])
+
+    # Before the run is ended.
+    @hook_impl(tryfirst=True)
+    def after_pipeline_run(self) -> None:
+        """Log the best encoder's scores under the names of a training's; describe the run, and show these scores."""
+        run = mlflow.active_run()
+        if run is None or not self._scores:
+            return
+        shown = list(next(iter(self._scores.values())))[:COLUMNS]
+        best, values = max(self._scores.items(), key=lambda item: item[1].get(shown[0], float("-inf")))
+        log_values(run.info.run_id, [(0, {name: values[name] for name in shown if name in values})])
+        about = f"{self._about}\n\nBest: `{best}`, {values[shown[0]]:.1f} of `{shown[0]}`."
+        next_step = "Next: tick trainings in the list, then **Compare**; `kedro run --pipelines=report`."
+        rows = [{"encoder": owner, **own} for owner, own in self._scores.items()]
+        table = format_table(pd.DataFrame(rows, columns=["encoder", *shown]))
+        mlflow.set_tag(MLFLOW_RUN_NOTE, "\n\n".join([about, table, next_step, self._given]).strip())
+        mlflow.set_experiment_tag(VIEW_TAG, json.dumps(view_of(shown)))
 
 
 def describe_setting(setting: Setting) -> str:
@@ -207,6 +277,36 @@ def describe_setting(setting: Setting) -> str:
     languages = setting.languages
     spoken = " ".join(languages) if len(languages) <= FEW else f"{len(languages)} languages"
     return f"{spoken}, {Path(setting.encoder.name).name.rstrip(':')}"
+
+
+def name_overrides(given: Mapping[str, Any], owner: str) -> list[str]:
+    """Return given parameters for the name of a run, or of one of its trainings: few, with short values, without paths.
+
+    Args:
+        given: Values by dotted names.
+        owner: The run's setting, which is not repeated; `SETTING.METHOD` for a training, whose name has its own
+            parameters, those of its setting, and general ones.
+    """
+    setting, _, method = owner.partition(".")
+    hidden, prefixes = (*GENERAL, setting, method), (f"{owner}.", f"{setting}.setting.")
+    labels: dict[str, list[str]] = {}
+    for name, value in given.items():
+        described = name.endswith((".languages", ".encoder", ".encoder.name")) or name.startswith("tracking.")
+        if described or "/" in str(value) or len(str(value)) > SHORT:
+            continue
+        if not method or "." not in name or name.startswith(prefixes):
+            parts = [part for part in name.split(".") if part not in hidden] or [name]
+            labels.setdefault(f"{parts[-1]}={value}", []).append(f"{'.'.join(parts[-2:])}={value}")
+    # `seed=3` if several methods are given the same.
+    words = [same if len(own) > 1 else own[0] for same, own in labels.items()]
+    return words if len(words) <= FEW else [*words[: FEW - 1], f"{len(words) - FEW + 1} more"]
+
+
+def view_of(scores: Sequence[str]) -> dict[str, Any]:
+    """Return the state of MLflow's list of runs, as its shared views store it: wide names, then scores, then data."""
+    shown = [*(f"metrics.`{name}`" for name in scores), "attributes.`Dataset`"]
+    widths = {"attributes.`Run Name`": 400, **dict.fromkeys(shown, 180), shown[-1]: 240}
+    return {"selectedColumns": shown, "columnOrder": list(widths), "columnWidths": widths}
 
 
 def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,42 +323,49 @@ def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return dotted(value, name) if isinstance(value, Mapping) else {name: value}
 
 
-def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Return each encoder's main scores: `multilingual.ease/task/subset`, or `baselines.NAME/task/subset`."""
+def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return the main scores, by `task/subset`, of each encoder: `multilingual.ease`, or `baselines.NAME`."""
     methods = dict.fromkeys(row.get("method") for row in rows)
     return {
-        f"{owner}.{safe_name(method)}/{name}" if method else f"{owner}/{name}": value
+        f"{owner}.{safe_name(method)}" if method else owner: headline(
+            [row for row in rows if row.get("method") == method]
+        )
         for method in methods
-        for name, value in headline([row for row in rows if row.get("method") == method]).items()
     }
 
 
-def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
-    """Return the main scores of each variant, averaged over its seeds: `multilingual.grid.VARIANT/task/subset`.
+def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the main scores of each variant, averaged over its seeds, by `multilingual.grid.VARIANT`.
 
     The sweep's name begins with its setting; `rows` have the columns `variant` and `seed` beside a score's own.
     """
-    values: dict[str, list[float]] = {}
+    values: dict[str, dict[str, list[float]]] = {}
     scored = rows[rows["value"].notna() & (rows["split"] != DEVELOPMENT)]
     for (variant, _), own in scored.groupby(["variant", "seed"], sort=False):
         for name, value in headline(own.to_dict("records")).items():
-            values.setdefault(f"{sweep}.{safe_name(variant)}/{name}", []).append(value)
-    return {name: mean(own) for name, own in values.items()}
+            own_values = values.setdefault(f"{sweep}.{safe_name(variant)}", {})
+            own_values.setdefault(name, []).append(value)
+    return {owner: {name: mean(seeds) for name, seeds in own.items()} for owner, own in values.items()}
 
 
 def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, DatasetInput]]:
-    """Return the version and MLflow's description of each data set that a node read, by its name."""
+    """Return the version and MLflow's description of each data set that a training or evaluation read, by its name."""
     found = {}
+    training = TRAINING_TAG in node.tags
     for name, version in input_versions(node, catalog).items():
-        if version is not None:
+        if version is not None and (training or name.endswith("evaluation_data")):
             dataset: Any = catalog.get(name)
             path = Path(dataset._get_versioned_path(version))
             digest = hash_contents(path)[:DIGEST_LENGTH] if path.exists() else version
             source, profile = json.dumps({"uri": str(path)}), json.dumps({"version": version})
-            tags = [InputTag(MLFLOW_DATASET_CONTEXT, "training"), InputTag("version", version)]
+            tags = [
+                InputTag(MLFLOW_DATASET_CONTEXT, "training" if training else "evaluation"),
+                InputTag("version", version),
+            ]
             described = DatasetInput(Dataset(name, digest, "local", source, None, profile), tags)
             found[name] = version, described
-    return found
+    # MLflow's list of runs shows the first one.
+    return dict(sorted(found.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))
 
 
 def _log_data(run_id: str, data: Mapping[str, tuple[str, DatasetInput]]) -> None:

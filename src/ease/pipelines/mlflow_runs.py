@@ -25,7 +25,7 @@ from mlflow.utils.time import get_current_time_millis
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from pydantic import BaseModel, Field, model_validator
 
-from ease.encoders.model_card import with_test_scores
+from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
@@ -43,6 +43,12 @@ TRAINING_TAG = "training"
 
 HOST, PID = "ease.host", "ease.pid"
 """MLflow tags of the process that writes a run."""
+
+COMPARE = "Next: tick another training in the list, then **Compare**."
+"""End of a training's description."""
+SCORED = "\n\nTest scores: "
+SOURCES = 4
+"""Sources of training data that a description lists; more are counted."""
 
 BELOW_START = "below_start"
 """MLflow tag of a training that made its encoder worse."""
@@ -172,19 +178,24 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
     MlflowClient().log_batch(run_id, metrics)
 
 
-def note_gain(run_id: str, result: TrainingResult) -> None:
-    """Log the kept model's gain over its start on the development tasks; tag the run if the gain is negative."""
-    if result.best_score is None or result.start_score is None:
-        return
-    log_values(run_id, [(result.best_step, {"development_gain": result.best_score - result.start_score})])
+def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingResult) -> None:
+    """Log the kept model's gain over its start on the development tasks, and describe the training and its result.
+
+    The run gets a tag if the gain is negative.
+    """
+    sources = [source.name for source in data.sources]
+    read = ", ".join(sources[:SOURCES]) + (f" and {len(sources) - SOURCES} more" if sources[SOURCES:] else "")
+    told = [f"`{method}`, {result.steps} steps, from {data.start or 'an encoder'}, on {read}."]
+    if result.best_score is not None and result.start_score is not None:
+        gain = result.best_score - result.start_score
+        log_values(run_id, [(result.best_step, {"development_gain": gain})])
+        told.append(
+            f"The kept model, of step {result.best_step}, scores {result.best_score:.2f} on the development tasks, "
+            f"{'below' if result.below_start else 'from'} its start's {result.start_score:.2f}."
+        )
     if result.below_start:
         MlflowClient().set_tag(run_id, BELOW_START, "true")
-        MlflowClient().set_tag(
-            run_id,
-            MLFLOW_RUN_NOTE,
-            f"The kept model scores {result.best_score:.2f} on the development tasks, below its start's "
-            f"{result.start_score:.2f}.",
-        )
+    MlflowClient().set_tag(run_id, MLFLOW_RUN_NOTE, "\n\n".join([*told, COMPARE]))
 
 
 def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:
@@ -205,7 +216,17 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         card = with_test_scores(file.read_text(encoding="utf-8"), scores)
         write_text_atomically(file, card)
     if run_id := _run_of(encoder):
-        MlflowClient().log_text(run_id, card, "model_card.md")
+        client = MlflowClient()
+        client.log_text(run_id, card, "model_card.md")
+        note = (
+            client.get_run(run_id)
+            .data.tags.get(MLFLOW_RUN_NOTE, "")
+            .partition(SCORED)[0]
+            .removesuffix(COMPARE)
+        )
+        listed = ", ".join(f"`{name}` {value:.1f}" for name, value in scores.items())
+        load = f'`SentenceTransformer("{encoder}")` loads the model.'
+        client.set_tag(run_id, MLFLOW_RUN_NOTE, f"{note.strip()}{SCORED}{listed}.\n\n{COMPARE} {load}")
 
 
 def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:

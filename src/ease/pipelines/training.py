@@ -39,7 +39,7 @@ from ease.pipelines.mlflow_runs import (
     flatten_options,
     log_model,
     log_plot,
-    note_gain,
+    note_result,
     training_run,
     write_origin,
 )
@@ -198,7 +198,7 @@ def train_tracked(
         report = RunReport(run_id)
         result = run_job(job, report, lock)
         report.complete(result.history)
-        note_gain(run_id, result)
+        note_result(run_id, job.card, recipe.method, result)
         log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
         if tracking is not None:
             log_model(result.model, name, tracking)

@@ -97,7 +97,7 @@ def test_any_encoder_is_compared_and_untrained_ones_are_skipped_unless_named(
     project = done[0].copy(tmp_path / "other")
     other = project.latest("06_models/multilingual/untrained/encoder")
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
-    nodes = "multilingual.draw_roc_curves"
+    nodes = "multilingual.analysis.draw_roc_curves"
     ran = project.run("analysis", "--nodes", nodes, multilingual__analysis__roc_curves__further__SBERT=other)
     (told,) = (line for line in ran.stderr.splitlines() if "Not trained yet, and excluded: " in line)
     assert "simcse" in told
@@ -105,6 +105,6 @@ def test_any_encoder_is_compared_and_untrained_ones_are_skipped_unless_named(
     areas = analysed(project, "roc_curves").groupby("model")["auc"].first()
     assert set(areas.index) == {*MODELS, "SBERT"} - {"simcse"}
     assert areas["SBERT"] == areas["untrained"]
-    named = project.run("analysis", "--nodes", "multilingual.find_differing_pairs", check=False)
+    named = project.run("analysis", "--nodes", "multilingual.analysis.find_differing_pairs", check=False)
     assert named.returncode != 0
     assert "Error: The encoder 'simcse' has not been trained yet" in named.stderr

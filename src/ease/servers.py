@@ -1,0 +1,87 @@
+"""Show the project in a browser: `python -m ease.servers mlflow` or `viz`, with `--port`, `--host` and `--env`.
+
+The page of MLflow is the list of runs with their scores; that of Kedro-Viz, the stages of the main job.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import click
+
+PORTS = {"mlflow": 5000, "viz": 4141}
+STAGES = "?types=task&pid=train_multilingual&fid=multilingual"
+"""The nodes of the main job, one box a stage"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the address of the page, start the server, and open the page on a desktop once the server answers."""
+    parser = argparse.ArgumentParser(prog="ease.servers", description=__doc__)
+    parser.add_argument("server", choices=PORTS)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--env")
+    given, others = parser.parse_known_args(arguments)
+    server = f"http://{given.host}:{given.port or PORTS[given.server]}/"
+    place = ["--host", given.host, "--port", str(given.port or PORTS[given.server]), *others]
+    if given.server == "viz":
+        env = ["--env", given.env] if given.env else []
+        command, page = ["kedro", "viz", "run", "--no-browser", *env, *place], STAGES
+    else:
+        store, page = _mlflow(given.env)
+        command = ["mlflow", "ui", "--backend-store-uri", store, *place]
+        if store.startswith("http"):
+            server, command = f"{store.rstrip('/')}/", []
+    click.echo(f"Open {server}{page} (Ctrl-C stops the server)")
+    opening = Thread(target=_open, args=(server, page), daemon=True)
+    opening.start()
+    if not command:
+        return opening.join() or 0
+    with suppress(KeyboardInterrupt):
+        return subprocess.call([sys.executable, "-m", *command])
+    return 0
+
+
+def _mlflow(env: str | None) -> tuple[str, str]:
+    """Return the address of the project's store, and the path of the list of runs on MLflow's page."""
+    from kedro.framework.session import KedroSession
+    from kedro.framework.startup import bootstrap_project
+    from mlflow.tracking import MlflowClient
+
+    from ease.hooks.mlflow import VIEW, VIEW_TAG
+
+    bootstrap_project(Path.cwd())
+    with KedroSession.create(Path.cwd(), env=env) as session:
+        config = session.load_context().mlflow
+    client = MlflowClient(config.server.mlflow_tracking_uri)
+    experiment = client.get_experiment_by_name(config.tracking.experiment.name)
+    view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in experiment.tags else ""
+    runs = f"#/experiments/{experiment.experiment_id}/runs?workflowType=machine_learning{view}"
+    return config.server.mlflow_tracking_uri, runs
+
+
+def _open(server: str, page: str) -> None:
+    """Wait until the server answers, then open the page if there is a desktop."""
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return
+    while True:
+        with suppress(urllib.error.URLError, OSError):
+            urllib.request.urlopen(server, timeout=5).close()
+            webbrowser.open(f"{server}{page}")
+            return
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
