@@ -167,14 +167,6 @@ def test_models_scored_on_different_data_are_distinguished() -> None:
     assert data == "other (SimCSE, multilingual); stsb01234567 (EASE, multilingual)"
 
 
-def test_a_report_without_scores_says_how_to_make_them() -> None:
-    empty = report([])
-    assert "kedro run --pipelines=evaluate" in render_markdown(empty)
-    text = render_html(empty)
-    assert "kedro run --pipelines=evaluate" in html.document_fromstring(text).text_content()
-    assert len(text) < 20_000, "without figures Plotly is not needed"
-
-
 def test_the_error_names_an_invalid_scatter() -> None:
     wrong = ReportOptions.model_validate({"scatters": [{"paper": "ease", "title": "t", "x": "99", "y": "2"}]})
     with pytest.raises(EaseError, match="`report.scatters` names the tables 99 and 2 of 'ease'"):

@@ -98,12 +98,17 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
     }
 
 
-def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
+def test_without_any_score_no_page_is_written(tmp_path: Path) -> None:
     project = make_project(tmp_path / "empty")
     done = project.kedro("run", "--pipelines=report", start=False)
-    text = (project.latest("08_reporting/report") / "report.md").read_text(encoding="utf-8")
-    assert "kedro run --pipelines=evaluate" in text
-    assert "The report is empty" in done.stderr + done.stdout
+    assert "no report: `kedro run --pipelines=evaluate` makes scores" in done.stderr
+    assert [path for kind in ("html", "md") for path in (project.folder / "data").rglob(f"*.{kind}")] == []
+
+
+def test_the_log_has_no_wide_lines_and_keeps_the_averages(done: Done) -> None:
+    assert max(map(len, done.stderr.splitlines())) <= 200
+    table = done.stderr.partition("Table 3: Multilingual short")[0].rpartition("| Model ")[2]
+    assert table.splitlines()[0].rstrip(" |").endswith("Avg.")
 
 
 def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:

@@ -173,7 +173,8 @@ class Task(ABC):
         found = available_subsets(self.files(options))
         if not found:
             raise EaseError(no_set(self.name))
-        for subset, paths in tqdm(found.items(), desc=self.name, unit="subset", delay=2, leave=False):
+        style: dict[str, Any] = {"delay": 2, "leave": False, "disable": None}
+        for subset, paths in tqdm(found.items(), desc=self.name, unit="subset", **style):
             data = self.read(options, subset, paths)
             with error_prefix(f"{self.name} {subset}"):
                 scores += self.score(encode, options, subset, data)

@@ -7,11 +7,13 @@ import lzma
 import re
 import shutil
 import tarfile
+import time
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -32,6 +34,9 @@ SUMS = "SHA256SUMS"
 """File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
 
 _RETRIES = 2
+_SILENCE = 60.0
+"""Seconds for which a host that did not answer is not asked again: the settings of a run ask in turn."""
+_silent_since: dict[str, float] = {}
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _CHANGED = (
     "is not the published file (sha256 {found}, not {expected}): move it away to have it fetched, or keep it"
@@ -114,14 +119,16 @@ def list_files(source: Source) -> list[WantedFile]:
 
 def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
     """Download files, each archive once for all its members; return the failed ones with the reasons."""
-    dead_hosts: set[str] = set()
     downloader = pooch.HTTPDownloader(timeout=options.timeout, headers={"User-Agent": user_agent(options)})
     pooch.get_logger().setLevel(logging.WARNING)
 
     def fetch(url: str, wanted: Sequence[WantedFile]) -> dict[str, str]:
         host = urlsplit(url).netloc
-        if host in dead_hosts:
-            return {file.path: f"{url} was not requested, as {host} does not answer." for file in wanted}
+        if time.monotonic() - _silent_since.get(host, -inf) < _SILENCE:
+            return {
+                file.path: f"{url} was not requested, as {host} does not answer. Is this machine on the network?"
+                for file in wanted
+            }
         known = None if wanted[0].member else wanted[0].sha256
         try:
             with scratch_folder(folder, "fetched") as scratch:
@@ -131,7 +138,7 @@ def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadO
                 fetched = Path(store.fetch("file", downloader=downloader))
                 return _keep(fetched, wanted, folder)
         except (requests.ConnectionError, requests.Timeout) as error:
-            dead_hosts.add(host)
+            _silent_since[host] = time.monotonic()
             reason = f"{url} cannot be fetched ({error}). Is this machine on the network?"
         except (requests.RequestException, ValueError) as error:
             reason = f"{url} cannot be fetched: {error}"
