@@ -155,10 +155,11 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
 
 def require_named_set(reference: str, located: Located) -> None:
     """Require data of a task that the user names; what cannot be read is reported with the scores."""
-    found = _found(task_name(reference), located)
+    name, _, wanted = reference.partition(":")
+    found = _found(name, located)
     if not scorable([reference], located) and not found.faults:
-        lacking = sorted({file for files in found.missing.values() for file in files})
-        raise EaseError(named_fault(reference, lacking, found.path))
+        lacking = {f for subset, fs in found.missing.items() if wanted in ("", subset) for f in fs}
+        raise EaseError(named_fault(reference, sorted(lacking), found.path))
 
 
 def named_fault(reference: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
