@@ -88,6 +88,7 @@ def test_a_stopped_and_then_killed_training_ends_like_an_uninterrupted_one(
     assert status == 1, said
     assert found, said
     assert not re.search("error", said, re.I), "a requested stop is none"
+    assert "WARNING kedro" not in said, "Kedro's hint would be another one"
     assert "Traceback" not in said
 
     killed = Started(copy, tmp_path / "killed.log")

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 os.environ.setdefault("DO_NOT_TRACK", "true")
 # Otherwise Spark's workers start the first Python on the path, which does not have this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

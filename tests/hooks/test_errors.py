@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 
 import pytest
+from kedro.framework.project import configure_project, pipelines
 from kedro.io import DatasetError
 from mlflow.exceptions import MlflowException
 
 from ease.errors import EaseError
-from ease.hooks.runs import show_exception
+from ease.hooks.runs import _next_steps, show_exception
+from tests.project import ROOT
 
 
 def caught(error: BaseException) -> BaseException:
@@ -54,6 +56,22 @@ def test_a_full_disk_is_printed_in_one_line(
     printed = capsys.readouterr().err
     assert printed.startswith(f"Error: {words}: make room on the disk")
     assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("train_multilingual", "`make demo` searches"),
+        ("train_monolingual", "`make demo ARGS=--setting=monolingual` searches"),
+        ("evaluate", "`kedro run --pipelines=report` compares"),
+        ("ingest", ""),
+    ],
+)
+def test_the_next_command_is_named(name: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    configure_project("ease")
+    assert _next_steps(pipelines[name]).startswith(f"\nNext: {expected}" if expected else "")
+    assert bool(_next_steps(pipelines[name])) == bool(expected)
 
 
 def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ NAMES = {
     "pipelines=train_multilingual,train": ["cannot run together", "--pipelines=train_multilingual`, then"],
     "namespaces=multilingual.eas": ["did you mean multilingual.ease"],
     "tags=evalute": ["evalute", "did you mean evaluate"],
+    "load_versions=multilingual.eas.encoder": ["--load-versions", "did you mean multilingual.ease.encoder"],
     "node_names=multilingual.ease.score_encodr": ["--nodes", "did you mean multilingual.ease.score_encoder"],
 }
 """Options of `kedro run`, and parts of the message."""
@@ -89,6 +90,11 @@ def test_a_run_from_a_folder_of_the_project_writes_into_the_project(tmp_path: Pa
     [
         ("parameters.yml", "multilingual:\n  setting: [a\n", "parameters.yml"),
         ("parameters.yml", "engine: sprak", "did you mean spark"),
+        (
+            "globals.yml",
+            "data: pyproject.toml/data",
+            "The data folder cannot be made (Not a directory: pyproject",
+        ),
         (
             "parameters.yml",
             "multilingual: {ease: {options: {temperatur: 1}}}",

@@ -104,9 +104,26 @@ def test_every_fault_is_listed_at_once_and_nothing_is_made(empty: Project, tmp_p
 
 
 def test_a_version_that_does_not_exist_is_named(project: Project) -> None:
-    command = ("run", "--pipelines=hard_negatives", "--load-versions=multilingual.pairs:2020")
+    """Of a dataset that may be missing, too."""
+    command = ("run", "--pipelines=report", "--load-versions=multilingual.ease.scores:2020")
     done = project.kedro(*command, check=False, start=False)
-    assert "Error: `multilingual.pairs` has no version 2020: see " in done.stderr
+    assert done.stderr.startswith("Error: `multilingual.ease.scores` has no version 2020: see ")
+
+
+@pytest.mark.parametrize(("version", "found"), [("11", "is version 11"), (None, "there is none in")])
+def test_spark_without_a_recent_java_is_refused(
+    version: str | None, found: str, empty: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    if version:
+        (tmp_path / "bin").mkdir()
+        java = tmp_path / "bin" / "java"
+        java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}.0.2\"' >&2\n")
+        java.chmod(0o755)
+    assert_lines(
+        faults_of(empty, "acquire", engine="spark"), f"`engine=spark` needs a Java runtime, 17 .*{found}"
+    )
 
 
 def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> None:
@@ -178,6 +195,16 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
         ("grid", {"grid__setting__test_tasks": "stsx"}, ["Unknown evaluation task 'stsx'"]),
         ("grid", {"grid__tasks": "sts"}, ["`tasks` was renamed: use `setting.test_tasks`"]),
         ("evaluate", {"evaluate__tasks": "stsb:devel"}, ["'stsb': Unknown subset devel"]),
+        (
+            "evaluate",
+            {"evaluate__tasks": "tatoeba sample_graded own_queries"},
+            [
+                "`evaluate.tasks` names tatoeba, which lacks .* in .*evaluation: .*acquire_evaluation.fetch=true",
+                "`evaluate.tasks` names own_queries. No set is configured: add `tasks.own_queries.sets.NAME`",
+            ],
+        ),
+        ("evaluate", {"evaluate__tasks": "all"}, []),
+        ("evaluate", {"evaluate__tasks": "stsb", "acquire_evaluation__fetch": "true"}, []),
         (
             "train_multilingual",
             {"evaluate__tasks": "stbs"},
@@ -252,6 +279,8 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     project.run("acquire_evaluation", "--namespaces=multilingual", **dev)
     faults = faults_of(project, "train", "multilingual.simcse", **dev)
     assert any("development task 'stsb' lacks" in fault for fault in faults)
+    faults = faults_of(project, "evaluate", "multilingual.simcse", evaluate__tasks="stsb:test", **dev)
+    assert_lines(faults, "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in ")
 
 
 def test_each_run_of_a_process_says_once_which_encoders_its_analyses_exclude(

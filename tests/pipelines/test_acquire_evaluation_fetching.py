@@ -160,6 +160,8 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
     }
     assert failed.keys() == {f"set/{name}" for name in reasons}
     assert all(words in failed[f"set/{name}"] for name, words in reasons.items())
+    again = fetch(tmp_path, task=given)["task"]
+    assert "was not requested" in again["set/dead"], "each setting of a run fetches its sets"
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])

@@ -128,7 +128,9 @@ def test_the_subsets_of_a_task_without_an_average_are_shown(caplog: pytest.LogCa
     scores += [Score("tatoeba", "average", accuracy, 2.0)]
     with caplog.at_level("INFO"):
         Scored(scores, [], [], {}, {}, {}).log("model")
+        Scored(scores, [], [], {}, {}, {}).log("taught", ["de", "en"])
     assert "Scored model: sts 2012 50.00, sts 2013 51.00, tatoeba average 2.00" in caplog.text
+    assert "Scored taught: sts 2012 50.00, sts 2013 51.00, tatoeba deu-eng 1.00, tatoeba avera" in caplog.text
     shown = headline([score.row() for score in scores])
     assert shown == {"sts/2012": 50.0, "sts/2013": 51.0, "tatoeba/average": 2.0}
 

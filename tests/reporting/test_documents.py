@@ -153,14 +153,6 @@ def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
     )
 
 
-def test_a_report_without_scores_says_how_to_make_them() -> None:
-    empty = report([])
-    assert "kedro run --pipelines=evaluate" in render_markdown(empty)
-    text = render_html(empty)
-    assert "kedro run --pipelines=evaluate" in html.document_fromstring(text).text_content()
-    assert len(text) < 20_000, "without figures Plotly is not needed"
-
-
 def test_the_error_names_an_invalid_scatter() -> None:
     wrong = ReportOptions.model_validate({"scatters": [{"paper": "ease", "title": "t", "x": "99", "y": "2"}]})
     with pytest.raises(EaseError, match="`report.scatters` names the tables 99 and 2 of 'ease'"):

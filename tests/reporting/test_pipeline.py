@@ -15,6 +15,7 @@ from mlflow.tracking import MlflowClient
 
 from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_sweeps
 from ease.pipelines.setting import Setting
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from tests.contexts import undisturbed
 from tests.project import PAPERS, Done, Project, make_project
@@ -82,7 +83,8 @@ def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(
 ) -> None:
     client = MlflowClient(scored.store)
     artifacts = {file.path for file in client.list_artifacts(tracked.info.run_id)}
-    assert {"report", "report_bars.html", "report_scatter.html"} <= artifacts
+    assert {"report", "report_bars.html"} <= artifacts
+    assert "report_scatter.html" not in artifacts, "no pair of tables has scores"
     kept = Path(client.download_artifacts(tracked.info.run_id, "report/report.md"))
     assert kept.read_text(encoding="utf-8") == text
     assert tracked.data.params["published"].startswith("ease: tables 1, 2, 3")
@@ -96,6 +98,24 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
         ("ease", "bert-base-multilingual-cased", "mean", "seeds"),
         ("ease", "bert-base-multilingual-cased", "cls", "control"),
     }
+
+
+def test_without_any_score_no_page_is_written(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "empty")
+    done = project.kedro("run", "--pipelines=report", start=False)
+    assert "no report: `kedro run --pipelines=evaluate` makes scores" in done.stderr
+    assert [path for kind in ("html", "md") for path in (project.folder / "data").rglob(f"*.{kind}")] == []
+
+
+def test_the_log_has_no_wide_lines(done: Done) -> None:
+    assert max(map(len, done.stderr.splitlines())) <= 200
+
+
+def test_a_wide_table_keeps_its_first_and_last_columns() -> None:
+    lines = format_table(pd.DataFrame([{f"c{column}": 1.0 for column in range(40)}]), width=60).split("\n")
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith("|  c0 |  c1 | …   | c3")
+    assert lines[0].endswith("| c39 |")
 
 
 def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:

@@ -26,7 +26,9 @@ from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
 from ease.training import job as job_module
 from ease.training.__main__ import read_job
-from ease.training.job import run_job
+from ease.training.job import _log_gain, run_job
+from ease.training.options import TrainingOptions
+from ease.training.progress import Progress
 from tests.training.processes import finish, train_in_process
 from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
 
@@ -260,6 +262,29 @@ def test_a_folder_has_one_training_at_a_time(make_job: MakeJob, trained: Trained
     assert f"Another run is at work in {job.folder} (process {os.getpid()} on" in message
     assert read_job(job.folder) == job, "the job is described as it runs"
     assert losses(result) == losses(trained.result)
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_only_sentence_embeddings_are_judged_by_the_development_score(
+    trained: Trained, caplog: pytest.LogCaptureFixture, judged: bool
+) -> None:
+    worse = trained.result.model_copy(update={"start_score": 90.0, "best_score": 80.0})
+    with caplog.at_level(logging.INFO, "ease.training.job"):
+        _log_gain(worse, judged=judged)
+    assert "scores 80.00 on the development tasks, the start 90.00" in caplog.text
+    assert ("made the encoder worse" in caplog.text) is judged
+
+
+def test_without_a_terminal_a_line_is_logged_by_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ease.training.progress.SECONDS_BETWEEN_LINES", 0.0)
+    progress = Progress(tmp_path, 9, TrainingOptions(seed=0, report_every=100), None)
+    progress.start(0, None)
+    with caplog.at_level(logging.INFO, "ease.training.progress"):
+        for step, loss in enumerate((3.0, 2.0), start=1):
+            progress.add(step, {"loss": torch.tensor(loss)}, {})
+    assert f"{tmp_path.name}: step 2 of 9, loss 2.5000, pairs/s " in caplog.text
 
 
 def test_sentences_with_more_entities_than_positives_are_counted(

@@ -182,9 +182,9 @@ class FigureDataset(AtomicSave, KedroPlotlyDataset):
 class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
     """A versioned file or folder, such as a saved model: saving moves a path, loading returns the version's path.
 
-    With `missing_ok`, a dataset without any version loads as None. With `link`, a symbolic link at that path points to
-    the newest saved version, unless its run withholds it; it is outside the folder of versions, where Kedro does not
-    take it for one.
+    The empty path makes no version: there is nothing to save. With `missing_ok`, a dataset without any version loads as
+    None. With `link`, a symbolic link at that path points to the newest saved version, unless its run withholds it; it
+    is outside the folder of versions, where Kedro does not take it for one.
     """
 
     def __init__(
@@ -213,6 +213,9 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
 
     def save(self, data: Path) -> None:
         """Move `data` to the new version."""
+        if data == Path():
+            self._pin()
+            return
         with self._saving() as aside:
             flush_to_disk(data)  # first, so that the move and the rename take one moment
             shutil.move(data, aside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -11,6 +11,7 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_for
 from ease.evaluation.tasks import Score, get_task
 from ease.io.validation import format_validation_error
+from ease.wikimedia.languages import Language
 
 TaskOptions = Mapping[str, Mapping[str, Any]]
 """Options of tasks by the tasks' names."""
@@ -37,6 +38,13 @@ def task_options(name: str, options: TaskOptions) -> BaseModel:
 def task_name(reference: str) -> str:
     """Return the task of a reference such as `stsb` or `stsb:test`."""
     return reference.partition(":")[0]
+
+
+def has_languages(subset: str, languages: Iterable[str]) -> list[bool]:
+    """Return whether each part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
+    known = [Language(language) for language in languages]
+    codes = {code for own in known for code in (own.code, own.bcp_47, *own.three_letter_codes)}
+    return [part in codes or part.partition("_")[0] in codes for part in subset.split("-")]
 
 
 def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, dict[str, Any]]:

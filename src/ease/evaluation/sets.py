@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
-from ease.evaluation.tasks import get_task, missing_files
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
+from ease.evaluation.tasks import get_task, missing_files, no_set
 from ease.io.files import hash_contents
 from ease.io.models import StrictModel
 
@@ -55,7 +55,7 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
         if files:
             share = f"{len(found.missing)} of {len(found.missing) + len(found.subsets)} subsets"
             logger.warning(
-                "Evaluation set %s: %s cannot be scored: %s missing in %s. Download from %s",
+                "Evaluation set %s: %s cannot be scored: %s missing in %s. Get them from %s",
                 *(name, share, shortened(files), found.path, get_task(name).SOURCE),
             )
     return located
@@ -153,11 +153,31 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
             raise EaseError(development_fault(name, sorted(lacking), found.path))
 
 
+def require_named_set(reference: str, located: Located) -> None:
+    """Require data of a task that the user names; what cannot be read is reported with the scores."""
+    name, _, wanted = reference.partition(":")
+    found = _found(name, located)
+    if not scorable([reference], located) and not found.faults:
+        lacking = {f for subset, fs in found.missing.items() if wanted in ("", subset) for f in fs}
+        raise EaseError(named_fault(reference, sorted(lacking), found.path))
+
+
+def named_fault(reference: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
+    """Return the error message for a named task without data; `offer` is another way to get them."""
+    if not files:
+        return f"`evaluate.tasks` names {reference}. {no_set(task_name(reference))}"
+    return f"`evaluate.tasks` names {reference}, which {_lacks(reference, files, folder, offer, '`evaluate.tasks`')}"
+
+
 def development_fault(name: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
     """Return the error message for a development task with missing files; `offer` is another way to get them."""
-    download = f"get them from {get_task(name).SOURCE}"
-    ways = ", ".join(filter(None, [download, offer, "or name other `dev_tasks`"]))
-    return f"The development task {name!r} lacks {shortened(files)} in {folder}: {ways}."
+    return f"The development task {name!r} {_lacks(name, files, folder, offer, '`dev_tasks`')}"
+
+
+def _lacks(reference: str, files: Sequence[str], folder: Path, offer: str, others: str) -> str:
+    download = f"get them from {get_task(task_name(reference)).SOURCE}"
+    ways = ", ".join(filter(None, [download, offer, f"or name other {others}"]))
+    return f"lacks {shortened(files)} in {folder}: {ways}."
 
 
 def check_scorable(references: Sequence[str], located: Located) -> None:

@@ -132,6 +132,13 @@ class MlflowStore:
                     "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: "
                     f"{str(error).splitlines()[0]} A database works, such as sqlite:///data/08_reporting/mlflow.db."
                 ) from error
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                raise EaseError(
+                    f"The data folder cannot be made ({error.strerror}: {error.filename}): set `data` in "
+                    "conf/local/globals.yml to a folder that you may write to."
+                ) from error
             self._follow(context)
 
     def _follow(self, context: KedroContext) -> None:

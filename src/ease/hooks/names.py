@@ -112,7 +112,7 @@ def check_run_names(given: Mapping[str, Any]) -> None:
         "tags": {tag for node in run.nodes for tag in node.tags},
         "namespaces": {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)},
         **dict.fromkeys(("nodes", "from-nodes", "to-nodes"), nodes),
-        **dict.fromkeys(("from-inputs", "to-outputs"), run.datasets()),
+        **dict.fromkeys(("from-inputs", "to-outputs", "load-versions"), run.datasets()),
     }
     for option, choices in known.items():
         value = given.get("node_names" if option == "nodes" else option.replace("-", "_"))

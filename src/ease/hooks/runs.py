@@ -20,6 +20,7 @@ from kedro.io import AbstractVersionedDataset, DataCatalog, DatasetError
 from kedro.io.core import VersionNotFoundError, is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
+from kedro.runner import SequentialRunner
 from kedro.validation.exceptions import ParameterValidationError
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter
@@ -43,11 +44,15 @@ EVALUATE_TAG = "evaluate"
 """Nodes with this tag return rows of scores; a row without a value names something that could not be scored."""
 
 NEXT_STEPS = {
-    "train": "`kedro mlflow ui` compares the runs, `kedro run --pipelines=report` the scores with the papers'",
+    "train": "`{demo}` searches with the models, `{mlflow}` compares the runs, "
+    "`kedro run --pipelines=report` the scores with the papers'",
     "evaluate": "`kedro run --pipelines=report` compares the scores with the papers'",
-    "sweep": "`kedro mlflow ui` compares the trainings",
+    "sweep": "`{mlflow}` compares the trainings",
 }
-"""Commands that follow a run, by a tag of its nodes; those of the first matching tag are shown."""
+"""What follows a run, by a tag of its nodes; that of the first matching tag is shown."""
+
+DEMO_SETTING = "multilingual"
+"""The setting that the demo searches by default"""
 
 SHOWN = 3
 """Differences that a message shows"""
@@ -79,7 +84,7 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
     if isinstance(fixable, TrainingInterrupted):
         click.secho(str(fixable), fg="yellow", err=True)
     elif issubclass(kind, KeyboardInterrupt):
-        click.secho("Stopped.", fg="yellow", err=True)
+        click.secho("Stopped: the same command reuses finished work.", fg="yellow", err=True)
     elif fixable is not None:
         # Ours may list several faults, one per line.
         text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
@@ -93,6 +98,12 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         )
     else:
         sys.__excepthook__(kind, error, trace)
+
+
+def is_useful_hint(record: logging.LogRecord) -> bool:
+    """Return whether Kedro's hint how to resume may be logged: not beside ours, and not to repeat the command."""
+    stopped = isinstance(sys.exc_info()[1], TrainingInterrupted)
+    return not stopped and "No nodes ran" not in record.getMessage()
 
 
 class Guard:
@@ -114,6 +125,7 @@ class Guard:
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults
 
+        logging.getLogger(SequentialRunner.__module__).addFilter(is_useful_hint)
         release_work()  # of an interrupted run of this process, such as a notebook's
         data = str(self._globals["data"])
         if "://" not in data and self._lock is None:  # a remote folder has no lock
@@ -161,8 +173,10 @@ class Provenance:
         self._made_from[node.name] = _provenance(node, catalog, inputs)
 
     @hook_impl
-    def before_dataset_saved(self, dataset_name: str, node: Node) -> None:
+    def before_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
         """Write the sidecar first, so that every version has one."""
+        if isinstance(data, Path) and data == Path():
+            return  # nothing is saved
         dataset = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
             made_from = {"dataset": dataset_name, **self._made_from[node.name]}
@@ -223,6 +237,18 @@ def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
     return Path(dataset._get_versioned_path(version)).parent
 
 
+def _next_steps(pipeline: Pipeline) -> str:
+    """Return the line that names the next commands; empty if none follows."""
+    tag = next((tag for tag in NEXT_STEPS if pipeline.only_nodes_with_tags(tag).nodes), None)
+    if tag is None:
+        return ""
+    namespaces = {str(node.namespace).partition(".")[0] for node in pipeline.only_nodes_with_tags(tag).nodes}
+    chosen = "" if DEMO_SETTING in namespaces else f"--setting={min(namespaces)}"
+    demo = make_or("demo", f"python -m ease.search serve {chosen}".rstrip())
+    demo += f" ARGS={chosen}" if chosen and demo.startswith("make") else ""
+    return f"\nNext: {NEXT_STEPS[tag].format(demo=demo, mlflow=make_or('mlflow', 'kedro mlflow ui'))}."
+
+
 class Results:
     """Logs the paths of a run's results and the next commands; fails a run at its end if scores are missing."""
 
@@ -253,15 +279,7 @@ class Results:
             if link is not None and link.exists()
             for path in sorted(link.glob("*.html")) or [link]  # of a folder of web pages, the pages
         ]
-        tags = {tag for node in pipeline.nodes for tag in node.tags}
-        command = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), None)
-        following = command and command.replace("kedro mlflow ui", make_or("mlflow", "kedro mlflow ui"))
-        logger.info(
-            "Done: %d nodes.%s%s",
-            len(pipeline.nodes),
-            "".join(made),
-            f"\nNext: {following}." if following else "",
-        )
+        logger.info("Done: %d nodes.%s%s", len(pipeline.nodes), "".join(made), _next_steps(pipeline))
         if self._unscored:
             lines = "\n".join(f"{', '.join(parts)}: {reason}" for reason, parts in self._unscored.items())
             raise EaseError(f"Not all could be scored; all other scores are kept. Not scored:\n{lines}")

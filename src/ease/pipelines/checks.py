@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +27,7 @@ from ease.entities.pairs import PairOptions
 from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import check_scorable, read_located, require_sets
+from ease.evaluation.sets import check_scorable, read_located, require_named_set, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.names import PREPARATION, UNTRAINED
@@ -32,7 +37,12 @@ from ease.io.versions import provenance_of
 from ease.methods import method_names, reads_entities
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
+from ease.pipelines.acquire_evaluation.checks import (
+    check_development_sets,
+    check_named_set,
+    check_some_set,
+    check_tasks,
+)
 from ease.pipelines.acquire_evaluation.nodes import (
     EvaluationSetOptions,
     locate_baseline_sets,
@@ -76,6 +86,9 @@ Catalog = CatalogProtocol[Any, Any]
 SPACE = 2.0
 """Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
 
+JAVA = 17
+"""Oldest version of Java that Spark 4 accepts"""
+
 AUDIT = "audit"
 """The task on a test set that is made from the setting's own dumps"""
 
@@ -101,6 +114,8 @@ class Run:
 
     def evaluation_sets(self, node: Node) -> tuple[EvaluationSetOptions | None, Any]:
         """Return how this run locates a node's evaluation sets; else, the sets that an earlier run has located."""
+        if own := self.given(node, EvaluationSetOptions):
+            return own, None
         name = next(name for name in node.inputs if name.endswith("evaluation_data"))
         locating = [
             self.given(one, EvaluationSetOptions) for one in self.pipeline.nodes if name in one.outputs
@@ -143,6 +158,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     if absent := sorted(name.split(".")[-2] for name in encoders if not catalog.exists(name)):
         logger.info("Not trained yet, and excluded: %s", ", ".join(absent))
     faults.add(_check_inputs, pipeline, catalog)
+    faults.add(_check_engine, run)
     # A check may repeat another one's fault and add a remedy.
     longest = [one for one in faults if not any(other != one and other.startswith(one) for other in faults)]
     return list(dict.fromkeys(longest))
@@ -150,12 +166,11 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
 
 def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
     """Refuse a run that reads a version that does not exist, or a dataset that no run has made."""
-    missing = _missing(pipeline, catalog)
-    for name in missing:
+    for name in sorted(pipeline.datasets()):
         dataset: Any = catalog.get(name)
-        if version := dataset.chosen_version:
+        if (version := getattr(dataset, "chosen_version", None)) and not dataset.exists():
             raise EaseError(f"`{name}` has no version {version}: see {dataset.folder_of(version).parent}.")
-    if missing:
+    if missing := _missing(pipeline, catalog):
         chosen, waiting = set[str](), list(missing)
         while waiting:
             name = waiting.pop()
@@ -175,6 +190,24 @@ def _missing(pipeline: Pipeline, catalog: Catalog) -> list[str]:
     given: list[tuple[str, Any]] = [(name, catalog.get(name)) for name in sorted(pipeline.inputs())]
     saved = [(name, dataset) for name, dataset in given if isinstance(dataset, AtomicSave)]
     return [name for name, dataset in saved if not dataset.may_be_missing and not dataset.exists()]  # type: ignore[attr-defined]
+
+
+def _check_engine(run: Run) -> None:
+    """Refuse Spark without PySpark or without a recent Java runtime."""
+    if run.parameter("engine") != "spark":
+        return
+    if find_spec("pyspark") is None:
+        raise EaseError("`engine=spark` needs PySpark: install the extra `spark` (docs/cluster.md).")
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False) if java else None
+    version = re.search(r'version "(\d+)', said.stderr) if said else None
+    if version is None or int(version[1]) < JAVA:
+        found = f"{java} is version {version[1]}" if version else f"there is none in {home or 'PATH'}"
+        raise EaseError(
+            f"`engine=spark` needs a Java runtime, {JAVA} or later, and {found}: install one "
+            "(`scripts/system_packages.sh java`), or leave `engine` at duckdb."
+        )
 
 
 def _check_disk(run: Run, data: Path, free: int) -> None:
@@ -371,11 +404,24 @@ def _check_sets(node: Node, run: Run) -> None:
 
 
 def _check_scored(node: Node, run: Run) -> None:
-    check_tasks(run.given(node, EvaluateOptions).references(()), run.parameter("tasks"))
+    """Check the tasks that `evaluate.tasks` names, which must have data; others without data are skipped."""
+    options, tasks = run.given(node, EvaluateOptions), run.parameter("tasks")
+    check_tasks(options.references(()), tasks)
+    sets, located = run.evaluation_sets(node)
+    audits = any(name.endswith(".audit_set") for name in run.made)
+    named = [reference for reference in options.named if not (audits and task_name(reference) == AUDIT)]
+    faults = Faults()
+    for reference in named:
+        if sets is not None:
+            faults.add(check_named_set, reference, sets, tasks)
+        elif located is not None:
+            faults.add(require_named_set, reference, located)
+    faults.report()
 
 
 def _check_baselines(node: Node, run: Run) -> None:
     """Refuse a rank that the languages do not span; a baseline that does not load must not prevent other scores."""
+    _check_scored(node, run)
     settings = [run.catalog.load(name) for name in node.inputs if name.endswith(".setting")]
     languages = max(len(setting.languages) for setting in settings)
     for name, baseline in run.given(node, EvaluateOptions).baselines.items():

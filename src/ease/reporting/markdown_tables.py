@@ -27,18 +27,25 @@ def format_losses(table: pd.DataFrame, before: str, after: str) -> str:
     return format_table(pd.concat([table[table[before] != table[after]], pd.DataFrame([total])]))
 
 
-def format_table(table: pd.DataFrame, decimals: int = 1, right: Collection[str] = ()) -> str:
+def format_table(
+    table: pd.DataFrame, decimals: int = 1, right: Collection[str] = (), width: int | None = None
+) -> str:
     """Format a table as Markdown with aligned columns, numbers to the right.
 
     Args:
         table: Rows to format.
         decimals: Decimals of floats.
         right: Further columns to align to the right, such as formatted numbers.
+        width: Longest line. Columns after the second give way to `…`, the last ones, such as averages, at last.
     """
     cells = [[_cell(value, decimals) for value in row] for row in table.itertuples(index=False, name=None)]
     names = [_cell(str(name), decimals) for name in table.columns]
     to_right = [name in right or pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
     widths = [max(3, *(len(row[column]) for row in [names, *cells])) for column in range(len(names))]
+    while width and sum(widths) + 3 * len(widths) + 1 > width and len(names) > 4:
+        for row in [names, *cells]:
+            row[2:4] = ["…"]
+        to_right[2:4], widths[2:4] = [False], [3]
     rule = [
         "-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, to_right, strict=True)
     ]

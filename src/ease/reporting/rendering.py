@@ -64,7 +64,6 @@ def render_markdown(report: Report) -> str:
     """Render the report."""
     parts = [f"# {TEXTS['title']}", TEXTS["legend"]]
     parts += [f"- {paper}" for paper in report.papers]
-    parts += [] if report.tables else [TEXTS["no_scores"]]
     parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
     parts += report.skipped
     if report.tables:
@@ -74,13 +73,13 @@ def render_markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def table_markdown(table: ComparisonTable) -> str:
-    """Render a table with its notes, without its title."""
+def table_markdown(table: ComparisonTable, width: int | None = None) -> str:
+    """Render a table with its notes, without its title; columns give way to lines of at most `width`."""
     cells = [[row.name, row.origin, *(_cell_markdown(cell) for cell in row.cells)] for row in table.rows]
     grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
     footnotes = [f"{_superscript(number)} {note}" for number, note in enumerate(table.footnotes, start=1)]
     notes = "  \n".join([*footnotes, *table.notes])
-    text = f"{table.score}\n\n{format_table(grid, right=table.headers)}"
+    text = f"{table.score}\n\n{format_table(grid, right=table.headers, width=width)}"
     return f"{text}\n\n{notes}" if notes else text
 
 

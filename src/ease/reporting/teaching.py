@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from ease.evaluation.scoring import has_languages
 from ease.io.names import DEVELOPMENT
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
@@ -37,8 +38,7 @@ def compare_before_after(
         frame = main_figures(frame) if scored else frame
         found.append(frame[[*columns, "value"]].rename(columns={"value": name}))
     joined = found[0].merge(found[1], on=columns)
-    codes = {language, Language(language).bcp_47, *Language(language).three_letter_codes}
-    own = [_has_language(str(subset), codes) for subset in joined["subset"]]
+    own = [any(has_languages(str(subset), [language])) for subset in joined["subset"]]
     kind = pd.Series([NEW if new else OLD for new in own], index=joined.index, dtype=object)
     joined.insert(3, "kind", kind)
     return joined.assign(gain=joined["after"] - joined["before"])
@@ -116,8 +116,3 @@ def render_teaching(
     parts += ["## Training data", format_table(languages)]
     parts += ["## Development score by step", format_table(curve)] if len(curve) else []
     return "\n\n".join(parts) + "\n"
-
-
-def _has_language(subset: str, codes: Collection[str]) -> bool:
-    """Return whether a subset, such as `deu-eng` or `epo_Latn-eng_Latn`, has a language of one of the codes."""
-    return any(part in codes or part.partition("_")[0] in codes for part in subset.split("-"))

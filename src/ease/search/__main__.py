@@ -105,7 +105,8 @@ def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: An
     with _reported():
         for one in _opened(given).search(text, k, languages or None, reader):
             click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
-            click.echo(f"        page: {', '.join(one.pages)}")
+            more = f" and {len(one.pages) - 1} more" if len(one.pages) > 1 else ""
+            click.echo(f"        page: {one.pages[0]}{more}")
             _echo_list("entities", [link.label for link in one.entities])
             _echo_list("shared entities", [link.label for link in one.why.entities])
             _echo_list("shared words", one.why.words)

@@ -306,7 +306,7 @@ def _finish(
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
     )
-    _log_gain(result)
+    _log_gain(result, judged=bool(model.method.views))
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
@@ -321,17 +321,20 @@ def _development_scores(history: list[dict[str, float]], step: int) -> dict[str,
     return {name: value for line in scored for name, value in line.items() if name != "step"}
 
 
-def _log_gain(result: TrainingResult) -> None:
-    """Log the scores of the kept model and of the start."""
+def _log_gain(result: TrainingResult, judged: bool) -> None:
+    """Log the scores of the kept model and of the start.
+
+    A method that trains no sentence embeddings, as masked-language modelling does for a start, is not `judged` by them.
+    """
     if result.start_score is None or result.best_score is None:
         return
     kept = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
-    if result.below_start:
+    if judged and result.below_start:
         logger.warning(
             "%s, the start %.2f: the training made the encoder worse. Lower `learning_rate`, or keep the start.",
             *(kept, result.start_score),
         )
-    elif result.best_step == 0:
+    elif judged and result.best_step == 0:
         logger.warning("No evaluation was above the start (%.2f), which is kept", result.start_score)
     else:
         logger.info("%s, the start %.2f", kept, result.start_score)

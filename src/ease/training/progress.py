@@ -28,7 +28,7 @@ Report = Callable[[int, dict[str, float]], None]
 """Receives a step and its metrics, in the first process only."""
 
 
-SECONDS_BETWEEN_LINES = 120.0
+SECONDS_BETWEEN_LINES = 10.0
 """Interval between log lines if there is no terminal for a progress bar."""
 
 
@@ -47,6 +47,7 @@ class Progress:
         self._window_seconds = 0.0
         self.seconds = 0.0
         self._since = self._shown = time.perf_counter()
+        self._line = 0
         self._name = folder.name
         self._bar: tqdm[Any] | None = None
 
@@ -65,6 +66,7 @@ class Progress:
                 total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
             )
         self._since = self._shown = time.perf_counter()
+        self._line = step
 
     def close(self) -> None:
         """Close the progress bar."""
@@ -79,6 +81,8 @@ class Progress:
         self._window += 1
         if self._bar is not None:
             self._bar.update()
+        else:
+            self._log_line(step)
         if step % self._report_every == 0 or step == self._steps:
             self._report_window(step, values)
 
@@ -128,15 +132,20 @@ class Progress:
                 f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
                 "`learning_rate` or raise the temperature."
             )
-        shown = {"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}
         if self._bar is not None:
-            self._bar.set_postfix(shown, refresh=False)
-        elif not process_rank() and time.perf_counter() - self._shown > SECONDS_BETWEEN_LINES:
-            self._shown = time.perf_counter()
-            told = ", ".join(f"{name} {value}" for name, value in shown.items())
-            logger.info("%s: step %d of %d, %s", self._name, step, self._steps, told)
+            self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(step, {**means, **values, "pairs_per_second": rate})
         self.resume()
+
+    def _log_line(self, step: int) -> None:
+        """Log the step, this process's loss and the throughput, if there was no line for some seconds."""
+        now = time.perf_counter()
+        elapsed = now - self._shown
+        if process_rank() or elapsed < SECONDS_BETWEEN_LINES:
+            return
+        loss, rate = float(self._sums[TOTAL]) / self._window, (step - self._line) * self._batch_size / elapsed
+        logger.info("%s: step %d of %d, loss %.4f, pairs/s %.0f", self._name, step, self._steps, loss, rate)
+        self._shown, self._line = now, step
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -190,8 +190,8 @@ class SubsetTask(Task):
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
         """Read and score one subset after the other, and average the scores."""
         scores: list[Score] = []
-        found = self.available(options).items()
-        for subset, paths in tqdm(found, desc=self.name, unit="subset", delay=2, leave=False):
+        style: dict[str, Any] = {"delay": 2, "leave": False, "disable": None}
+        for subset, paths in tqdm(self.available(options).items(), desc=self.name, unit="subset", **style):
             data = self.read(options, subset, paths)
             with error_prefix(f"{self.name} {subset}"):
                 scores += self.score(encode, options, subset, data)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
-from ease.evaluation.sets import development_fault, unscorable_fault
+from ease.evaluation.sets import development_fault, named_fault, unscorable_fault
 from ease.evaluation.tasks import get_task, missing_files
 from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.acquire_evaluation.fetching import list_files
@@ -34,6 +34,16 @@ def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions
         if missing:
             offer = "" if sets.fetch or not set(missing) <= fetchable(name) else FETCH
             raise EaseError(development_fault(name, missing, sets.folder, offer))
+
+
+def check_named_set(reference: str, sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
+    """Refuse a task that the user names if none of its subsets has data, unless the run downloads them."""
+    ((name, files),) = _files((reference,), sets, tasks)
+    missing = [_missing(name, {subset: paths}, sets) for subset, paths in files.items()]
+    if all(missing):
+        offer = "" if sets.fetch or not fetchable(name) else FETCH
+        lacking = sorted({path for paths in missing for path in paths})
+        raise EaseError(named_fault(reference, lacking, sets.folder, offer))
 
 
 def check_some_set(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:

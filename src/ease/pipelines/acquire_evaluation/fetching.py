@@ -7,18 +7,21 @@ import lzma
 import re
 import shutil
 import tarfile
+import time
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, NamedTuple
+from urllib.parse import urlsplit
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path, write_text_atomically
-from ease.io.downloads import Client, DownloadOptions, RemoteFile, download
+from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import scratch_folder, writing
 from ease.pipelines.acquire_evaluation.sources import Source
@@ -28,6 +31,9 @@ logger = logging.getLogger(__name__)
 SUMS = "SHA256SUMS"
 """File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
 
+_SILENCE = 60.0
+"""Seconds for which a host that did not answer is not asked again: the settings of a run ask in turn."""
+_silent_since: dict[str, float] = {}
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _CHANGED = (
     "is not the published file (sha256 {found}, not {expected}): move it away to have it fetched, or keep it"
@@ -112,12 +118,18 @@ def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadO
     """Download files, each archive once for all its members; return the failed ones with the reasons."""
 
     def fetch(url: str, wanted: Sequence[WantedFile]) -> dict[str, str]:
+        host = urlsplit(url).netloc
+        if time.monotonic() - _silent_since.get(host, -inf) < _SILENCE:
+            reason = f"{url} was not requested, as {host} does not answer. Is this machine on the network?"
+            return {file.path: reason for file in wanted}
         known = None if wanted[0].member else wanted[0].sha256
         with scratch_folder(folder, "fetched") as scratch:
             remote = RemoteFile(url, scratch / "file", {"sha256": known} if known else {})
             try:
                 download(remote, client)
             except EaseError as error:
+                if isinstance(error, Unreachable):
+                    _silent_since[host] = time.monotonic()
                 return {file.path: str(error) for file in wanted}
             try:
                 return _keep(remote.path, wanted, folder)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import locate_sets, read_sets
+from ease.evaluation.sets import locate_sets, read_sets, scorable
 from ease.io.models import StrictModel
 from ease.pipelines.acquire.nodes import sample_file
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
@@ -61,7 +61,7 @@ def locate_evaluation_sets(
     """
     # Trainings and analyses read the setting's own tasks even if other tasks are scored.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
-    return locate(references, acquire, sets, tasks)
+    return locate(references, acquire, sets, tasks, evaluate.named)
 
 
 def locate_baseline_sets(
@@ -73,7 +73,7 @@ def locate_baseline_sets(
 ) -> dict[str, Any]:
     """Locate the evaluation sets of the baselines; see `locate_evaluation_sets`."""
     references = evaluate.all_baseline_references(all_test_tasks(*settings.values()))
-    return locate(references, acquire, sets, tasks)
+    return locate(references, acquire, sets, tasks, evaluate.named)
 
 
 def locate(
@@ -81,11 +81,16 @@ def locate(
     acquire: AcquireOptions,
     sets: EvaluationSetOptions,
     tasks: dict[str, dict[str, Any]],
+    named: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON."""
+    """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON.
+
+    A failed download of a task that the user has `named` is a fault, which fails the run once all else is scored.
+    """
+    failed: dict[str, dict[str, str]] = {}
     if sets.fetch:
         names = list(dict.fromkeys(map(task_name, references)))
-        fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)
+        failed = fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)
     options = dict(tasks)
     for name in dict.fromkeys(map(task_name, references)):
         if "path" not in tasks.get(name, {}):
@@ -97,4 +102,9 @@ def locate(
             path = sets.locate(address)
         options[name] = {**tasks[name], "path": str(path)}
     located = read_sets(locate_sets(references, options), references, options)
+    for reference in named:
+        name, _, subset = reference.partition(":")
+        if failed.get(name) and not located[name].faults and not scorable([reference], located):
+            reason = next(iter(failed[name].values()))
+            located[name] = located[name].model_copy(update={"faults": {subset: reason}})
     return {name: found.model_dump(mode="json") for name, found in located.items()}

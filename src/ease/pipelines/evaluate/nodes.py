@@ -57,7 +57,7 @@ def score_encoder(
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
     report = partial(add_scores, encoder)
     scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding, report, dimensions)
-    scored.log(encoder)
+    scored.log(encoder, setting.languages)
     rows = scored.rows(located, setting=setting.name, model=encoder.parent.name, **origin)
     add_to_card(encoder, rows)
     return rows

@@ -71,11 +71,16 @@ class EvaluateOptions(StrictModel):
         own = (task for name in self.baselines for task in self.baseline_references(name, test_tasks))
         return tuple(dict.fromkeys(own))
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The tasks that `tasks` names one by one."""
+        return () if self.tasks is None or tuple(self.tasks) == (ALL,) else tuple(self.tasks)
+
     def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
         """Return the tasks to score."""
         if self.tasks is None:
             return tuple(test_tasks)
-        return tuple(task_names()) if tuple(self.tasks) == (ALL,) else tuple(self.tasks)
+        return self.named or tuple(task_names())
 
 
 def all_test_tasks(*settings: Setting) -> tuple[str, ...]:

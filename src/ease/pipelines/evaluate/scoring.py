@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import Truncated
 from ease.evaluation.score_cache import cached_scores, items_file
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, has_languages, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Score, get_task
 from ease.io.locks import temporary_folder
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
+
+
+FEW = 4
+"""Languages whose own scores are logged"""
 
 
 class Unscored(NamedTuple):
@@ -70,11 +74,19 @@ class Scored(NamedTuple):
             for line in self.unscored
         ]
 
-    def log(self, encoder: object) -> None:
-        """Log one line for the encoder: its main scores, and what could not be scored."""
+    def log(self, encoder: object, languages: Sequence[str] = ()) -> None:
+        """Log one line for the encoder: its main scores, and what could not be scored.
+
+        A few `languages`, which the encoder was trained for, are shown beside the averages over more.
+        """
         main = [score for score in self.scores if score.metric == get_task(score.task).METRIC]
         averaged = {score.task for score in main if score.averaged}
-        shown = [score for score in main if score.averaged or score.task not in averaged]
+        few = languages if len(languages) <= FEW else ()
+        shown = [
+            score
+            for score in main
+            if score.averaged or score.task not in averaged or all(has_languages(score.subset, few))
+        ]
         parts = [f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip() for score in shown]
         missing = [" ".join(filter(None, (line.task, line.subset))) for line in self.unscored if line.task]
         if missing:
@@ -115,7 +127,8 @@ def score_each(
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located), [], {}, {}, {})
     if not there:
-        logger.warning("Nothing to score: there are no data of %s", ", ".join(references) or "no task")
+        if not scored.unscored:
+            _log_no_data(", ".join(references) or "no task")
         return scored
     try:
         model = place(load(encoder))
@@ -155,6 +168,12 @@ def score_each(
                     items = items_file(cache, name, depends_on)
                     scored.items[name] = str(items.relative_to(encoding.cache))
     return scored
+
+
+@cache
+def _log_no_data(references: str) -> None:
+    """Log it once for all encoders."""
+    logger.warning("Nothing to score: there are no data of %s", references)
 
 
 def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:

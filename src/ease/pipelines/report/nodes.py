@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import mlflow
@@ -33,6 +34,9 @@ COLUMNS_OF_SWEEPS = (
     *("base", "pooling", "seed", "task", "subset", "metric"),
     *("value", "deviation", "low", "high", "note", "data", "code"),
 )
+WIDTH = 140
+"""Longest line in the log, without the time and the name of the logger"""
+
 HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
 
@@ -40,25 +44,33 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
     """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
     rows = by_method(scores, COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
-    logger.info("Scores, in points of 100:\n%s", format_table(table))
-    log_table(table, "comparison")
-    log_plot(figure, "comparison")
+    if len(rows):
+        _log("Scores, in points of 100:", format_table(table, width=WIDTH))
+        log_table(table, "comparison")
+        log_plot(figure, "comparison")
     return table, figure
 
 
 def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
     """Plot the training curves of several methods, also in MLflow."""
-    figure = plot_curves(by_method(histories, HISTORY_COLUMNS))
-    log_plot(figure, "curves")
+    rows = by_method(histories, HISTORY_COLUMNS)
+    figure = plot_curves(rows)
+    if len(rows):
+        log_plot(figure, "curves")
     return figure
 
 
 def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str) -> Path:
-    """Write the scores and the curves of a setting's methods as one HTML page that needs no network."""
+    """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
+
+    Without any, there is no page.
+    """
+    shown, table = {"Scores": scores, "Curves": curves}, comparison.to_pandas()
+    figures = {title: figure for title, figure in shown.items() if figure.data}
+    if not figures:
+        return Path()
     page = scratch_for_run(work, "comparison") / "comparison.html"
-    write_text_atomically(
-        page, render_comparison(comparison.to_pandas(), {"Scores": scores, "Curves": curves})
-    )
+    write_text_atomically(page, render_comparison(table, figures))
     return page
 
 
@@ -108,27 +120,36 @@ def write_report(
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
     Returns:
-        The folder with `report.md` and `report.html`, the tables as bars, tasks against tasks as points.
+        The folder with `report.md` and `report.html`, none without a score; the tables as bars, tasks against tasks as
+        points.
     """
     rows = all_rows(baselines, settings)
     report = build_report(published, options, gather_models(full_rows(rows), encoding.cache))
     report.tables += dimension_tables(rows)
     for table in report.tables:
-        logger.info("%s, %s", table.title, table_markdown(table))
-    for line in report.skipped:
-        logger.info(line)
+        _log(f"{table.title}, {table_markdown(table, WIDTH)}")
+    bars = plot_table_bars([(table.title, bar_rows(table)) for table in report.tables])
+    scatter = plot_table_scatter(report.scatters)
     if not report.tables:
-        logger.warning("The report is empty: `kedro run --pipelines=evaluate` makes scores")
+        logger.warning("There are no scores, and no report: `kedro run --pipelines=evaluate` makes scores")
+        return Path(), bars, scatter
+    _log(*report.skipped)
     written = scratch_for_run(work, "report") / "report"
     with atomic_folder(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
         mlflow.log_artifacts(str(folder), "report")
-    bars = plot_table_bars([(table.title, bar_rows(table)) for table in report.tables])
-    scatter = plot_table_scatter(report.scatters)
     log_plot(bars, "report_bars")
-    log_plot(scatter, "report_scatter")
+    if report.scatters:
+        log_plot(scatter, "report_scatter")
     return written, bars, scatter
+
+
+def _log(*parts: str) -> None:
+    """Log text with its long lines wrapped, except for those of tables."""
+    lines = [line for part in parts for line in part.split("\n")]
+    wrapped = (line if line.startswith("|") else fill(line, WIDTH) for line in lines)
+    logger.info("\n".join(wrapped))
 
 
 def export_scores(work: str, baselines: list[dict[str, Any]], **settings: list[dict[str, Any]]) -> Path:

@@ -213,9 +213,12 @@ def report_teaching(
         The page, in Markdown; the scores of each subset before and after.
     """
     scores = compare_before_after(before, after, language)
-    logger.info("Before and after, in points of 100:\n%s", format_table(summarize_kinds(scores)))
-    log_table(scores, "teaching_scores")
     pairs = training_pairs.group_by("language").agg(pairs=training_pairs.count()).to_pandas()
+    taught = int(pairs.set_index("language")["pairs"].get(language, 0))
+    verdict = explain_start(taught, accept) if keeps_start(history) else ""
+    said = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
+    logger.info("%s\n%s", said, format_table(summarize_kinds(scores)))
+    log_table(scores, "teaching_scores")
     parsed = pd.DataFrame(ingest_summary["languages"])
     parsed = parsed[["language", "kept", "sentences", "links", "links_resolved"]]
     languages = parsed.merge(pairs, on="language", how="left").fillna({"pairs": 0}).astype({"pairs": int})
@@ -234,8 +237,6 @@ def report_teaching(
         if dumps["wikidata"]
         else "none (no Wikidata dump with types)",
     }
-    taught = int(pairs.set_index("language")["pairs"].get(language, 0))
-    verdict = explain_start(taught, accept) if keeps_start(history) else ""
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
     write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores
