@@ -55,20 +55,26 @@ def register_pipelines() -> dict[str, Pipeline]:
 
     A piece by its own name belongs to the multilingual setting; `--pipelines=train_monolingual --tags=<piece>` runs
     the piece of the other setting. `train`, `evaluate` and `report` comprise all settings and methods, with whitening:
-    select by `--namespaces`. The default is the main job.
+    select by `--namespaces`. The default is the main job; `stages` is the same for Kedro-Viz, a box for each stage.
     """
     made = {name: regroup(own, _stage) for name, own in _create_pipelines().items()}
-    return {"__default__": made["train_multilingual"], **made}
+    main = made["train_multilingual"]
+    return {"__default__": main, **made, "stages": regroup(main, _without_setting)}
 
 
-def regroup(made: Pipeline, namespace: Callable[[Node], str | None]) -> Pipeline:
+def regroup(made: Pipeline, namespace: str | Callable[[Node], str | None]) -> Pipeline:
     """Give each node another namespace, which is its box in Kedro-Viz; datasets and parameters keep their names."""
-    return Pipeline([node._copy(namespace=namespace(node)) for node in made.nodes])
+    boxes = ((node, namespace if isinstance(namespace, str) else namespace(node)) for node in made.nodes)
+    return Pipeline([node._copy(namespace=box) for node, box in boxes])
 
 
 def _stage(node: Node) -> str | None:
     """Return a node's namespace; of nodes that belong to no method of a setting, with the tag of their stage."""
     return f"{node.namespace}.{min(node.tags)}" if node.namespace in NAMESPACES else node.namespace
+
+
+def _without_setting(node: Node) -> str:
+    return str(node.namespace).partition(".")[2]
 
 
 def _create_pipelines() -> dict[str, Pipeline]:
@@ -81,7 +87,7 @@ def _create_pipelines() -> dict[str, Pipeline]:
         setting: [name for name, of in SWEEPS.items() if of.setting == setting]
         for setting in (*SETTINGS, LOW_RESOURCE)
     }
-    sweeps = {name: regroup(sweep(name, of), lambda _, name=name: name) for name, of in SWEEPS.items()}
+    sweeps = {name: regroup(sweep(name, of), name) for name, of in SWEEPS.items()}
     sweeps |= {name: data[of.setting] + sweeps[name] for name, of in SWEEPS.items() if of.entities}
     all_located = add(located.values()) + acquire_baselines(SETTINGS)
     return {

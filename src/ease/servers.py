@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import click
 
 PORTS = {"mlflow": 5000, "viz": 4141}
-STAGES = "?types=task&pid=train_multilingual&fid=multilingual"
+STAGES = "?types=task&pid=stages"
 """The nodes of the main job, one box a stage"""
 
 
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     opening = Thread(target=_open, args=(server, page), daemon=True)
     opening.start()
     if not command:
-        return opening.join() or 0
+        opening.join()
+        return 0
     with suppress(KeyboardInterrupt):
         return subprocess.call([sys.executable, "-m", *command])
     return 0
@@ -63,9 +65,10 @@ def _mlflow(env: str | None) -> tuple[str, str]:
 
     bootstrap_project(Path.cwd())
     with KedroSession.create(Path.cwd(), env=env) as session:
-        config = session.load_context().mlflow
+        config: Any = session.load_context().mlflow  # type: ignore[attr-defined]
     client = MlflowClient(config.server.mlflow_tracking_uri)
     experiment = client.get_experiment_by_name(config.tracking.experiment.name)
+    assert experiment is not None, "kedro-mlflow makes it"
     view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in experiment.tags else ""
     runs = f"#/experiments/{experiment.experiment_id}/runs?workflowType=machine_learning{view}"
     return config.server.mlflow_tracking_uri, runs

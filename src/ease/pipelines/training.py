@@ -198,7 +198,8 @@ def train_tracked(
         report = RunReport(run_id)
         result = run_job(job, report, lock)
         report.complete(result.history)
-        note_result(run_id, job.card, recipe.method, result)
+        card = describe_data(recipe.method, recipe.data, data.dumps, data.setting)
+        note_result(run_id, card, recipe.method, result)
         log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
         if tracking is not None:
             log_model(result.model, name, tracking)
