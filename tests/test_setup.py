@@ -218,7 +218,7 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names.add(node.module)
-    own = {"ease", "tests", "benchmarks", "hatch_build"}
+    own = {"ease", "tests", "benchmarks", "scripts", "hatch_build"}
     with_torch = {"triton"}  # where there may be a GPU
     return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own - with_torch
 
