@@ -178,7 +178,6 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
                 r"`kedro run --pipelines=acquire,ingest,entity_pairs`"
             ],
         ),
-        ("publish", {}, ["`publish.to` is not set: give a folder by --params publish.to=FOLDER"]),
         (
             "train_multilingual",
             {"multilingual__setting__dev_tasks": "stsb:dev mldoc", "acquire_evaluation__fetch": "true"},
