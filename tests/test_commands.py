@@ -20,7 +20,7 @@ from tests.project import METHODS, Done, Project
 
 PIPELINES = register_pipelines()
 SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
-SUMS |= {"train", "validate_evaluation", "distill", "distill_monolingual"}
+SUMS |= {"stages", "train", "validate_evaluation", "distill", "distill_monolingual", "report"}
 SUMS |= {"analysis_monolingual", "contamination_monolingual", "mine_bitext", "publish"}
 """Pipelines with their own tests, among them `__default__`."""
 
