@@ -84,7 +84,7 @@ def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     assert list(mains.y) == [72, 80]
     assert list(mains.text) == ["72.0", "80.0"]
     assert [trace.showlegend for trace in figure.data].count(True) == 3
-    assert "sample_parallel: each language with en" in [note.text for note in figure.layout.annotations]
+    assert "sample_parallel, each with en" in [note.text for note in figure.layout.annotations]
     assert axis_titles(figure) == {"points"}
     ranges = {tuple(axis.range) for axis in figure.select_yaxes()}
     assert len(ranges) == 1, "panels are compared by eye, so they share a range"

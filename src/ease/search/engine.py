@@ -25,10 +25,10 @@ from ease.io.addresses import is_remote, located
 from ease.io.cache_users import note_user
 from ease.io.files import read_json
 from ease.io.locks import is_locked
-from ease.io.names import UNTRAINED
 from ease.io.project import read_globals
 from ease.io.suggestions import suggest
 from ease.io.versions import MODELS, saved_encoders, saved_versions, trained_methods
+from ease.methods import in_order
 from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Encode, Index, build_index
@@ -330,9 +330,7 @@ class Sources:
 
     def models(self) -> list[str]:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
-        names = {method for setting, method in trained_methods(self.data / MODELS) if setting == self.setting}
-        order = [UNTRAINED, "simcse", "ease", "ease_plus"]
-        return [*(name for name in order if name in names), *sorted(names - set(order))]
+        return in_order(m for setting, m in trained_methods(self.data / MODELS) if setting == self.setting)
 
     def model(self, name: str) -> Model:
         """Return the newest encoder of a method, or the one in a folder or on the hub.
