@@ -143,10 +143,10 @@ class Search:
         codes = sorted(languages, key=lambda code: (code != "en", code))
         found: list[tuple[str, str]] = []
         for code in codes[:: max(1, len(codes) // EXAMPLES)][:EXAMPLES]:
-            pair = next((pair for pair in ranked if code in facts[pair]), None)
-            if pair is not None:
-                found.append((code, facts[pair][code]))
-                ranked = [other for other in ranked if not other & pair]
+            fact = next((pair for pair in ranked if code in facts[pair]), None)
+            if fact is not None:
+                found.append((code, facts[fact][code]))
+                ranked = [other for other in ranked if not other & fact]
         return found
 
     def why(self, first: str, second: str, k: int = 5, reader: str = "en") -> tuple[float, Reasons]:
