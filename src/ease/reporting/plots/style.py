@@ -182,7 +182,7 @@ TEMPLATE = go.layout.Template(
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Apply the common layout, with the legend between title and plot."""
-    rows = -(-sum(trace.showlegend is not False for trace in figure.data) // 4) if len(figure.data) > 1 else 0
+    rows = -(-sum(trace.showlegend is not False for trace in figure.data) // 3) if len(figure.data) > 1 else 0
     top, bottom = 70 + 26 * rows, 60
     height += 26 * max(0, rows - 1)
     above = 26 if figure.layout.annotations and figure.layout.annotations[0].yref == "paper" else 4
