@@ -80,10 +80,10 @@ def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     figure = plot_scores(SCORES)
     mains, by_language = traces(figure, "EASE")
     assert dict(zip(by_language.y, by_language.x, strict=True)) == {"it": 70, "ja": 74}
-    assert [label.split("<br>")[0] for label in mains.y] == ["sample_parallel", "sample_graded"]
+    assert list(mains.y) == ["sample_parallel", "sample_graded"]
     assert list(mains.x) == [72, 80]
-    numbers = [trace for trace in figure.select_traces("scatter") if trace.offsetgroup == "EASE"]
-    assert [list(trace.text) for trace in numbers] == [[" 72.0", " 80.0"], [" 70.0", " 74.0"]]
+    numbers = [trace for trace in figure.data if trace.text is not None and trace.offsetgroup == "EASE"]
+    assert [list(trace.text) for trace in numbers] == [["72.0", "80.0"], ["70.0", "74.0"]]
     assert [trace.showlegend for trace in figure.data].count(True) == 3
     assert "sample_parallel, each with en" in [note.text for note in figure.layout.annotations]
     assert axis_titles(figure) == {"points"}

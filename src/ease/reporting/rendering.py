@@ -14,6 +14,7 @@ from ease.evaluation.tasks import AVERAGE
 from ease.reporting.comparison import Cell, ComparisonTable
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
+from ease.reporting.plots.style import TITLE
 from ease.reporting.report import TEXTS, Report, bar_rows
 
 CONFIG = {"displayModeBar": False, "responsive": True}
@@ -75,14 +76,14 @@ def _plotly() -> Markup:
 
 def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
     """Return the figures as HTML elements of a page that has loaded plotly.js and has the titles as headings."""
-    for figure in figures:
-        figure.update_layout(title_text=None, margin_t=10, height=figure.layout.height - 40)
-    return [
-        Markup(
-            figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=f"{name}-{number}")
-        )
-        for number, figure in enumerate(figures, start=1)
-    ]
+    options = {"full_html": False, "include_plotlyjs": False, "config": CONFIG}
+    elements = []
+    for number, figure in enumerate(figures, start=1):
+        layout = figure.layout
+        lower = {"margin_t": layout.margin.t - TITLE, "height": layout.height - TITLE}
+        untitled = go.Figure(figure).update_layout(title_text=None, legend_y=1, **lower)
+        elements.append(Markup(untitled.to_html(div_id=f"{name}-{number}", **options)))
+    return elements
 
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -23,7 +23,6 @@ from ease.reporting.plots.style import (
 )
 from ease.reporting.score_summaries import split_scores, with_limits
 
-METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
 MAIN_PANEL = "Main score of each task"
 
 
@@ -40,7 +39,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
-    mains = mains.assign(subset=mains["task"] + "<br>" + mains["metric"].replace(METRIC_LABELS))
+    mains = mains.assign(subset=mains["task"])
     panels = [
         (MAIN_PANEL, mains),
         *(_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)),

@@ -94,48 +94,36 @@ def stack_bars(
             shown.add(label)
         columns = list(dict.fromkeys(rows["column"]))
         figure.update_yaxes(type="category", categoryarray=columns, range=[len(columns) - 0.5, -0.5], row=row)
-    figure.update_layout(barmode="group", scattermode="group", bargap=0.18, scattergap=0.18)
-    # One range for all panels, with space beyond the longest bar for its number and whisker.
-    figure.update_xaxes(range=_score_range(pd.concat([rows for _, rows in panels])))
-    figure.update_xaxes(title_text="points", row=len(panels))
+    # Numbers that are higher than their bars, as in a small preview, are hidden.
+    figure.update_layout(barmode="group", bargap=0.18, uniformtext={"minsize": 9, "mode": "hide"})
+    # One range for all panels, with space beyond the longest bar for its number.
+    figure.update_xaxes(range=_score_range(pd.concat([rows for _, rows in panels])), showticklabels=False)
+    figure.update_xaxes(title_text="points", showticklabels=True, row=len(panels))
     figure.update_yaxes(showgrid=False)
     return finish(figure, panels[0][0] if len(panels) == 1 else title, plot + 130)
 
 
-THINNEST, THICKEST, MANY = 4, 14, 700
+THINNEST, THICKEST, MANY = 4, 18, 700
 """Height of a bar in pixels: the thickest, which has space for a number, or less where all would be higher than that"""
-BAR_GAP, PANEL_GAP = 10, 76
+BAR_GAP, PANEL_GAP = 10, 60
 """Heights of the gaps between groups of bars, and between panels"""
 
 
-def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> list[go.Bar | go.Scatter]:
-    """Return a model's bars with whiskers, and if asked the numbers, which stand beyond bar and whisker."""
+def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> list[go.Bar]:
+    """Return a model's bars with whiskers, and if asked invisible bars that carry the numbers beyond the whiskers."""
     low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
     place = {"y": rows["column"], "orientation": "h", "offsetgroup": label, "legendgroup": label}
-    bars = go.Bar(
-        x=value,
-        name=label,
-        marker=fill(style),
-        hovertemplate=f"{label}, %{{y}}: %{{x:.1f}} points<extra></extra>",
-        **place,
-    )
+    hover = f"{label}, %{{y}}: %{{x:.1f}} points<extra></extra>"
+    bars = go.Bar(x=value, name=label, marker=fill(style), hovertemplate=hover, **place)
     if low.notna().any():
         limits = {"array": high - value, "arrayminus": value - low, "symmetric": False}
         bars.error_x = {"type": "data", **limits, "thickness": 1, "width": 3, "color": INK}
     if not numbered:
         return [bars]
-    numbers = go.Scatter(
-        x=high.fillna(value).clip(lower=0),
-        mode="text",
-        text=value.map(" {:.1f}".format),
-        textposition="middle right",
-        textfont_size=11,
-        cliponaxis=False,
-        showlegend=False,
-        hoverinfo="skip",
-        **place,
-    )
-    return [bars, numbers]
+    text = {"text": value.map("{:.1f}".format), "textposition": "outside", "textfont_size": 11}
+    ends = high.fillna(value).clip(lower=0)
+    quiet = {"marker_color": _CLEAR, "showlegend": False, "hoverinfo": "skip", "cliponaxis": False}
+    return [bars, go.Bar(x=ends, **text, **quiet, **place)]
 
 
 def _score_range(rows: pd.DataFrame) -> list[float]:
@@ -173,27 +161,27 @@ TEMPLATE = go.layout.Template(
         "plot_bgcolor": _CLEAR,
         "xaxis": _AXIS,
         "yaxis": {**_AXIS, "ticklabelstandoff": 5},
-        "title": {"x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
-        # Above the plot and the titles of its panels; the margin grows with the rows of the legend.
-        "legend": {"orientation": "h", "x": 0, "yanchor": "bottom", "title_text": ""},
+        "title": {"x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 6}},
+        "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
     }
 )
+
+
+TITLE, ROW = 42, 26
+"""Heights of a figure's title and of a row of its legend, in pixels"""
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Apply the common layout, with the legend between title and plot."""
     rows = -(-sum(trace.showlegend is not False for trace in figure.data) // 3) if len(figure.data) > 1 else 0
-    top, bottom = 70 + 26 * rows, 60
-    height += 26 * max(0, rows - 1)
-    above = 26 if figure.layout.annotations and figure.layout.annotations[0].yref == "paper" else 4
-    figure.update_layout(
+    height += ROW * max(0, rows - 1)
+    return figure.update_layout(
         template=TEMPLATE,
         title_text=title,
-        legend_y=1 + above / (height - top - bottom),
-        margin={"l": 10, "r": 24, "t": top, "b": bottom},
+        legend_y=1 - TITLE / height,
+        margin={"l": 10, "r": 24, "t": TITLE + 28 + ROW * rows, "b": 60},
         height=height,
     )
-    return figure
 
 
 def nothing(title: str) -> go.Figure:
