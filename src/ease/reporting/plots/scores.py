@@ -118,7 +118,12 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     if history.empty:
         return nothing(title)
     names = _curve_names(history["name"])
-    figure, places = panel_grid([name.replace("_", " ") for name in names], 2, gap=0.28, spacing=0.08)
+    # Titles have the units: titles of inner axes would meet the numbers in a narrow figure.
+    units = ["points" if _is_development(name) else "nats" if "loss" in name else "" for name in names]
+    titles = [
+        name.replace("_", " ") + f" ({unit})" * bool(unit) for name, unit in zip(names, units, strict=True)
+    ]
+    figure, places = panel_grid(titles, 2, gap=0.28, spacing=0.08)
     for method, style in method_styles(list(history["method"])).items():
         shown = False
         for name, place in zip(names, places, strict=True):
@@ -130,11 +135,8 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
                     figure.add_trace(_best_point(curve, method, style), **place)
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
     for name, place in zip(names, places, strict=True):
-        unit = "points" if _is_development(name) else "loss (nats)" if "loss" in name else ""
         if name.endswith("per_second"):
-            unit = f"{name.removesuffix('_per_second').replace('_', ' ')}/s"
             figure.update_yaxes(rangemode="tozero", **place)
-        figure.update_yaxes(title_text=unit, **place)
         # Panels above another one have the same steps as that one.
         lowest = {"title_text": "training step"} if place in places[-2:] else {"showticklabels": False}
         figure.update_xaxes(**lowest, **place)

@@ -179,7 +179,7 @@ def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
         template=TEMPLATE,
         title_text=title,
         legend_y=1 - TITLE / height,
-        margin={"l": 10, "r": 24, "t": TITLE + 28 + ROW * rows, "b": 60},
+        margin={"l": 70, "r": 30, "t": TITLE + 28 + ROW * rows, "b": 60},
         height=height,
     )
 
