@@ -151,7 +151,7 @@ def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, p
     assert all(row.startswith(task) for row, task in zip(rows, table["task"], strict=True))
 
     page.open(f"{shown}&sid={names['multilingual.comparison_plot']}")
-    page.wait_for("Scores by method", "sample_parallel: each language with en")
+    page.wait_for("Scores by method", "sample_parallel, each with en")
     assert page.texts(".pipeline-metadata .js-plotly-plot, .pipeline-metadata .plotly")
 
 
@@ -231,7 +231,18 @@ def test_comparison_page_renders_without_network(project: Project, page: Browser
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
     wait_for_plot(page)
     page.wait_for("Methods compared", "sample_parallel", "SimCSE")
-    assert len(page.texts("tbody tr")) == 19
+    assert page.texts("thead th") == ["Subset", "Untrained", "SimCSE", "EASE", "EASE+"]
+    assert len(page.texts("tbody tr:not(.group)")) == 19
+    assert len(page.texts("tr.average")) == 1
+    assert len(page.texts("td strong")) >= 19, "the best of each row"
+    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    page.call("Emulation.setDeviceMetricsOverride", **narrow)
+    page.open("about:blank")
+    page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
+    wait_for_plot(page)
+    fits = "[...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)"
+    assert page.evaluate(f"{fits} && document.documentElement.scrollWidth <= 390")
+    page.call("Emulation.clearDeviceMetricsOverride")
 
 
 def wait_for_plot(page: Browser) -> None:

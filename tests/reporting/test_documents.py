@@ -13,10 +13,11 @@ from markdown_it import MarkdownIt
 
 from ease.errors import EaseError
 from ease.reporting.comparison import ComparisonTable
+from ease.reporting.plots import plot_roc_curves
 from ease.reporting.published import Published
-from ease.reporting.rendering import render_html, render_markdown
+from ease.reporting.rendering import render_comparison, render_html, render_markdown
 from ease.reporting.report import Report, ReportOptions, build_report
-from tests.reporting.made import all_rows, baseline, options, own, published
+from tests.reporting.made import all_rows, baseline, options, own, published, row
 
 
 def report(rows: list[dict[str, Any]] | None = None) -> Report:
@@ -100,6 +101,34 @@ def test_html_can_be_read_with_a_screen_reader(page: html.HtmlElement) -> None:
     headings = [int(element.tag[1]) for element in page.xpath("//h1|//h2|//h3")]
     assert headings[0] == 1
     assert all(following - previous <= 1 for previous, following in pairwise(headings))
+
+
+def test_the_comparison_says_what_was_compared_and_marks_the_best() -> None:
+    parallel, graded = ("sample_parallel", "retrieval_accuracy"), ("sample_graded", "spearman")
+    rows = [(*parallel, "ja-en", 1.04, 1.0), (*parallel, "average", 2.0, 9.0), (*graded, "en", None, 80.0)]
+    table = pd.DataFrame(rows, columns=["task", "metric", "subset", "untrained", "ease_plus"])
+    table = table[["task", "subset", "metric", "untrained", "ease_plus"]]
+    figures = {"Scores": plot_roc_curves(pd.DataFrame()), "Curves": plot_roc_curves(pd.DataFrame())}
+    page = html.document_fromstring(render_comparison(table, figures, "the setting “s”"))
+    introduction = " ".join(page.xpath("//p")[0].text_content().split())
+    said = "Untrained and EASE+ of the setting “s”, compared on sample_parallel and sample_graded. Made on 20"
+    assert introduction.startswith(said)
+    assert page.xpath("//thead//th/text()") == ["Subset", "Untrained", "EASE+"]
+    groups = [" ".join(row.text_content().split()) for row in page.xpath("//tr[@class='group']")]
+    assert groups == ["sample_parallel retrieval accuracy", "sample_graded spearman"]
+    assert page.xpath("//td//text()") == ["1.0", "1.0", "2.0", "9.0", "–", "80.0"]
+    assert page.xpath("//td/strong/text()") == ["1.0", "1.0", "9.0", "80.0"]
+    assert page.xpath("//tr[@class='average']/th/text()") == ["average"]
+    assert page.xpath("//div[@class='notes']//b/text()") == ["retrieval accuracy", "spearman"]
+    nothing = html.document_fromstring(render_comparison(table.head(0), figures, "the setting “s”"))
+    assert "There are no scores yet" in nothing.text_content()
+
+
+def test_an_average_of_one_subset_is_omitted() -> None:
+    scored = [row("sample_parallel", name, 50.0, "retrieval_accuracy") for name in ("ja-en", "average")]
+    report_of_one = report(scored)
+    assert list(report_of_one.scores["sample_parallel"]["Subset"]) == ["ja-en"]
+    assert report_of_one.tables[-1].headers == ("ja-en",)
 
 
 def test_names_are_escaped() -> None:

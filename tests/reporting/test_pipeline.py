@@ -156,7 +156,7 @@ def test_methods_are_compared_where_some_have_no_score_yet(tmp_path: Path) -> No
             nothing, empty = compare_scores(untrained=[], ease=[])
             curves = compare_curves(ease=[])
     assert list(table.columns) == ["task", "subset", "metric", "ease"]
-    assert figure.data[0].y[0] == 70
+    assert figure.data[0].x[0] == 70
     assert nothing.empty
     assert not empty.data
     assert not curves.data

@@ -78,15 +78,16 @@ def test_ingest_summary_stacks_pages_and_splits_links() -> None:
 
 def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     figure = plot_scores(SCORES)
-    by_language, mains = traces(figure, "EASE")
-    assert dict(zip(by_language.x, by_language.y, strict=True)) == {"it": 70, "ja": 74}
-    assert [label.split("<br>")[0] for label in mains.x] == ["sample_parallel", "sample_graded"]
-    assert list(mains.y) == [72, 80]
-    assert list(mains.text) == ["72.0", "80.0"]
+    mains, by_language = traces(figure, "EASE")
+    assert dict(zip(by_language.y, by_language.x, strict=True)) == {"it": 70, "ja": 74}
+    assert list(mains.y) == ["sample_parallel", "sample_graded"]
+    assert list(mains.x) == [72, 80]
+    numbers = [trace for trace in figure.data if trace.text is not None and trace.offsetgroup == "EASE"]
+    assert [list(trace.text) for trace in numbers] == [["72.0", "80.0"], ["70.0", "74.0"]]
     assert [trace.showlegend for trace in figure.data].count(True) == 3
-    assert "sample_parallel: each language with en" in [note.text for note in figure.layout.annotations]
+    assert "sample_parallel, each with en" in [note.text for note in figure.layout.annotations]
     assert axis_titles(figure) == {"points"}
-    ranges = {tuple(axis.range) for axis in figure.select_yaxes()}
+    ranges = {tuple(axis.range) for axis in figure.select_xaxes()}
     assert len(ranges) == 1, "panels are compared by eye, so they share a range"
 
 
@@ -104,10 +105,10 @@ def history(names: list[str]) -> pd.DataFrame:
 def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     figure = plot_curves(history(["loss", "development", "pairs_per_second"]))
     titles = [note.text for note in figure.layout.annotations]
-    assert titles == ["development", "loss", "pairs per second"]
+    assert titles == ["development (points)", "loss (nats)", "pairs per second"]
     stars = [trace for trace in figure.data if trace.marker.symbol == "star"]
     assert [(star.x[0], star.y[0]) for star in stars] == [(50, 9), (50, 19)]
-    assert axis_titles(figure) == {"points", "loss (nats)", "pairs/s", "training step"}
+    assert axis_titles(figure) == {"training step"}
     lines = [trace for trace in figure.data if trace.marker.symbol != "star"]
     assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
@@ -165,7 +166,7 @@ ALIGNMENT = pd.DataFrame(
 
 def test_alignment_is_plotted_against_uniformity_with_one_point_per_model() -> None:
     figure = plot_alignment_uniformity(ALIGNMENT)
-    (untrained,), (ease,) = traces(figure, "untrained"), traces(figure, "EASE")
+    (untrained,), (ease,) = traces(figure, "Untrained"), traces(figure, "EASE")
     assert (list(untrained.x), list(untrained.y)) == ([-0.4], [0.3]), "the average stands for several subsets"
     assert (list(ease.x), list(ease.y)) == ([-2.0], [0.25])
     assert (untrained.marker.symbol, ease.marker.symbol) == ("x", "circle")
@@ -189,7 +190,12 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
     order = list(table["model"].unique())
     figure = plot_language_pair(table.sort_values("language", ascending=False))
-    assert [trace.name for trace in figure.data if trace.showlegend] == ["translations", "ja", "en"]
+    assert [trace.name for trace in figure.data if trace.showlegend] == [
+        "translations",
+        "ja",
+        "en",
+        "one fact",
+    ]
     panel = order.index("ease")
     lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
     steps = list(zip(lines.x, lines.y, strict=True))
@@ -197,7 +203,9 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     assert sorted(steps[0::3]) == [(10, 1.5), (11, 1.5), (12, 1.5)]
     assert [(x, y - 1) for x, y in steps[0::3]] == steps[1::3]
     assert dict(zip(points.customdata, points.x, strict=True)) == {"en 0": 10, "en 1": 11, "en 2": 12}
-    assert figure.layout.title.text.endswith("ja and en")
+    fact = traces(figure, "one fact")[panel]
+    assert dict(zip(fact.customdata, fact.x, strict=True)) == {"ja 0": 10, "en 0": 10}
+    assert "ja and en" in figure.layout.title.text
 
 
 @pytest.mark.parametrize(
@@ -224,15 +232,16 @@ def test_scores_have_error_bars_where_their_intervals_are_known() -> None:
     scores["metric"] = ["retrieval_accuracy"] * 3 + ["spearman"]
     scores = scores.assign(low=scores["value"] - 2, high=scores["value"] + 1)
     scores.loc[scores["subset"] == "ja-en", ["low", "high"]] = None
-    panel, mains = plot_scores(scores).data
-    assert panel.error_y.arrayminus[0] == 2
-    assert np.isnan(panel.error_y.array[1])
-    assert list(mains.y) == [30.0, 80.0]
-    assert [list(mains.error_y.array), list(mains.error_y.arrayminus)] == [[1, 1], [2, 2]]
+    mains, numbers, panel, _ = plot_scores(scores).data
+    assert panel.error_x.arrayminus[0] == 2
+    assert np.isnan(panel.error_x.array[1])
+    assert list(mains.x) == [30.0, 80.0]
+    assert [list(mains.error_x.array), list(mains.error_x.arrayminus)] == [[1, 1], [2, 2]]
+    assert list(numbers.x) == [31.0, 81.0], "numbers stand beyond the whiskers"
     wide = plot_scores(scores.assign(low=-9.0, high=99.0))
-    assert all(axis.range[0] <= -9 < 99 < axis.range[1] for axis in wide.select_yaxes())
+    assert all(axis.range[0] <= -9 < 99 < axis.range[1] for axis in wide.select_xaxes())
     plain = plot_scores(scores.drop(columns=["low", "high"])).data[0]
-    assert plain.error_y.array is None
+    assert plain.error_x.array is None
 
 
 def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.DataFrame:
@@ -266,16 +275,17 @@ def test_bars_without_a_counterpart_show_the_best_of_each_encoder_where_we_have_
 def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     figure = plot_table_bars([("Pairs", rows_of("2")), ("English", rows_of("14"))])
     first, second = [trace for trace in figure.data if trace.name == "MiniLM"]
-    assert (list(first.x), list(first.y)) == (["EN-EN"], [87.59])
-    assert (list(second.x), list(second.y)) == (["STS12", "STS13", "STS14"], [72.37, 80.6, 75.59])
+    assert (list(first.y), list(first.x)) == (["EN-EN"], [87.59])
+    assert (list(second.y), list(second.x)) == (["STS12", "STS13", "STS14"], [72.37, 80.6, 75.59])
     assert first.xaxis != second.xaxis
     assert [trace.showlegend for trace in (first, second)] == [True, False]
     (newest,) = [trace for trace in figure.data if trace.name == "EASE, multilingual"]
-    assert list(newest.y) == [*EASE_ROW, pytest.approx(fmean(EASE_ROW))]
-    assert newest.error_y.array is None
-    (sweep,) = [trace for trace in figure.data if trace.name.startswith("EASE, multilingual (")]
+    assert list(newest.x) == [*EASE_ROW, pytest.approx(fmean(EASE_ROW))]
+    assert newest.error_x.array is None
+    assert traces(figure, "EASE-mBERTbase (paper)")
+    (sweep,) = traces(figure, "EASE, multilingual (sweep seeds, 3 seeds)")
     half = [pytest.approx(4.3027 * 0.4583 / 3**0.5, abs=1e-3)] * 11
-    assert [list(sweep.error_y.array), list(sweep.error_y.arrayminus)] == [half, half]
+    assert [list(sweep.error_x.array), list(sweep.error_x.arrayminus)] == [half, half]
     assert [note.text for note in figure.layout.annotations] == ["Pairs", "English"]
     assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
 

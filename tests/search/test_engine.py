@@ -56,6 +56,21 @@ def search(project: Path) -> Search:
     return ease.open_search(project=project)
 
 
+def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: Path, tmp_path: Path) -> None:
+    told = {"a": ([1, 2], ["de", "en", "ja"]), "b": ([3, 4], ["de", "ja"]), "c": ([1, 4], ["de", "ja"])}
+    rows = [
+        Row(code, 1, "Page", ord(fact), f"Fact {fact} in {code}.", pair)
+        for fact, (pair, codes) in told.items()
+        for code in codes
+    ]
+    folder = write_project(
+        tmp_path / "project", [*rows, Row("de", 2, "Page", 0, "Three entities.", [1, 2, 3])]
+    )
+    add_model(folder, "untrained", encoder)
+    search = ease.open_search(model="untrained", project=folder)
+    assert search.examples == [("en", "Fact a in en."), ("de", "Fact b in de.")]
+
+
 def test_each_different_sentence_is_found_once_with_all_its_pages_and_links(search: Search) -> None:
     found = search.search("Yen ist die Währung von Japan.", k=10)
     assert len(found) == 5, "two pages have the same sentence, one sentence has no word"

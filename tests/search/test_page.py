@@ -140,6 +140,17 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
     assert all(name.startswith(address) for name in requested)
 
 
+def test_an_example_is_answered_by_a_click(page: Browser, address: str) -> None:
+    show(page, address, "phone", "light")
+    examples = page.texts(".examples a")
+    assert 1 <= len(examples) <= 6
+    assert "sentences in 4 languages" in page.texts("header .note")[0]
+    assert page.evaluate(CONTRASTS) == []
+    page.evaluate("document.querySelector('.examples a').click()")
+    page.wait_until("document.querySelectorAll('.found > li').length")
+    assert page.texts(".found .text")[0] == examples[0]
+
+
 def test_language_reader_and_number_are_kept(page: Browser, address: str) -> None:
     fields = {"q": QUERY, "model": "ease_plus", "language": "ja", "reader": "de", "k": "3"}
     show(page, f"{address}/?{urllib.parse.urlencode(fields)}", "wide", "light")

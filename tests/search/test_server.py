@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 from ease.errors import EaseError
 from ease.search.engine import Sources
+from ease.search.entities import Entities
+from ease.search.index import Index, Near
 from ease.search.page import OpenModels, listening, make_server
 from tests.search.made_project import Row, add_model, write_encoder, write_project
 
@@ -94,6 +97,18 @@ def test_the_page_shows_where_its_entities_come_from(port: Port) -> None:
         time.sleep(0.1)
     assert "Each entity is the mean of the sentences that link to it." in html
     assert '<span class="label" dir="auto" lang="en">Japan</span>' in html
+    assert "in 1 language, 1 entities; model Untrained" in html
+    assert "No entity is near" not in html
+
+
+def test_a_text_far_from_all_sentences_and_entities_is_noted(
+    port: Port, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Index, "nearest", lambda *_: Near(np.array([0]), np.array([0.6], np.float32)))
+    monkeypatch.setattr(Entities, "nearest", lambda *_: [({"entity": 17}, 0.5)])
+    html = ask(port, "/?q=Berlin")[1]
+    assert "No entity is near" in html
+    assert "No sentence is near" in html
 
 
 ROWS = [

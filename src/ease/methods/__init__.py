@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
+from ease.io.names import UNTRAINED
 from ease.io.registry import check_name, module_names, named_module
 from ease.io.validation import format_validation_error
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 def method_names() -> list[str]:
     """Return the names of all methods, sorted."""
     return module_names(__path__)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Sort names of methods as tables show them: the start, each method after the one that it extends, then others."""
+    order = [UNTRAINED, "simcse", "ease", "ease_plus"]
+    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 def get_method(name: str) -> type[TrainingMethod[Any]]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import pandas as pd
 import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from ease.evaluation.tasks import AVERAGE
 from ease.reporting.comparison import Cell, ComparisonTable
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.plots import plot_table_bars, plot_table_scatter
+from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
+from ease.reporting.plots.style import TITLE
 from ease.reporting.report import TEXTS, Report, bar_rows
 
-CONFIG = {"displaylogo": False, "responsive": True}
+CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def render_html(report: Report) -> str:
@@ -26,16 +29,40 @@ def render_html(report: Report) -> str:
     return _template("report").render(report=report, plotly=plotly, **TEXTS, **figures)
 
 
-def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure]) -> str:
-    """Render a table of scores (see `score_table`), with figures by their headings below it."""
+def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], about: str) -> str:
+    """Render a table of scores (see `score_table`), with figures by their headings.
+
+    Args:
+        table: Scores, one column per method.
+        figures: The first one stands beside the table, the others below.
+        about: What the methods share, as a part of the first sentence.
+    """
+    methods = list(table.columns[3:])
+    groups = {
+        names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]
+        for names, rows in table.groupby(["task", "metric"], sort=False)
+    }
+    subsets = {task: sum(name != AVERAGE for name, _ in rows) for (task, _), rows in reversed(groups.items())}
+    tasks = [task + (f" ({count} subsets)" if count > 1 else "") for task, count in reversed(subsets.items())]
     shown = dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True))
-    return _template("comparison").render(table=table, plotly=_plotly(), figures=shown)
+    return _template("comparison").render(
+        methods=[method_label(method) for method in methods],
+        tasks=tasks,
+        groups=groups,
+        metrics={name: TEXTS["metrics"].get(name) for _, name in groups},
+        about=about,
+        today=datetime.now(UTC).date(),
+        figures=shown,
+        plotly=_plotly() if groups else "",
+        no_scores=TEXTS["no_scores"],
+    )
 
 
 def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("ease.reporting"), autoescape=True, undefined=StrictUndefined
     )
+    environment.globals["average"] = AVERAGE
     environment.trim_blocks = environment.lstrip_blocks = True
     return environment.get_template(f"{name}.html.j2")
 
@@ -48,13 +75,15 @@ def _plotly() -> Markup:
 
 
 def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
-    """Return the figures as HTML elements of a page that has loaded plotly.js."""
-    return [
-        Markup(
-            figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=f"{name}-{number}")
-        )
-        for number, figure in enumerate(figures, start=1)
-    ]
+    """Return the figures as HTML elements of a page that has loaded plotly.js and has the titles as headings."""
+    options = {"full_html": False, "include_plotlyjs": False, "config": CONFIG}
+    elements = []
+    for number, figure in enumerate(figures, start=1):
+        layout = figure.layout
+        lower = {"margin_t": layout.margin.t - TITLE, "height": layout.height - TITLE}
+        untitled = go.Figure(figure).update_layout(title_text=None, legend_y=1, **lower)
+        elements.append(Markup(untitled.to_html(div_id=f"{name}-{number}", **options)))
+    return elements
 
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -65,11 +94,11 @@ def render_markdown(report: Report) -> str:
     parts = [f"# {TEXTS['title']}", TEXTS["legend"]]
     parts += [f"- {paper}" for paper in report.papers]
     parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
-    parts += report.skipped
     if report.tables:
         parts += ["## Where the scores come from", format_table(report.models)]
         parts += ["## All scores", TEXTS["spreads"]]
         parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
+    parts += report.skipped
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.resampling import Interval, seed_interval
-from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.data_files import read_data_file
 from ease.io.models import StrictModel
 from ease.reporting.comparison import ComparisonTable, Row, build_plain_table, build_table
 from ease.reporting.own import OwnModel, encoding_text
 from ease.reporting.published import Paper, Published, Source
 
-TEXTS: dict[str, str] = read_data_file("ease.reporting", "texts.yml")
+TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
 
 
 @dataclass
@@ -62,6 +62,8 @@ def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[Compariso
         columns = {
             subset: Source(task, subset, metric) for rows in scored for subset in map(str, rows["subset"])
         }
+        if len(columns) == 2:
+            columns.pop(AVERAGE, None)  # of one subset
         for sweep in sweeps:
             title = f"Task {task}, sweep {sweep}" if sweep else f"Task {task}"
             models = [model for model in own if model.sweep == sweep and task in set(model.rows["task"])]
@@ -195,6 +197,8 @@ def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
 
 def _scores_of(rows: pd.DataFrame) -> pd.DataFrame:
     keys, labels = ["subset", "metric"], list(rows["label"].unique())
+    if rows["subset"].nunique() == 2:
+        rows = rows[rows["subset"] != AVERAGE]  # of one subset
     cells = rows.groupby([*keys, "label"], sort=False).apply(_score_text, include_groups=False)
     wide = cells.unstack("label")[labels].reindex(pd.MultiIndex.from_frame(rows[keys].drop_duplicates()))
     wide[DATA] = rows.groupby(keys, sort=False).apply(_data_text, include_groups=False)

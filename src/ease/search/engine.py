@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -25,15 +26,18 @@ from ease.io.addresses import is_remote, located
 from ease.io.cache_users import note_user
 from ease.io.files import read_json
 from ease.io.locks import is_locked
-from ease.io.names import UNTRAINED
 from ease.io.project import read_globals
 from ease.io.suggestions import suggest
 from ease.io.versions import MODELS, saved_encoders, saved_versions, trained_methods
+from ease.methods import in_order
 from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Encode, Index, build_index
 
 MAX_CHARACTERS = 10_000
+EXAMPLES, EXAMPLE_ROWS = 6, 5_000
+"""Maximum number of examples, and the sentences of each language that they are chosen from."""
+
 REASONS = 10
 """Entities nearest to a text that may be a reason for a result."""
 
@@ -120,6 +124,30 @@ class Search:
             EaseError: If the text is blank or too long, or k is below 1.
         """
         return self._nearest_entities(self.embed(text), k, reader)
+
+    @cached_property
+    def examples(self) -> list[tuple[str, str]]:
+        """Languages and sentences to try: facts that many languages state, each in another language.
+
+        A fact is a pair of entities that a sentence links to. Only the first sentences of each language are read.
+        """
+        facts: dict[frozenset[int], dict[str, str]] = {}
+        languages = self.index.description.languages
+        for language, (start, end) in languages.items():
+            rows = (start, min(end, start + EXAMPLE_ROWS))
+            entities, texts = (self.index.sentences.column(name, *rows) for name in ("entities", "text"))
+            for linked, text in zip(entities.to_pylist(), texts.to_pylist(), strict=True):
+                if len(pair := frozenset(linked or ())) == 2:
+                    facts.setdefault(pair, {}).setdefault(language, text)
+        ranked = sorted(facts, key=lambda pair: (-len(facts[pair]), sorted(pair)))
+        codes = sorted(languages, key=lambda code: (code != "en", code))
+        found: list[tuple[str, str]] = []
+        for code in codes[:: max(1, len(codes) // EXAMPLES)][:EXAMPLES]:
+            fact = next((pair for pair in ranked if code in facts[pair]), None)
+            if fact is not None:
+                found.append((code, facts[fact][code]))
+                ranked = [other for other in ranked if not other & fact]
+        return found
 
     def why(self, first: str, second: str, k: int = 5, reader: str = "en") -> tuple[float, Reasons]:
         """Return the cosine of two texts, and what they share: entities among the k nearest to each, and words.
@@ -330,9 +358,7 @@ class Sources:
 
     def models(self) -> list[str]:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
-        names = {method for setting, method in trained_methods(self.data / MODELS) if setting == self.setting}
-        order = [UNTRAINED, "simcse", "ease", "ease_plus"]
-        return [*(name for name in order if name in names), *sorted(names - set(order))]
+        return in_order(m for setting, m in trained_methods(self.data / MODELS) if setting == self.setting)
 
     def model(self, name: str) -> Model:
         """Return the newest encoder of a method, or the one in a folder or on the hub.

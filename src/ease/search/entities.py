@@ -44,6 +44,9 @@ class Entities:
         self._vectors: NDArray[np.float32] = np.load(vectors, mmap_mode="r")
         self._rows, self.source = rows, source
 
+    def __len__(self) -> int:
+        return len(self._vectors)
+
     def nearest(self, embedding: NDArray[np.floating], k: int) -> list[tuple[dict[str, Any], float]]:
         """Return the rows of the k entities with the highest cosine, and the cosines."""
         unit = normalize_rows(embedding[None], "queries")

@@ -52,6 +52,7 @@ from ease.evaluation.analysis.pairs import (
 from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
+from ease.methods import in_order
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import (
@@ -233,7 +234,7 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
     """Load the trained encoders."""
     from ease.encoders.encoding import encode_with
 
-    trained = {name: folder for name, folder in encoders.items() if folder is not None}
+    trained = {name: folder for name in in_order(encoders) if (folder := encoders[name]) is not None}
     if not trained:
         raise EaseError("This setting has no encoder to analyse yet: run its training first.")
     return {name: encode_with(folder, encoding, name) for name, folder in trained.items()}

@@ -12,9 +12,10 @@ import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
-from ease.encoders.options import EncodingOptions
+from ease.encoders.options import RANDOM, EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
+from ease.methods import in_order
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
@@ -60,23 +61,28 @@ def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
     return figure
 
 
-def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str) -> Path:
+def write_comparison(
+    comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str, setting: Setting
+) -> Path:
     """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
 
     Without any, there is no page.
     """
-    shown, table = {"Scores": scores, "Curves": curves}, comparison.to_pandas()
+    shown, table = {"Scores by method": scores, "Training curves": curves}, comparison.to_pandas()
     figures = {title: figure for title, figure in shown.items() if figure.data}
     if not figures:
         return Path()
     page = scratch_for_run(work, "comparison") / "comparison.html"
-    write_text_atomically(page, render_comparison(table, figures))
+    encoder, languages = setting.encoder.name, len(setting.languages)
+    start = "random weights" if encoder.startswith(RANDOM) else encoder
+    about = f"the setting “{setting.name}” ({languages} language{'s' * (languages > 1)}, start: {start})"
+    write_text_atomically(page, render_comparison(table, figures, about))
     return page
 
 
 def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
     """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have none."""
-    rows = [{**row, "method": method} for method, own in given.items() for row in full_rows(own)]
+    rows = [{**row, "method": method} for method in in_order(given) for row in full_rows(given[method])]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
@@ -101,7 +107,9 @@ def gather_scores(
 ) -> list[dict[str, Any]]:
     """Return the scores of a setting with their encoders and methods."""
     # A row's own values take precedence: the setting may have changed since.
-    rows = [{**_about(setting), "method": method, **row} for method, own in scores.items() for row in own]
+    rows = [
+        {**_about(setting), "method": method, **row} for method in in_order(scores) for row in scores[method]
+    ]
     return [*rows, *sweep_scores]
 
 

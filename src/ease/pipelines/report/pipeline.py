@@ -23,7 +23,7 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     trained = [method for method in methods if method != WHITENING]
     scores = {method: f"{method}_scores" for method in compared}
     histories = {method: f"{method}_history" for method in trained}
-    shown = ["comparison", "comparison_plot", "curves_plot", "params:work"]
+    shown = ["comparison", "comparison_plot", "curves_plot", "params:work", "params:setting"]
     return pipeline(
         [
             node(compare_scores, scores, ["comparison", "comparison_plot"], name="compare_scores"),

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from ease.reporting.plots.style import AMOUNT_STYLES, Style, finish, nothing
+from ease.reporting.plots.style import AMOUNT_STYLES, Style, fill, finish, nothing
 
 RESOLVED, UNRESOLVED = Style("#009E73", "", "", ""), Style("#D9D9D9", "", "", "")
 PAPER = Style("#8C8C8C", "/", "", "")
@@ -147,7 +147,7 @@ def _bar(
         x=values,
         name=label,
         orientation="h",
-        marker={"color": style.colour, "pattern": {"shape": style.pattern}},
+        marker=fill(style),
         hovertemplate=f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>".replace("  ", " "),
         **options,
     )

@@ -11,6 +11,7 @@ from ease.reporting.plots.style import (
     AMOUNT_STYLES,
     OTHER_STYLES,
     Style,
+    fill,
     finish,
     method_label,
     method_styles,
@@ -19,7 +20,8 @@ from ease.reporting.plots.style import (
 )
 
 PANELS_A_ROW = 3
-LINE_COLOUR = "#BBBBBB"
+LINE_COLOUR = "rgba(127,127,127,0.5)"
+HIGHLIGHT = "#D55E00"
 COSINE_STEP = 0.025
 KIND_STYLES = dict(zip(("positive", "negative"), AMOUNT_STYLES, strict=False))
 
@@ -62,6 +64,8 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
 def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     """Plot projected sentences of two languages with lines to their translations, one panel per model.
 
+    The first pair is highlighted in all panels.
+
     Args:
         table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
             projection; NaN if unknown).
@@ -82,13 +86,20 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
         for language, style in zip((first, second), OTHER_STYLES, strict=False):
             rows_of = own[own["language"] == language]
             figure.add_trace(_sentences(rows_of, language, style, labelled=index == 0), **place)
+        figure.add_trace(_highlight(own, labelled=index == 0), **place)
     # The axes of a projection have no direction or unit, but the same scale.
     bare = {"showticklabels": False, "showgrid": False, "zeroline": False}
     figure.update_xaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
     figure.update_yaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
     for index, place in enumerate(places):
         figure.update_yaxes(scaleanchor=f"x{index + 1 if index else ''}", **place)
-    return finish(figure, f"{title}: {first} and {second}", 130 + 400 * places[-1]["row"])
+    finish(
+        figure, f"{title}: {first} and {second}<br><sup>{WHAT_TO_SEE}</sup>", 150 + 400 * places[-1]["row"]
+    )
+    return figure.update_layout(margin_t=120)
+
+
+WHAT_TO_SEE = "The shorter the lines beside the extent of the points, the less the language matters."
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
@@ -166,7 +177,7 @@ def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> g
         name=f"{kind} pairs",
         legendgroup=kind,
         showlegend=labelled,
-        marker={"color": style.colour, "pattern": {"shape": style.pattern}, "line": {"width": 0}},
+        marker=fill(style),
         opacity=0.6,
         customdata=counts[shown],
         hovertemplate=f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>",
@@ -189,6 +200,24 @@ def _translations(own: pd.DataFrame, first: str, second: str, labelled: bool) ->
     )
 
 
+def _highlight(own: pd.DataFrame, labelled: bool) -> go.Scatter:
+    """Return the first fact of a panel in all its languages."""
+    fact = own[own["pair"] == own["pair"].min()]
+    return go.Scatter(
+        x=fact["x"],
+        y=fact["y"],
+        mode="lines+markers+text",
+        name="one fact",
+        showlegend=labelled,
+        text=fact["language"],
+        textposition="top center",
+        marker={"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}},
+        line={"color": HIGHLIGHT, "width": 3},
+        customdata=fact["sentence"],
+        hovertemplate="%{text}: %{customdata}<extra></extra>",
+    )
+
+
 def _sentences(own: pd.DataFrame, language: str, style: Style, labelled: bool) -> go.Scatter:
     """Return the points of a language in one panel, with sentences as hover text."""
     return go.Scatter(
@@ -198,7 +227,7 @@ def _sentences(own: pd.DataFrame, language: str, style: Style, labelled: bool) -
         name=language,
         legendgroup=language,
         showlegend=labelled,
-        marker={"color": style.colour, "symbol": style.symbol, "size": 9, "opacity": 0.9},
+        marker={"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6},
         customdata=own["sentence"],
         hovertemplate=f"{language}: %{{customdata}}<extra></extra>",
     )

@@ -18,19 +18,16 @@ from ease.reporting.plots.style import (
     method_styles,
     nothing,
     panel_grid,
-    score_bars,
-    score_range,
     series_styles,
-    show_intervals,
+    stack_bars,
 )
 from ease.reporting.score_summaries import split_scores, with_limits
 
-METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
 MAIN_PANEL = "Main score of each task"
 
 
 def plot_scores(scores: pd.DataFrame) -> go.Figure:
-    """Plot methods side by side: one panel per task with several subsets, and one of all main scores.
+    """Plot methods side by side: one panel of all main scores, and one per task with several subsets.
 
     Args:
         scores: Columns `method`, `task`, `subset`, `metric`, `value` (points), and `low` and `high`, the limits of the
@@ -42,41 +39,17 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
-    panels = [_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)]
-    figure, main_column = _score_grid([name for name, _ in panels], mains["task"].nunique())
-    mains = mains.assign(subset=mains["task"] + "<br>" + mains["metric"].replace(METRIC_LABELS))
-    places = [(rows, {"row": row, "col": 1}) for row, (_, rows) in enumerate(panels, start=1)]
-    for method, style in method_styles(list(scores["method"])).items():
-        for rows, place in (*places, (mains, {"row": 1, "col": main_column})):
-            own, main = rows[rows["method"] == method], rows is mains
-            bars = score_bars(own["subset"], own["value"], method_label(method), style, numbered=main)
-            show_intervals(bars, own)
-            # Only the panel of main scores has labels and the legend.
-            figure.add_trace(bars.update(legendgroup=method, showlegend=main), **place)
-    figure.update_layout(barmode="group", bargap=0.25)
-    # One range for all panels, with space above the highest bar for its label, and for its interval.
-    figure.update_yaxes(range=score_range(pd.concat([subsets, mains]), 1.1))
-    figure.update_xaxes(tickangle=0, col=main_column)
-    figure.update_yaxes(title_text="points", col=1)
-    return finish(figure, title, 200 + 300 * max(1, len(panels)))
-
-
-def _score_grid(names: Sequence[str], tasks: int) -> tuple[go.Figure, int]:
-    """Return stacked panels of tasks beside one of main scores, and the main scores' column."""
-    if not names:
-        return make_subplots(subplot_titles=[MAIN_PANEL]), 1
-    main_width = min(0.14 * tasks, 0.5)
-    rows = len(names)
-    figure = make_subplots(
-        rows=rows,
-        cols=2,
-        column_widths=[1 - main_width, main_width],
-        horizontal_spacing=0.06,
-        vertical_spacing=0.3 / rows,
-        specs=[[{}, {"rowspan": rows} if row == 0 else None] for row in range(rows)],
-        subplot_titles=[names[0], MAIN_PANEL, *names[1:]],
-    )
-    return figure, 2
+    mains = mains.assign(subset=mains["task"])
+    panels = [
+        (MAIN_PANEL, mains),
+        *(_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)),
+    ]
+    styles = {method_label(method): style for method, style in method_styles(list(scores["method"])).items()}
+    named = [
+        (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"]))
+        for name, rows in panels
+    ]
+    return stack_bars(title, named, styles)
 
 
 def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
@@ -84,7 +57,7 @@ def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     partners = rows["subset"].str.partition("-")
     if partners[2].nunique() > 1 or not partners[2].all():
         return task, rows
-    return f"{task}: each language with {partners[2].iloc[0]}", rows.assign(subset=partners[0])
+    return f"{task}, each with {partners[2].iloc[0]}", rows.assign(subset=partners[0])
 
 
 def plot_variants(
@@ -145,7 +118,12 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     if history.empty:
         return nothing(title)
     names = _curve_names(history["name"])
-    figure, places = panel_grid([name.replace("_", " ") for name in names], 2, gap=0.28, spacing=0.08)
+    # Titles have the units: titles of inner axes would meet the numbers in a narrow figure.
+    units = ["points" if _is_development(name) else "nats" if "loss" in name else "" for name in names]
+    titles = [
+        name.replace("_", " ") + f" ({unit})" * bool(unit) for name, unit in zip(names, units, strict=True)
+    ]
+    figure, places = panel_grid(titles, 2, gap=0.28, spacing=0.08)
     for method, style in method_styles(list(history["method"])).items():
         shown = False
         for name, place in zip(names, places, strict=True):
@@ -157,11 +135,8 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
                     figure.add_trace(_best_point(curve, method, style), **place)
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
     for name, place in zip(names, places, strict=True):
-        unit = "points" if _is_development(name) else "loss (nats)" if "loss" in name else ""
         if name.endswith("per_second"):
-            unit = f"{name.removesuffix('_per_second').replace('_', ' ')}/s"
             figure.update_yaxes(rangemode="tozero", **place)
-        figure.update_yaxes(title_text=unit, **place)
         # Panels above another one have the same steps as that one.
         lowest = {"title_text": "training step"} if place in places[-2:] else {"showticklabels": False}
         figure.update_xaxes(**lowest, **place)
@@ -217,62 +192,36 @@ def _best_point(curve: pd.DataFrame, method: str, style: Style) -> go.Scatter:
 Scatter = tuple[str, pd.DataFrame, str, str]
 """Title of a panel; points with columns `label`, `kind`, `method`, `x`, `y`; titles of the axes."""
 
-BAR_PANEL, SCATTER_PANEL = 330, 480
-"""Heights in pixels."""
+SCATTER_PANEL = 480
+"""Height in pixels."""
 
 WIDTH = 1000
 """Assumed width of a panel in pixels for placing labels."""
 
-LABELLED_BARS, WIDEST_BARS = 30, 20
-"""Maximum number of bars of a panel with labels, and minimum number that the panel has space for."""
-
 
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
-    """Plot tables as bars, one panel each: our models in colour, published ones in grey.
+    """Plot tables as bars, one panel each: our models in colour, published ones in grey and marked “(paper)”.
 
     Args:
         tables: Titles, and scores in points with the columns `label`, `kind` (published or own), `method`, `column`,
             `value`, and `low` and `high`, the limits of the 95% interval (may be missing).
     """
     title = "Scores beside the published ones"
-    tables = [(name, rows) for name, rows in tables if not rows.empty]
+    tables = [(name, rows.assign(label=_marked(rows))) for name, rows in tables if not rows.empty]
     if not tables:
         return nothing(title)
-    figure = _panels([name for name, _ in tables])
-    styles = _styles([rows for _, rows in tables])
-    shown: set[str] = set()
-    for panel, (_, rows) in enumerate(tables, start=1):
-        for label in dict.fromkeys(rows["label"]):
-            series = rows[rows["label"] == label]
-            bars = score_bars(
-                series["column"], series["value"], label, styles[label], numbered=len(rows) <= LABELLED_BARS
-            )
-            bars.update(legendgroup=label, showlegend=label not in shown)
-            show_intervals(bars, series)
-            figure.add_trace(bars, panel, 1)
-            shown.add(label)
-        _set_axes(figure, panel, rows)
-    figure.update_layout(barmode="group", bargap=0.22)
-    figure.update_yaxes(title_text="points")
-    room = 24 * (-(-len(shown) // 4))
-    height = 120 + room + BAR_PANEL * len(tables)
-    finish(figure, tables[0][0] if len(tables) == 1 else title, height)
-    return figure.update_layout(margin_t=70 + room)
+    return stack_bars(title, tables, _styles([rows for _, rows in tables]))
+
+
+def _marked(rows: pd.DataFrame) -> pd.Series:
+    """Return the labels, with a mark at those of published models."""
+    return rows["label"].where(rows["kind"] != "published", rows["label"] + " (paper)")
 
 
 def _panels(names: Sequence[str]) -> go.Figure:
     """Return stacked panels, with titles if there are several."""
     titles = list(names) if len(names) > 1 else None
     return make_subplots(rows=len(names), cols=1, subplot_titles=titles, vertical_spacing=0.24 / len(names))
-
-
-def _set_axes(figure: go.Figure, panel: int, rows: pd.DataFrame) -> None:
-    """Set the order of columns, and ranges with space for labels above the bars."""
-    columns = list(dict.fromkeys(rows["column"]))
-    places = max(len(columns), min(8, -(-WIDEST_BARS // rows["label"].nunique())))
-    order = {"type": "category", "categoryorder": "array", "categoryarray": columns}
-    figure.update_xaxes(**order, range=[-0.5, places - 0.5], row=panel, col=1)
-    figure.update_yaxes(range=score_range(rows, 1.12), row=panel, col=1)
 
 
 def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
@@ -318,7 +267,7 @@ def _point(row: pd.Series, style: Style, place: str) -> go.Scatter:
         name=row["label"],
         text=[f"<b>{row['label']}</b>" if own else row["label"]],
         textposition=place,
-        textfont={"size": 12 if own else 11, "color": "#222222" if own else "#595959"},
+        textfont_size=12 if own else 11,
         marker={
             "color": style.colour if own else "#8C8C8C",
             "symbol": style.symbol if own else "circle-open",

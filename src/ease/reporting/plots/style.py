@@ -5,7 +5,7 @@ Each method has the same colour, pattern, dash and symbol in every figure, so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.io.data_files import read_data_file
+from ease.io.names import UNTRAINED
 from ease.methods import get_method, method_names
 
 
@@ -33,6 +34,12 @@ OTHER_STYLES, PUBLISHED_STYLES, AMOUNT_STYLES = (
 )
 
 
+def fill(style: Style) -> dict[str, Any]:
+    """Return the marker of bars: the colour, with light lines of the pattern over it."""
+    lines = {"shape": style.pattern, "size": 6, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)"}
+    return {"color": style.colour, "pattern": lines, "line_width": 0}
+
+
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
     """Return each method's style; methods without a fixed style get the others in order of their names."""
     others = sorted(set(methods) - STYLES.keys())
@@ -50,47 +57,80 @@ def series_styles(methods: Sequence[str]) -> list[Style]:
 
 def method_label(method: str) -> str:
     """Return a method's title; other names, such as variants, have spaces for underscores."""
+    if method == UNTRAINED:
+        return "Untrained"
     return get_method(method).title if method in method_names() else method.replace("_", " ")
 
 
-def score_bars(
-    x: pd.Series, values: pd.Series, label: str, style: Style, numbered: bool, **options: Any
-) -> go.Bar:
-    """Return a model's bars of points, with their numbers above if asked; `options` are Plotly's."""
-    return go.Bar(
-        x=x,
-        y=values,
-        name=label,
-        text=values.map("{:.1f}".format) if numbered else None,
-        textangle=0,
-        cliponaxis=False,
-        marker={"color": style.colour, "pattern": {"shape": style.pattern, "size": 6}},
-        hovertemplate=f"{label}, %{{x}}: %{{y:.1f}} points<extra></extra>",
-        **{"textposition": "outside", **options},
-    )
-
-
-def show_intervals(bars: go.Bar, rows: pd.DataFrame) -> None:
-    """Give a model's bars error bars from `low` to `high`, if one of the rows has them."""
-    low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
-    if low.notna().any():  # an error bar would cross a label above the bar
-        error = {"type": "data", "array": high - value, "arrayminus": value - low, "symmetric": False}
-        bars.update(error_y={**error, "visible": True, "thickness": 1}, textposition="inside")
-
-
-def score_range(rows: pd.DataFrame, space: float) -> list[float]:
-    """Return a range of the points axis with all bars and intervals.
+def stack_bars(
+    title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: Mapping[str, Style]
+) -> go.Figure:
+    """Plot panels of horizontal bars one above the other, which fit a narrow page.
 
     Args:
-        rows: Columns `value`, and `low` and `high`, which may be missing values.
-        space: Factor that leaves space for a label above the highest bar.
+        title: Title of the figure; that of its panel if it has one.
+        panels: Titles, and scores in points with the columns `label`, `column`, `value`, and `low` and `high`, the
+            limits of the 95% interval (may be missing).
+        styles: The style of each label.
     """
-    low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
-    lowest, highest = (float(limit) for limit in (value.min(), value.max()))
-    return [
-        min(0.0, lowest * 1.1, float(low.fillna(0).min())),
-        max(1.0, highest * space, float(high.fillna(0).max()) * 1.02),
+    sizes = [(rows["column"].nunique(), rows["label"].nunique()) for _, rows in panels]
+    widths = [max(THINNEST, min(THICKEST, MANY // (columns * labels))) for columns, labels in sizes]
+    heights = [
+        columns * (labels * width + BAR_GAP) for (columns, labels), width in zip(sizes, widths, strict=True)
     ]
+    plot = sum(heights) + PANEL_GAP * (len(panels) - 1)
+    figure = make_subplots(
+        rows=len(panels),
+        row_heights=heights,
+        vertical_spacing=PANEL_GAP / plot if len(panels) > 1 else 0,
+        subplot_titles=[name for name, _ in panels] if len(panels) > 1 else None,
+    )
+    shown: set[str] = set()
+    for row, ((_, rows), width) in enumerate(zip(panels, widths, strict=True), start=1):
+        for label in dict.fromkeys(rows["label"]):
+            bars = _score_bars(rows[rows["label"] == label], label, styles[label], width == THICKEST)
+            bars[0].showlegend = label not in shown
+            figure.add_traces(bars, row, 1)
+            shown.add(label)
+        columns = list(dict.fromkeys(rows["column"]))
+        figure.update_yaxes(type="category", categoryarray=columns, range=[len(columns) - 0.5, -0.5], row=row)
+    # Numbers that are higher than their bars, as in a small preview, are hidden.
+    figure.update_layout(barmode="group", bargap=0.18, uniformtext={"minsize": 9, "mode": "hide"})
+    # One range for all panels, with space beyond the longest bar for its number.
+    figure.update_xaxes(range=_score_range(pd.concat([rows for _, rows in panels])), showticklabels=False)
+    figure.update_xaxes(title_text="points", showticklabels=True, row=len(panels))
+    figure.update_yaxes(showgrid=False)
+    return finish(figure, panels[0][0] if len(panels) == 1 else title, plot + 130)
+
+
+THINNEST, THICKEST, MANY = 4, 18, 700
+"""Height of a bar in pixels: the thickest, which has space for a number, or less where all would be higher than that"""
+BAR_GAP, PANEL_GAP = 10, 60
+"""Heights of the gaps between groups of bars, and between panels"""
+
+
+def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> list[go.Bar]:
+    """Return a model's bars with whiskers, and if asked invisible bars that carry the numbers beyond the whiskers."""
+    low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
+    place = {"y": rows["column"], "orientation": "h", "offsetgroup": label, "legendgroup": label}
+    hover = f"{label}, %{{y}}: %{{x:.1f}} points<extra></extra>"
+    bars = go.Bar(x=value, name=label, marker=fill(style), hovertemplate=hover, **place)
+    if low.notna().any():
+        limits = {"array": high - value, "arrayminus": value - low, "symmetric": False}
+        bars.error_x = {"type": "data", **limits, "thickness": 1, "width": 3, "color": INK}
+    if not numbered:
+        return [bars]
+    text = {"text": value.map("{:.1f}".format), "textposition": "outside", "textfont_size": 11}
+    ends = high.fillna(value).clip(lower=0)
+    quiet = {"marker_color": _CLEAR, "showlegend": False, "hoverinfo": "skip", "cliponaxis": False}
+    return [bars, go.Bar(x=ends, **text, **quiet, **place)]
+
+
+def _score_range(rows: pd.DataFrame) -> list[float]:
+    """Return a range of the points axis with all bars, intervals and numbers."""
+    limits = rows[["value", "low", "high"]].astype(float)
+    lowest, highest = float(limits.min().min()), float(limits.max().max())
+    return [min(0.0, lowest * 1.1), max(1.0, highest * 1.12)]
 
 
 def panel_grid(
@@ -109,21 +149,39 @@ def panel_grid(
     return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
 
 
+INK = "#6E6E6E"
+"""Of texts and whiskers: readable on white and on black; the pages replace it by the colour of their texts"""
+
+_CLEAR, _GRID = "rgba(0,0,0,0)", "rgba(127,127,127,0.25)"
+_AXIS = {"gridcolor": _GRID, "zerolinecolor": _GRID, "automargin": True, "title": {"standoff": 8}}
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
+        "paper_bgcolor": _CLEAR,
+        "plot_bgcolor": _CLEAR,
+        "xaxis": _AXIS,
+        "yaxis": {**_AXIS, "ticklabelstandoff": 5},
+        "title": {"x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 6}},
+        "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
+    }
+)
+
+
+TITLE, ROW = 42, 26
+"""Heights of a figure's title and of a row of its legend, in pixels"""
+
+
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Apply the common layout, with the legend between title and plot."""
-    has_legend = len(figure.data) > 1
-    top = {"yref": "container", "yanchor": "top"}
-    figure.update_layout(
-        template="plotly_white",
-        title={"text": title, "x": 0.01, "y": 1, **top, "pad": {"t": 14}},
-        font={"family": "Helvetica, Arial, sans-serif", "size": 13},
-        legend={"orientation": "h", "x": 0, "y": 1 - 42 / height, **top, "title_text": ""},
-        margin={"l": 70, "r": 30, "t": 110 if has_legend else 70, "b": 60},
+    rows = -(-sum(trace.showlegend is not False for trace in figure.data) // 3) if len(figure.data) > 1 else 0
+    height += ROW * max(0, rows - 1)
+    return figure.update_layout(
+        template=TEMPLATE,
+        title_text=title,
+        legend_y=1 - TITLE / height,
+        margin={"l": 70, "r": 30, "t": TITLE + 28 + ROW * rows, "b": 60},
         height=height,
     )
-    figure.update_xaxes(automargin=True, title_standoff=8)
-    figure.update_yaxes(automargin=True, title_standoff=8, ticklabelstandoff=5)
-    return figure
 
 
 def nothing(title: str) -> go.Figure:
