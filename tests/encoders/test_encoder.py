@@ -146,9 +146,9 @@ def test_errors_name_faults(tmp_path: Path) -> None:
         EaseError, match="Unknown pooling 'cls_mpl': did you mean cls_mlp or .* Choose from cls, cls_"
     ):
         load_encoder("anything", "cls_mpl")
-    with pytest.raises(EaseError, match="does not load: give a folder"):
+    with pytest.raises(EaseError, match=r"does not load: .* Give a folder"):
         load_encoder(str(tmp_path))
-    with pytest.raises(EaseError, match="does not load: give a folder"):
+    with pytest.raises(EaseError, match=r"does not load: .* Give a folder"):
         load_encoder("/nowhere/at all")
     with pytest.raises(EaseError, match="write `random:` alone"):
         build_encoder(EncoderOptions(name="random:bert"), SENTENCES)

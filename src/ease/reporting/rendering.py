@@ -53,8 +53,7 @@ def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], abo
         about=about,
         today=datetime.now(UTC).date(),
         figures=shown,
-        plotly=_plotly() if groups else "",
-        no_scores=TEXTS["no_scores"],
+        plotly=_plotly(),
     )
 
 

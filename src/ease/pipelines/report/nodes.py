@@ -66,17 +66,17 @@ def write_comparison(
 ) -> Path:
     """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
 
-    Without any, there is no page.
+    Without scores, there is no page.
     """
-    shown, table = {"Scores by method": scores, "Training curves": curves}, comparison.to_pandas()
-    figures = {title: figure for title, figure in shown.items() if figure.data}
-    if not figures:
+    if not scores.data:
         return Path()
+    shown = {"Scores by method": scores, "Training curves": curves}
+    figures = {title: figure for title, figure in shown.items() if figure.data}
     page = scratch_for_run(work, "comparison") / "comparison.html"
     encoder, languages = setting.encoder.name, len(setting.languages)
     start = "random weights" if encoder.startswith(RANDOM) else encoder
     about = f"the setting “{setting.name}” ({languages} language{'s' * (languages > 1)}, start: {start})"
-    write_text_atomically(page, render_comparison(table, figures, about))
+    write_text_atomically(page, render_comparison(comparison.to_pandas(), figures, about))
     return page
 
 
