@@ -155,7 +155,7 @@ def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project)
     run = MlflowClient(copy.store).get_run(
         json.loads((folder / "training/mlflow_run.json").read_text())["run_id"]
     )
-    assert run.info.run_name == "multilingual.whitening"
+    assert run.info.run_name.startswith("multilingual.whitening")
     assert run.data.metrics["sentences"] == len(sentences)
     graded = main_figures(scores).query("task == 'sample_graded'")["value"]
     assert run.data.metrics["sample_graded/en"] == pytest.approx(graded.item())
