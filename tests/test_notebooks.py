@@ -38,7 +38,9 @@ def runs(tracked: Project) -> dict[str, list[Run]]:
     """The trainings of each method, latest first."""
     client = MlflowClient(tracked.store)
     return {
-        method: client.search_runs(["1"], f"run_name LIKE 'multilingual.{method}, %'", order_by=["start_time DESC"])
+        method: client.search_runs(
+            ["1"], f"run_name LIKE 'multilingual.{method}, %'", order_by=["start_time DESC"]
+        )
         for method in ("ease", "simcse")
     }
 
