@@ -127,7 +127,7 @@ def test_the_title_of_a_figure_is_above_its_panels_and_its_legend(tmp_path: Path
     assert "title" not in layout, "Kedro-Viz would move it onto the plot"
     *panels, heading = layout["annotations"]
     assert heading["text"] == "Training curves"
-    assert [panel["text"] for panel in panels] == ["loss", "rate"]
+    assert [panel["text"] for panel in panels] == ["loss (nats)", "rate"]
     assert heading["yshift"] > 30, "above the titles of panels"
     assert (layout["legend"]["yref"], layout["legend"]["yanchor"]) == ("container", "top")
     axes = [axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))]

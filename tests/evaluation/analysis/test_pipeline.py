@@ -70,10 +70,10 @@ def test_each_table_has_all_encoders_and_each_figure_their_traces(done: tuple[Pr
     # 40 facts in four languages; a fifth of the facts are test data.
     sizes = analysed(project, "language_identity")[["training", "test", "chance"]].drop_duplicates()
     assert sizes.values.tolist() == [[128, 32, 25]]
-    titles = ["untrained", "EASE", "EASE+", "SimCSE"]
+    titles = ["Untrained", "SimCSE", "EASE", "EASE+"]
     for name, traces in {
         "alignment_uniformity": titles,
-        "language_pair": ["translations", "ja", "en"] * 4,
+        "language_pair": ["translations", "ja", "en", "one fact"] * 4,
         "cosine_distributions": ["positive pairs", "negative pairs"] * 4,
         "roc_curves": [*titles, "chance"],
     }.items():
