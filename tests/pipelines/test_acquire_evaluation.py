@@ -80,5 +80,7 @@ def test_available_sets_are_downloaded_and_others_reported_missing(
     assert (tmp_path / "sets" / "stsb" / "sts-dev.csv").read_bytes() == DEV
     assert located["sickr"]["missing"] == {"trial": ["SICK_trial.txt"]}
     (reason,) = located["sickr"]["faults"].values()
-    assert "SICK_trial.txt does not exist: the server answers 404" in reason, "a named task fails the run at its end"
+    assert "SICK_trial.txt does not exist: the server answers 404" in reason, (
+        "a named task fails the run at its end"
+    )
     assert "Evaluation set sickr: 1 of its files could not be fetched" in caplog.text
