@@ -84,7 +84,7 @@ def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) 
     paths = [project.folder / word for word in ending.split() if word.startswith("data/")]
     assert len(paths) == 4
     assert all(path.is_symlink() and path.exists() for path in paths)
-    assert ending.count("mlflow ui") == ending.count("kedro run --pipelines=report") == 1
+    assert ending.count("ease.servers mlflow") == ending.count("kedro run --pipelines=report") == 1
     shown = [line.partition(": ")[2] for line in lines if line[:2].isdigit()]
     assert len(shown) == len(set(shown)), "no line is repeated"
 

@@ -242,11 +242,12 @@ def _next_steps(pipeline: Pipeline) -> str:
     tag = next((tag for tag in NEXT_STEPS if pipeline.only_nodes_with_tags(tag).nodes), None)
     if tag is None:
         return ""
-    namespaces = {str(node.namespace).partition(".")[0] for node in pipeline.only_nodes_with_tags(tag).nodes}
-    chosen = "" if DEMO_SETTING in namespaces else f"--setting={min(namespaces)}"
+    # By what is made: the namespaces of sweeps and of `stages` do not name the setting.
+    settings = {name.partition(".")[0] for name in pipeline.only_nodes_with_tags(tag).all_outputs()}
+    chosen = "" if DEMO_SETTING in settings else f"--setting={min(settings)}"
     demo = make_or("demo", f"python -m ease.search serve {chosen}".rstrip())
     demo += f" ARGS={chosen}" if chosen and demo.startswith("make") else ""
-    return f"\nNext: {NEXT_STEPS[tag].format(demo=demo, mlflow=make_or('mlflow', 'kedro mlflow ui'))}."
+    return f"\nNext: {NEXT_STEPS[tag].format(demo=demo, mlflow=make_or('mlflow', 'python -m ease.servers mlflow'))}."
 
 
 class Results:
