@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 PORTS = {"mlflow": 5000, "viz": 4141}
-STAGES = "?types=task&pid=stages"
+STAGES = "?types=nodes&pid=stages"
 """The nodes of the main job, one box a stage"""
 
 
