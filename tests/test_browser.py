@@ -129,12 +129,16 @@ def test_kedro_viz_opens_with_a_box_for_each_stage_and_a_click_opens_one(viz: st
     page.wait_until(
         "[...document.querySelectorAll('.pipeline-node')].some(node => node.textContent == 'parse_wikipedia')"
     )
+    page.wait_until(f"!{found}")  # it fades out
     assert set(page.texts(".pipeline-node--modularPipeline")) == set(boxes) - {"ingest"}
 
 
 def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, page: Browser) -> None:
     pipeline, names = register_pipelines()["train_multilingual"], identifiers(viz)
     shown = f"{viz}/?pid=train_multilingual&expandAllPipelines=true"
+    page.open(viz)
+    page.wait_for("Settings")
+    page.evaluate("localStorage.clear()")  # Kedro-Viz remembers the filter of another page
     page.open(shown)
     page.wait_for("Datasets", *LAYERS)
     assert page.texts(".pipeline-layer-name") == LAYERS
