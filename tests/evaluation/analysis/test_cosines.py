@@ -118,7 +118,7 @@ def test_the_figure_shows_shares_by_steps_of_the_cosine() -> None:
     found = dict(zip(negative.x, negative.y, strict=True))
     assert (found[-0.9875], found[0.9625]) == (0.5, 0.5)
     assert sum(found.values()) == pytest.approx(1)
-    assert {note.text for note in shown.layout.annotations} == {"EASE: AUC 0.81", "untrained: AUC 0.50"}
+    assert {note.text for note in shown.layout.annotations} == {"EASE: AUC 0.81", "Untrained: AUC 0.50"}
     empty = plot_cosine_distributions(table.head(0), summarize_cosines(table).head(0))
     assert "Nothing to show" in empty.layout.annotations[0].text
 
