@@ -44,9 +44,7 @@ from ease.wikimedia.wikipedia import PAGES
 LANGUAGES = ("en", "de", "fr", "ja")
 LABELLED = (*LANGUAGES, *"es it nl ru sv pl pt ar zh uk ca cs fa ko tr he".split())
 STATEMENTS = 13
-WORDS = [
-    first + last for first in ("ba", "de", "ki", "lo", "mu", "ra", "so", "te") for last in ("n", "rt", "l")
-]
+WORDS = [first + last for first in "ba de ki lo mu ra so te".split() for last in ("n", "rt", "l")]
 
 FEW = 50
 ONE_CORE = IngestOptions(workers=1)
@@ -130,7 +128,6 @@ def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
         "descriptions": {
             code: {"language": code, "value": " ".join(rng.choices(WORDS, k=5))} for code in LABELLED
         },
-        "aliases": {"en": [{"language": "en", "value": rng.choice(WORDS)}]},
         "claims": {name: [_statement(qid, name, rng)] for name in properties},
         "sitelinks": {
             f"{language}wiki": {"site": f"{language}wiki", "title": f"{name} {qid}", "badges": []}
@@ -141,12 +138,8 @@ def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
 
 
 def _statement(qid: int, property_id: str, rng: random.Random) -> dict[str, Any]:
-    order = ["P248", "P813"]
-    reference = {
-        "hash": f"{rng.getrandbits(160):040x}",
-        "snaks": {name: [_snak(name, rng)] for name in order},
-        "snaks-order": order,
-    }
+    snaks = {name: [_snak(name, rng)] for name in ("P248", "P813")}
+    reference = {"hash": f"{rng.getrandbits(160):040x}", "snaks": snaks, "snaks-order": [*snaks]}
     return {
         "mainsnak": _snak(property_id, rng),
         "type": "statement",
