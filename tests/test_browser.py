@@ -78,6 +78,15 @@ def served(folder: Path, log: Path, *command: str) -> Iterator[str]:
     pytest.fail(f"{' '.join(command)} did not answer in {ATTEMPTS} attempts:\n{log.read_text()}")
 
 
+def printed_address(log: Path) -> str:
+    """Return the address that a server prints once it answers."""
+    deadline = time.monotonic() + PATIENCE
+    while "Open " not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+    return log.read_text().partition("Open ")[2].split()[0]
+
+
 def answers(address: str, server: subprocess.Popen[bytes]) -> bool:
     """Wait for a server; return whether it answers."""
     deadline = time.monotonic() + PATIENCE
@@ -195,7 +204,7 @@ def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
     }
     log = tmp_path / "log"
     with served(project.folder, log, "ease.servers", "mlflow", "--workers", "1") as address:
-        page.open(log.read_text().partition("Open ")[2].split()[0])
+        page.open(printed_address(log))
         score = runs["multilingual.simcse"].data.metrics["sample_parallel/average"]
         listed = page.wait_for("train_multilingual, en ja ar de", "multilingual.simcse", f"{score:.3f}"[:4])
         assert all(

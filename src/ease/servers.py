@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +22,7 @@ from threading import Thread
 from typing import Any
 
 import click
+import psutil
 
 PORTS = {"mlflow": 5000, "viz": 4141}
 STAGES = "?types=nodes&pid=stages"
@@ -27,15 +30,15 @@ STAGES = "?types=nodes&pid=stages"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the address of the page, start the server, and open the page on a desktop once the server answers."""
+    """Start the server; print the address of the page, and open it on a desktop, once the server answers."""
     parser = argparse.ArgumentParser(prog="ease.servers", description=__doc__)
     parser.add_argument("server", choices=PORTS)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int)
     parser.add_argument("--env")
     given, others = parser.parse_known_args(arguments)
-    server = f"http://{given.host}:{given.port or PORTS[given.server]}/"
-    place = ["--host", given.host, "--port", str(given.port or PORTS[given.server]), *others]
+    port = given.port or PORTS[given.server]
+    server, place = f"http://{given.host}:{port}/", ["--host", given.host, "--port", str(port), *others]
     if given.server == "viz":
         env = ["--env", given.env] if given.env else []
         command, page = ["kedro", "viz", "run", "--no-browser", *env, *place], STAGES
@@ -43,16 +46,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         store, page = _mlflow(given.env)
         command = ["mlflow", "ui", "--backend-store-uri", store, *place]
         if store.startswith("http"):
-            server, command = f"{store.rstrip('/')}/", []
-    click.echo(f"Open {server}{page} (Ctrl-C stops the server)")
-    opening = Thread(target=_open, args=(server, page), daemon=True)
-    opening.start()
-    if not command:
-        opening.join()
-        return 0
-    with suppress(KeyboardInterrupt):
+            _open(f"{store.rstrip('/')}/", page)
+            return 0
+    with socket.socket() as asked:
+        if asked.connect_ex((given.host, port)) == 0:
+            click.echo(
+                f"Port {port} is in use: choose another (`make {given.server} ARGS=--port={port + 1}`).",
+                err=True,
+            )
+            return 1
+    Thread(target=_open, args=(server, page), daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
         return subprocess.call([sys.executable, "-m", *command])
-    return 0
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        for process in psutil.Process().children(recursive=True):
+            process.terminate()  # Kedro-Viz's own child would go on
 
 
 def _mlflow(env: str | None) -> tuple[str, str]:
@@ -75,15 +86,15 @@ def _mlflow(env: str | None) -> tuple[str, str]:
 
 
 def _open(server: str, page: str) -> None:
-    """Wait until the server answers, then open the page if there is a desktop."""
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return
+    """Wait until the server answers; print the address, and open the page if there is a desktop."""
     while True:
         with suppress(urllib.error.URLError, OSError):
             urllib.request.urlopen(server, timeout=5).close()
-            webbrowser.open(f"{server}{page}")
-            return
+            break
         time.sleep(1)
+    click.echo(f"Open {server}{page} (Ctrl-C stops the server)")
+    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(f"{server}{page}")
 
 
 if __name__ == "__main__":
