@@ -1,38 +1,6 @@
-"""Records of the encoders behind each cache of embeddings, by which unused caches are found."""
+"""Moved to `ease.io.versions`."""
 
-from __future__ import annotations
-
-import os
-from pathlib import Path
-
-from ease.io.atomic import write_text_atomically
-from ease.io.locks import writing
-
-USERS = ".encoders"
-"""Suffix of the file `<fingerprint>.encoders`: one encoder per line."""
-
-HUB = "hub:"
-"""Prefix of an encoder that is not a local folder or file."""
-
-
-def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
-    """Record that an encoder (a folder, file or hub name) has embeddings in the folder of caches.
-
-    Paths are stored relative to the cache, so that both can be moved together.
-    """
-    file = cache / f"{fingerprint}{USERS}"
-    place = Path(encoder)
-    user = os.path.relpath(place.resolve(), cache.resolve()) if place.exists() else f"{HUB}{encoder}"
-    if file.is_file() and user in file.read_text(encoding="utf-8").splitlines():
-        return
-    with writing(cache):  # runs at the same time may note other encoders
-        known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-        write_text_atomically(file, "\n".join(dict.fromkeys([*known, user])) + "\n")
-
-
-def users_of(file: Path) -> list[Path] | None:
-    """Return the folders and files that a `.encoders` file names, whether they exist or not; None for a hub name."""
-    users = file.read_text(encoding="utf-8").splitlines()
-    if any(user.startswith(HUB) for user in users):
-        return None
-    return [Path(os.path.normpath(file.parent.resolve() / user)) for user in users]
+from ease.io.versions import HUB as HUB
+from ease.io.versions import USERS as USERS
+from ease.io.versions import note_user as note_user
+from ease.io.versions import users_of as users_of

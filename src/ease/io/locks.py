@@ -57,17 +57,15 @@ def _flock(file: IO[bytes] | int, operation: int) -> bool | None:
     except OSError as error:
         # NFS cannot lock what is open for reading; a worker's process would repeat the message.
         if error.errno != errno.EBADF and parent_process() is None:
-            _log_no_locks(str(error.strerror))
+            _log_once(
+                f"The file system has no locks ({error.strerror}): two runs at once, or a removal of data during a "
+                "run, are not noticed"
+            )
         return None
     return True
 
 
-@cache
-def _log_no_locks(reason: str) -> None:
-    logger.warning(
-        "The file system has no locks (%s): two runs at once, or a removal of data during a run, are not noticed",
-        reason,
-    )
+_log_once = cache(logger.warning)
 
 
 @contextmanager
@@ -194,10 +192,7 @@ def remove_abandoned_scratch(parent: Path) -> None:
 
 
 def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:
-    """Lock a folder, or return None if another process, or another part of this one, holds the lock.
-
-    `without_locks`: whether to go on where the file system has no locks.
-    """
+    """Lock a folder, or return None if another process, or another part of this one, holds the lock."""
     path = folder / LOCK_FILE
     while True:
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, RootModel, field_validator, model_validator
 
 from ease.errors import EaseError
 from ease.io.models import StrictModel
@@ -116,7 +116,7 @@ class Table(StrictModel):
 
     def figure(self, model: str, header: str) -> float | None:
         """Return a published score, if the paper gives it."""
-        return self.rows[model][[column.header for column in self.columns].index(header)]
+        return self.rows[model][self.columns.index(self.column(header))]
 
 
 class Paper(StrictModel):
@@ -125,21 +125,12 @@ class Paper(StrictModel):
     citation: str
     short: str = Field(description="the paper's name in titles")
     models: dict[str, Model]
-    tables: dict[str, Table]
-
-    @field_validator("tables", mode="before")
-    @classmethod
-    def _numbers(cls, tables: Any) -> Any:
-        """Accept table numbers that YAML reads as integers."""
-        return (
-            {str(number): table for number, table in tables.items()} if isinstance(tables, dict) else tables
-        )
+    tables: dict[Annotated[str, BeforeValidator(str)], Table]  # YAML reads most numbers as integers
 
     @model_validator(mode="after")
     def _resolved(self) -> Paper:
         for number, table in self.tables.items():
-            unknown = [model for model in table.rows if model not in self.models]
-            if unknown:
+            if unknown := [model for model in table.rows if model not in self.models]:
                 raise EaseError(
                     f"Table {number} of {self.short} has rows without an entry in `models`: {unknown}."
                 )
@@ -157,13 +148,12 @@ class Paper(StrictModel):
         return tuple(self._sources(number, header, ()))
 
     def _sources(self, number: str, header: str, above: tuple[tuple[str, str], ...]) -> Iterator[Source]:
-        if number not in self.tables or (number, header) in above:
-            fault = (
-                "refers to itself"
-                if number in self.tables
-                else f"refers to table {number}, which does not exist"
+        if number not in self.tables:
+            raise EaseError(
+                f"The column {header!r} of {self.short} refers to table {number}, which does not exist."
             )
-            raise EaseError(f"The column {header!r} of {self.short} {fault}.")
+        if (number, header) in above:
+            raise EaseError(f"The column {header!r} of {self.short} refers to itself.")
         table = self.tables[number]
         column = table.column(header)
         if column.task and column.subset:

@@ -13,10 +13,7 @@ from plotly.subplots import make_subplots
 
 from ease.reporting.plots.style import AMOUNT_STYLES, Style, fill, finish, nothing
 
-RESOLVED, UNRESOLVED = Style("#009E73", "", "", ""), Style("#D9D9D9", "", "", "")
-PAPER = Style("#8C8C8C", "/", "", "")
-MEASURES = {"sentences": "Sentences", "label_types": "Label types"}
-"""Columns of the statistics of MewsC-16 with the titles of their panels."""
+RESOLVED, UNRESOLVED, PAPER = Style("#009E73"), Style("#D9D9D9"), Style("#8C8C8C", "/")
 
 
 def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
@@ -31,22 +28,16 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
         return nothing(title)
     rows = summary.sort_values("language", ascending=False).fillna(0)
     reasons = [name for name in summary.columns if name.startswith("skipped_") and summary[name].sum() > 0]
-    figure = make_subplots(
-        rows=1,
-        cols=2,
-        shared_yaxes=True,
-        horizontal_spacing=0.03,
-        subplot_titles=("Pages", "Links of kept pages"),
-    )
+    titles = ("Pages", "Links of kept pages")
+    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
     _add_amounts(figure, 1, rows, ["kept", *reasons], "skipped", "pages")
     links, resolved = rows["links"].astype(float), rows["links_resolved"].astype(float)
     share = (resolved / links).map("{:.0%}".format).replace("nan%", "")
-    shown = _bar(rows, resolved, "links resolved", RESOLVED, text=share, textposition="auto")
-    figure.add_trace(shown, 1, 2)
-    left = _bar(rows, links - resolved, "links unresolved", UNRESOLVED, textposition="auto")
-    figure.add_trace(left, 1, 2)
-    figure.update_xaxes(title_text="pages", rangemode="tozero", row=1, col=1)
-    figure.update_xaxes(title_text="links", rangemode="tozero", row=1, col=2)
+    auto: dict[str, Any] = {"textposition": "auto"}
+    figure.add_trace(_bar(rows, resolved, "links resolved", RESOLVED, text=share, **auto), 1, 2)
+    figure.add_trace(_bar(rows, links - resolved, "links unresolved", UNRESOLVED, **auto), 1, 2)
+    for column, unit in enumerate(("pages", "links"), start=1):
+        figure.update_xaxes(title_text=unit, rangemode="tozero", row=1, col=column)
     figure.update_yaxes(title_text="language", type="category", row=1, col=1)
     return finish(figure, title, 230 + 24 * len(rows))
 
@@ -62,16 +53,30 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
     if funnel.empty:
         return nothing(title)
     filters = [name for name in funnel.columns if name not in ("language", "pairs", "left")]
+    total = int(funnel["pairs"].sum())
+    removed = [0, *(int(funnel[name].sum()) for name in filters)]
+    left = [total - gone for gone in accumulate(removed)]
+    titles = ("All languages", "Each language")
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=titles)
+    figure.add_bar(
+        y=["linked", *(f"− {name.replace('_', ' ')}" for name in filters)],
+        x=left,
+        orientation="h",
+        showlegend=False,
+        text=[f"{count:,} ({count / max(total, 1):.0%})" for count in left],
+        textposition="outside",
+        cliponaxis=False,
+        customdata=removed,
+        marker={"color": AMOUNT_STYLES[0].colour},
+        hovertemplate="%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>",
+        row=1,
+        col=1,
+    )
     rows = funnel.sort_values("language", ascending=False)
-    figure = make_subplots(
-        rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=("All languages", "Each language")
-    )
-    figure.add_trace(_funnel_bar(funnel, filters), 1, 1)
-    _add_amounts(
-        figure, 2, rows, ["left", *(name for name in filters if funnel[name].sum())], "removed", "pairs"
-    )
+    lossy = [name for name in filters if funnel[name].sum()]
+    _add_amounts(figure, 2, rows, ["left", *lossy], "removed", "pairs")
     figure.update_xaxes(title_text="sentence–entity pairs", rangemode="tozero")
-    figure.update_xaxes(range=[0, max(1, int(funnel["pairs"].sum())) * 1.75], row=1, col=1)
+    figure.update_xaxes(range=[0, max(1, total) * 1.75], row=1, col=1)
     figure.update_yaxes(autorange="reversed", row=1, col=1)
     figure.update_yaxes(title_text="language", type="category", row=1, col=2)
     return finish(figure, title, 230 + max(24 * len(rows), 40 * (len(filters) + 1)))
@@ -88,17 +93,15 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
     if statistics.empty:
         return nothing(title)
     rows = statistics.sort_values("language")
-    largest = rows[["sentences", "paper_sentences"]].max().max()
-    figure = make_subplots(
-        rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=list(MEASURES.values())
-    )
+    titles = ("Sentences", "Label types")
+    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
     for prefix, name, style in (("", "made here", AMOUNT_STYLES[0]), ("paper_", "paper (Table 13)", PAPER)):
-        for column, measure in enumerate(MEASURES, start=1):
+        for column, measure in enumerate(("sentences", "label_types"), start=1):
             bar = _bar(rows, rows[f"{prefix}{measure}"], name, style, f"{measure.replace('_', ' ')},")
             figure.add_trace(bar.update(legendgroup=name, showlegend=column == 1), 1, column)
     figure.update_layout(barmode="group", legend_traceorder="normal")
     # Sizes of languages differ by a factor of 100; all bars start at one sentence.
-    decades = [0, math.log10(largest) + 0.1]
+    decades = [0, math.log10(rows[["sentences", "paper_sentences"]].max().max()) + 0.1]
     figure.update_xaxes(
         title_text="sentences (logarithmic)", type="log", dtick=1, range=decades, row=1, col=1
     )
@@ -106,25 +109,6 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_yaxes(title_text="language", row=1, col=1)
     return finish(figure, title, 230 + 34 * len(rows))
-
-
-def _funnel_bar(funnel: pd.DataFrame, filters: list[str]) -> go.Bar:
-    """Return bars of the pairs left after each filter, with numbers and percentages."""
-    total = int(funnel["pairs"].sum())
-    removed = [0, *(int(funnel[name].sum()) for name in filters)]
-    left = [total - gone for gone in accumulate(removed)]
-    return go.Bar(
-        y=["linked", *(f"− {name.replace('_', ' ')}" for name in filters)],
-        x=left,
-        orientation="h",
-        showlegend=False,
-        text=[f"{count:,} ({count / max(total, 1):.0%})" for count in left],
-        textposition="outside",
-        cliponaxis=False,
-        customdata=removed,
-        marker={"color": AMOUNT_STYLES[0].colour},
-        hovertemplate="%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>",
-    )
 
 
 def _add_amounts(
@@ -141,13 +125,6 @@ def _add_amounts(
 def _bar(
     rows: pd.DataFrame, values: pd.Series, label: str, style: Style, unit: str = "", **options: Any
 ) -> go.Bar:
-    """Return one segment of each language's bar; `options` are Plotly's."""
-    return go.Bar(
-        y=rows["language"],
-        x=values,
-        name=label,
-        orientation="h",
-        marker=fill(style),
-        hovertemplate=f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>".replace("  ", " "),
-        **options,
-    )
+    hover = f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>".replace("  ", " ")
+    place = {"y": rows["language"], "x": values, "orientation": "h"}
+    return go.Bar(**place, name=label, marker=fill(style), hovertemplate=hover, **options)

@@ -10,7 +10,6 @@ from ease.evaluation.tasks import AVERAGE
 from ease.reporting.plots.style import (
     AMOUNT_STYLES,
     OTHER_STYLES,
-    Style,
     fill,
     finish,
     method_label,
@@ -20,10 +19,9 @@ from ease.reporting.plots.style import (
 )
 
 PANELS_A_ROW = 3
-LINE_COLOUR = "rgba(127,127,127,0.5)"
-HIGHLIGHT = "#D55E00"
-COSINE_STEP = 0.025
-KIND_STYLES = dict(zip(("positive", "negative"), AMOUNT_STYLES, strict=False))
+LINE_COLOUR, HIGHLIGHT = "rgba(127,127,127,0.5)", "#D55E00"
+COSINE_BINS = 80
+WHAT_TO_SEE = "The shorter the lines beside the extent of the points, the less the language matters."
 
 
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
@@ -41,20 +39,18 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for model, style in method_styles(list(rows["model"])).items():
         own = rows[rows["model"] == model]
-        figure.add_trace(
-            go.Scatter(
-                x=own["uniformity"],
-                y=own["alignment"],
-                mode="markers",
-                name=method_label(model),
-                showlegend=True,
-                marker={"color": style.colour, "symbol": style.symbol, "size": 14},
-                customdata=own[["positives", "sentences"]],
-                hovertemplate=(
-                    f"{method_label(model)}: uniformity %{{x:.2f}} over %{{customdata[1]:,}} sentences, "
-                    "alignment %{y:.3f} over %{customdata[0]:,} pairs<extra></extra>"
-                ),
-            )
+        figure.add_scatter(
+            x=own["uniformity"],
+            y=own["alignment"],
+            mode="markers",
+            name=method_label(model),
+            showlegend=True,
+            marker={"color": style.colour, "symbol": style.symbol, "size": 14},
+            customdata=own[["positives", "sentences"]],
+            hovertemplate=(
+                f"{method_label(model)}: uniformity %{{x:.2f}} over %{{customdata[1]:,}} sentences, "
+                "alignment %{y:.3f} over %{customdata[0]:,} pairs<extra></extra>"
+            ),
         )
     figure.update_xaxes(title_text="uniformity ℓ<sub>uniform</sub> (lower is better)", nticks=8)
     figure.update_yaxes(title_text="alignment ℓ<sub>align</sub> (lower is better)", rangemode="tozero")
@@ -73,7 +69,7 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     title = "Sentences and their translations"
     if table.empty:
         return nothing(title)
-    first, second = table["language"].unique()
+    languages = list(table["language"].unique())
     panels = dict(list(table.groupby("model", sort=False)))
     shares = [own["variance"].iloc[0] for own in panels.values()]
     titles = [
@@ -82,24 +78,63 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     ]
     figure, places = panel_grid(titles, min(PANELS_A_ROW, len(titles)), gap=0.16, spacing=0.04)
     for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
-        figure.add_trace(_translations(own, first, second, labelled=index == 0), **place)
-        for language, style in zip((first, second), OTHER_STYLES, strict=False):
-            rows_of = own[own["language"] == language]
-            figure.add_trace(_sentences(rows_of, language, style, labelled=index == 0), **place)
-        figure.add_trace(_highlight(own, labelled=index == 0), **place)
+        _add_sentences(figure, own, languages, index == 0, place)
+        figure.update_yaxes(scaleanchor=f"x{index + 1 if index else ''}", **place)
     # The axes of a projection have no direction or unit, but the same scale.
     bare = {"showticklabels": False, "showgrid": False, "zeroline": False}
-    figure.update_xaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
-    figure.update_yaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
-    for index, place in enumerate(places):
-        figure.update_yaxes(scaleanchor=f"x{index + 1 if index else ''}", **place)
-    finish(
-        figure, f"{title}: {first} and {second}<br><sup>{WHAT_TO_SEE}</sup>", 150 + 400 * places[-1]["row"]
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
+    title = f"{title}: {' and '.join(languages)}<br><sup>{WHAT_TO_SEE}</sup>"
+    return finish(figure, title, 150 + 400 * places[-1]["row"]).update_layout(margin_t=120)
+
+
+def _add_sentences(
+    figure: go.Figure, own: pd.DataFrame, languages: list[str], labelled: bool, place: dict[str, int]
+) -> None:
+    """Add a model's points, the lines between translations, and the highlighted fact."""
+    ends = own.set_index(["language", "pair"])[["x", "y"]]
+    left, right = (ends.loc[language] for language in languages)
+    # All lines in one trace, separated by gaps
+    figure.add_scatter(
+        x=[x for pair in left.index for x in (left.at[pair, "x"], right.at[pair, "x"], None)],
+        y=[y for pair in left.index for y in (left.at[pair, "y"], right.at[pair, "y"], None)],
+        mode="lines",
+        name="translations",
+        legendgroup="translations",
+        showlegend=labelled,
+        line={"color": LINE_COLOUR, "width": 1},
+        hoverinfo="skip",
+        **place,
     )
-    return figure.update_layout(margin_t=120)
-
-
-WHAT_TO_SEE = "The shorter the lines beside the extent of the points, the less the language matters."
+    for language, style in zip(languages, OTHER_STYLES, strict=False):
+        rows = own[own["language"] == language]
+        figure.add_scatter(
+            x=rows["x"],
+            y=rows["y"],
+            mode="markers",
+            name=language,
+            legendgroup=language,
+            showlegend=labelled,
+            marker={"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6},
+            customdata=rows["sentence"],
+            hovertemplate=f"{language}: %{{customdata}}<extra></extra>",
+            **place,
+        )
+    fact = own[own["pair"] == own["pair"].min()]
+    figure.add_scatter(
+        x=fact["x"],
+        y=fact["y"],
+        mode="lines+markers+text",
+        name="one fact",
+        showlegend=labelled,
+        text=fact["language"],
+        textposition="top center",
+        marker={"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}},
+        line={"color": HIGHLIGHT, "width": 3},
+        customdata=fact["sentence"],
+        hovertemplate="%{text}: %{customdata}<extra></extra>",
+        **place,
+    )
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
@@ -118,9 +153,24 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
     shared = {"shared_xaxes": "all", "shared_yaxes": "all"}
     figure, places = panel_grid(titles, min(PANELS_A_ROW, len(titles)), gap=0.25, spacing=0.04, **shared)
     for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
-        for kind, style in KIND_STYLES.items():
+        for kind, style in zip(("positive", "negative"), AMOUNT_STYLES, strict=False):
             cosines = own.loc[own["kind"] == kind, "cosine"]
-            figure.add_trace(_histogram(cosines, kind, style, labelled=index == 0), **place)
+            counts, edges = np.histogram(cosines, bins=COSINE_BINS, range=(-1, 1))
+            filled = np.flatnonzero(counts)
+            shown = slice(filled[0], filled[-1] + 1)  # without empty bins at both ends
+            figure.add_bar(
+                x=((edges[:-1] + edges[1:]) / 2)[shown].round(4),
+                y=(counts / counts.sum())[shown],
+                width=2 / COSINE_BINS,
+                name=f"{kind} pairs",
+                legendgroup=kind,
+                showlegend=index == 0,
+                marker=fill(style),
+                opacity=0.6,
+                customdata=counts[shown],
+                hovertemplate=f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>",
+                **place,
+            )
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title_text="cosine", showticklabels=True)
     figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)
@@ -139,95 +189,16 @@ def plot_roc_curves(table: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for model, style in method_styles(list(table["model"].unique())).items():
         own = table[table["model"] == model]
-        figure.add_trace(
-            go.Scatter(
-                x=own["false_positive_rate"],
-                y=own["true_positive_rate"],
-                mode="lines",
-                name=f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}",
-                line={"color": style.colour, "dash": style.dash},
-                showlegend=True,
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=[0, 1],
-            y=[0, 1],
+        figure.add_scatter(
+            x=own["false_positive_rate"],
+            y=own["true_positive_rate"],
             mode="lines",
-            name="chance",
-            line={"color": LINE_COLOUR, "dash": "dot"},
-            hoverinfo="skip",
+            name=f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}",
+            line={"color": style.colour, "dash": style.dash},
+            showlegend=True,
         )
-    )
+    chance = {"color": LINE_COLOUR, "dash": "dot"}
+    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="chance", line=chance, hoverinfo="skip")
     figure.update_xaxes(title_text="false positive rate", range=[0, 1])
     figure.update_yaxes(title_text="true positive rate", range=[0, 1])
     return finish(figure, title, 520)
-
-
-def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:
-    """Return a histogram of one kind of pairs, without empty bins at both ends."""
-    steps = round(2 / COSINE_STEP)
-    counts, edges = np.histogram(cosines, bins=steps, range=(-1, 1))
-    filled = np.flatnonzero(counts)
-    shown = slice(filled[0], filled[-1] + 1)
-    return go.Bar(
-        x=((edges[:-1] + edges[1:]) / 2)[shown].round(4),
-        y=(counts / counts.sum())[shown],
-        width=COSINE_STEP,
-        name=f"{kind} pairs",
-        legendgroup=kind,
-        showlegend=labelled,
-        marker=fill(style),
-        opacity=0.6,
-        customdata=counts[shown],
-        hovertemplate=f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>",
-    )
-
-
-def _translations(own: pd.DataFrame, first: str, second: str, labelled: bool) -> go.Scatter:
-    """Return all lines of a panel in one trace, separated by gaps."""
-    ends = own.set_index(["language", "pair"])[["x", "y"]]
-    left, right = ends.loc[first], ends.loc[second]
-    return go.Scatter(
-        x=[x for pair in left.index for x in (left.at[pair, "x"], right.at[pair, "x"], None)],
-        y=[y for pair in left.index for y in (left.at[pair, "y"], right.at[pair, "y"], None)],
-        mode="lines",
-        name="translations",
-        legendgroup="translations",
-        showlegend=labelled,
-        line={"color": LINE_COLOUR, "width": 1},
-        hoverinfo="skip",
-    )
-
-
-def _highlight(own: pd.DataFrame, labelled: bool) -> go.Scatter:
-    """Return the first fact of a panel in all its languages."""
-    fact = own[own["pair"] == own["pair"].min()]
-    return go.Scatter(
-        x=fact["x"],
-        y=fact["y"],
-        mode="lines+markers+text",
-        name="one fact",
-        showlegend=labelled,
-        text=fact["language"],
-        textposition="top center",
-        marker={"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}},
-        line={"color": HIGHLIGHT, "width": 3},
-        customdata=fact["sentence"],
-        hovertemplate="%{text}: %{customdata}<extra></extra>",
-    )
-
-
-def _sentences(own: pd.DataFrame, language: str, style: Style, labelled: bool) -> go.Scatter:
-    """Return the points of a language in one panel, with sentences as hover text."""
-    return go.Scatter(
-        x=own["x"],
-        y=own["y"],
-        mode="markers",
-        name=language,
-        legendgroup=language,
-        showlegend=labelled,
-        marker={"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6},
-        customdata=own["sentence"],
-        hovertemplate=f"{language}: %{{customdata}}<extra></extra>",
-    )
