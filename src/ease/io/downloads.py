@@ -117,28 +117,23 @@ class Client:
             NotFound: If the server does not have it.
             EaseError: If it cannot be fetched, or is longer than 64 MB.
         """
-
-        def attempt() -> str:
-            with closing(self.get(url)) as response:
-                if response.status_code != 200:
-                    _refused(url, response)
-                content = _read(response, _MAX_TEXT_BYTES + 1, decoded=True)
-            if len(content) > _MAX_TEXT_BYTES:
-                raise EaseError(
-                    f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
-                )
-            return content.decode("utf-8", errors="replace")
-
-        return self.retry(url, attempt)
+        content = self._body(url, lambda response: _read(response, _MAX_TEXT_BYTES + 1, decoded=True))
+        if len(content) > _MAX_TEXT_BYTES:
+            raise EaseError(
+                f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
+            )
+        return content.decode("utf-8", errors="replace")
 
     def size(self, url: str) -> int | None:
         """Return a file's size in bytes; None if the server does not state it."""
+        return self._body(url, lambda response: _whole_number(response.headers.get("Content-Length")), "HEAD")
 
-        def attempt() -> int | None:
-            with closing(self.get(url, method="HEAD")) as response:
+    def _body(self, url: str, read: Callable[[requests.Response], T], method: str = "GET") -> T:
+        def attempt() -> T:
+            with closing(self.get(url, method=method)) as response:
                 if response.status_code != 200:
                     _refused(url, response)
-                return _whole_number(response.headers.get("Content-Length"))
+                return read(response)
 
         return self.retry(url, attempt)
 
@@ -426,8 +421,7 @@ class Outcome:
 def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> Outcome:
     """Download several files in parallel, as many as the client's options allow; a failure does not stop the others.
 
-    Raises:
-        EaseError: If the disk has less space than the missing files of known size need.
+    Raises EaseError if the disk has less space than the missing files of known size need.
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:

@@ -26,8 +26,7 @@ Column = str | int
 def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to read its bytes, decompressed if its content (not its name) is gzip or bzip2.
 
-    Raises:
-        EaseError: If the file cannot be read, or its compressed data are damaged or cut, also while it is read.
+    Raises EaseError if the file cannot be read, or its compressed data are damaged or cut, also while it is read.
     """
     try:
         with path.open("rb") as file:
@@ -44,8 +43,7 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
 def bounded_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of an open file with their numbers from 1.
 
-    Raises:
-        EaseError: If a line is longer than `LONGEST_LINE`.
+    Raises EaseError if a line is longer than `LONGEST_LINE`.
     """
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
         if len(line) > LONGEST_LINE:
@@ -87,8 +85,7 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
 def read_parallel_lines(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the number and the lines of several files, read in parallel.
 
-    Raises:
-        EaseError: If one file has fewer lines than another.
+    Raises EaseError if one file has fewer lines than another.
     """
     ended: Any = (0, None)
     for number, lines in enumerate(zip_longest(*map(read_lines, paths), fillvalue=ended), start=1):
@@ -183,11 +180,7 @@ def read_columns(
 
 
 def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> list[int]:
-    """Return the positions of columns in a header.
-
-    Raises:
-        EaseError: If a column is missing or named twice.
-    """
+    """Return the positions of columns in a header; raises EaseError if a column is missing or named twice."""
     missing = [name for name in names if name not in header]
     if missing:
         raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.")

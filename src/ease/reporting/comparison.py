@@ -65,6 +65,7 @@ class Row:
     origin: str
     cells: tuple[Cell, ...]
     method: str = ""
+    model: OwnModel | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -87,34 +88,25 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> Compariso
     """
     table = paper.tables[number]
     headers = tuple(column.header for column in table.columns)
-    published = {}
-    for name, figures in table.rows.items():
-        model, cells = paper.models[name], tuple(map(Cell, figures))
-        published[name] = Row(
-            name, name, "published", base_name(model.base), "paper", cells, model.method or ""
-        )
-    counterparts = {
-        (ours.label, base_name(ours.base)): name
-        for ours in own
-        for name in reversed(published)
-        if ours.is_like(paper.models[name])
-    }
-    fitting = [
-        ours
-        for ours in own
-        if not table.counterparts_only or (ours.label, base_name(ours.base)) in counterparts
-    ]
+    likes = {name: paper.models[name] for name in table.rows}
+    fitting = [m for m in own if not table.counterparts_only or any(map(m.is_like, likes.values()))]
     shown, footnotes = _own_rows(fitting, [paper.sources(number, header) for header in headers])
     if not shown:
         return None
+    published = {}
+    for name, model in likes.items():
+        cells, base = tuple(map(Cell, table.rows[name])), base_name(model.base)
+        published[name] = Row(name, name, "published", base, "paper", cells, model.method or "")
     every = [*published.values(), *shown]
     rows: list[Row] = []
     for base in dict.fromkeys(row.base for row in every):
         for row in _mark_best([row for row in every if row.base == base]):
             rows.append(row)
-            if row.kind == "own" and (name := counterparts.get((row.label, base))):
-                difference = _difference(row, published[name])
-                rows += [difference] if any(cell.value is not None for cell in difference.cells) else []
+            alike = (
+                theirs for name, theirs in published.items() if row.model and row.model.is_like(likes[name])
+            )
+            if (theirs := next(alike, None)) and (difference := _difference(row, theirs)):
+                rows.append(difference)
     return ComparisonTable(paper.heading(number), table.score, headers, rows, list(table.notes), footnotes)
 
 
@@ -153,7 +145,7 @@ def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) ->
         if any(found.mean is not None for found in measured):
             cells = tuple(cell(model, found, needed) for found, needed in zip(measured, sources, strict=True))
             base = base_name(model.base)
-            rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method))
+            rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method, model))
     return rows, list(footnotes)
 
 
@@ -193,8 +185,8 @@ def best_cells(cells: Sequence[Cell]) -> set[int]:
     return near | {position for position, (rounded, *_) in figures.items() if rounded == figures[first][0]}
 
 
-def _difference(row: Row, published: Row) -> Row:
-    """Return our rounded scores minus those of the published counterpart."""
+def _difference(row: Row, published: Row) -> Row | None:
+    """Return our rounded scores minus those of the published counterpart; None if no column has both."""
     cells = tuple(
         Cell(round(ours.value, 1) - theirs.value, signed=True)
         if ours.value is not None and theirs.value is not None and ours.comparable
@@ -202,7 +194,8 @@ def _difference(row: Row, published: Row) -> Row:
         for ours, theirs in zip(row.cells, published.cells, strict=True)
     )
     name = f"difference from {published.name}"
-    return Row(name, name, "difference", row.base, "", cells)
+    differs = any(cell.value is not None for cell in cells)
+    return Row(name, name, "difference", row.base, "", cells) if differs else None
 
 
 PRINTED_COLUMNS = ("paper", "table", "row", "baseline", "column", "printed", "here", "difference", "note")

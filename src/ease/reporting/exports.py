@@ -15,7 +15,6 @@ import yaml
 from ease.encoders.model_card import TEST_SCORES, with_section
 from ease.evaluation.tasks import get_task
 from ease.io.files import read_data_file
-from ease.io.models import StrictModel
 from ease.io.names import BASELINES, safe_name
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel
@@ -28,21 +27,8 @@ UNKNOWN_REVISION = "no_revision_available"
 """MTEB's name for an unknown revision of a model."""
 
 
-class MtebSubset(StrictModel):
-    """The same subset in MTEB."""
-
-    task: str
-    subset: str
-    languages: tuple[str, ...]
-    dataset: str
-    revision: str
-
-
-MTEB: dict[str, dict[str, MtebSubset]] = {
-    task: {subset: MtebSubset.model_validate(about) for subset, about in subsets.items()}
-    for task, subsets in read_data_file("ease.reporting", "mteb_tasks.yml").items()
-}
-"""Our subsets that MTEB also has, by task and subset."""
+MTEB: dict[str, dict[str, dict[str, Any]]] = read_data_file("ease.reporting", "mteb_tasks.yml")
+"""Our subsets that MTEB also has, by task and subset: task, subset, languages, dataset and revision there."""
 
 
 def write_exports(folder: Path, models: Sequence[OwnModel]) -> int:
@@ -98,10 +84,10 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
     results: dict[str, dict[str, Any]] = {}
     for row in scores.to_dict("records"):
         own = MTEB.get(row["task"], {}).get(row["subset"])
-        name = own.task if own else f"ease_{row['task']}"
+        name = own["task"] if own else f"ease_{row['task']}"
         if name not in results:
             results[name] = {
-                "dataset_revision": own.revision if own else _digest(scores, row["task"]),
+                "dataset_revision": own["revision"] if own else _digest(scores, row["task"]),
                 "task_name": name,
                 "mteb_version": None,
                 "scores": {SPLIT: []},
@@ -112,8 +98,8 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
         entry = {
             "main_score": value,
             "cosine_spearman" if own else row["metric"]: value,
-            "hf_subset": own.subset if own else row["subset"],
-            "languages": list(own.languages) if own else [],
+            "hf_subset": own["subset"] if own else row["subset"],
+            "languages": list(own["languages"]) if own else [],
         }
         if pd.notna(row["low"]):
             entry["interval_95"] = [row["low"] / 100, row["high"] / 100]
@@ -137,12 +123,12 @@ def write_eval_results(folder: Path, scores: pd.DataFrame) -> None:
     for row in scores.to_dict("records"):
         if own := MTEB.get(row["task"], {}).get(row["subset"]):
             interval = f", 95% interval {row['low']:.2f} to {row['high']:.2f}" if pd.notna(row["low"]) else ""
-            entries[own.task].append(
+            entries[own["task"]].append(
                 EvalResultEntry(
-                    dataset_id=own.dataset,
-                    task_id=own.subset,
+                    dataset_id=own["dataset"],
+                    task_id=own["subset"],
                     value=round(row["value"], 4),
-                    dataset_revision=own.revision,
+                    dataset_revision=own["revision"],
                     notes=f"{row['metric']} in points{interval}",
                 )
             )
@@ -160,11 +146,11 @@ def card_results(scores: pd.DataFrame) -> Iterator[Any]:
         own = MTEB.get(row["task"], {}).get(row["subset"])
         yield EvalResult(
             task_type=get_task(row["task"]).KIND,
-            dataset_type=own.dataset if own else row["task"],
-            dataset_name=f"{own.task if own else row['task']} {row['subset']}",
-            dataset_config=own.subset if own else row["subset"],
+            dataset_type=own["dataset"] if own else row["task"],
+            dataset_name=f"{own['task'] if own else row['task']} {row['subset']}",
+            dataset_config=own["subset"] if own else row["subset"],
             dataset_split=SPLIT,
-            dataset_revision=own.revision if own else row["data"] or None,
+            dataset_revision=own["revision"] if own else row["data"] or None,
             metric_type=row["metric"],
             metric_name=row["metric"].replace("_", " "),
             metric_value=round(row["value"], 4),

@@ -18,7 +18,7 @@ from ease.evaluation.score_cache import read_resampled
 from ease.evaluation.tasks import AVERAGE
 from ease.io.names import BASELINES, UNTRAINED
 from ease.reporting.plots import method_label
-from ease.reporting.published import Model, Source
+from ease.reporting.published import Model, Source, base_name
 
 ENCODING = ("revision used_pooling normalized embedding_dimension precision max_length prompt").split()
 """Columns of rows of scores that say how texts were embedded"""
@@ -140,11 +140,15 @@ class OwnModel:
 
     def is_like(self, published: Model) -> bool:
         """Whether a published model is the same checkpoint, or the same method from the same encoder."""
-        if self.setting == BASELINES and published.is_checkpoint(self.model):
+        is_baseline = self.setting == BASELINES
+        if is_baseline and base_name(self.model) in map(base_name, published.checkpoints):
             return True
-        method = UNTRAINED if self.setting == BASELINES else self.method
-        same_pooling = not published.pooling or not self.pooling or published.pooling == self.pooling
-        return published.trains_like(method) and same_pooling and published.starts_from(self.base)
+        method = UNTRAINED if is_baseline else self.method
+        return (
+            method in (published.method, *published.variants)
+            and (not published.pooling or not self.pooling or published.pooling == self.pooling)
+            and base_name(self.base) in map(base_name, (published.base, *published.bases))
+        )
 
 
 @lru_cache(maxsize=64)

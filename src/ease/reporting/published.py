@@ -27,14 +27,6 @@ class Source(NamedTuple):
     metric: str
 
 
-class Named(StrictModel):
-    """A score that is averaged in a column but has no column of its own."""
-
-    task: str
-    subset: str
-    metric: str
-
-
 class Column(StrictModel):
     """A column of one score or the mean of several."""
 
@@ -42,7 +34,7 @@ class Column(StrictModel):
     task: str | None = Field(None, description="task of a column of one score")
     subset: str | None = Field(None, description="subset of the score")
     metric: str | None = Field(None, description="metric of the score; null: the table's")
-    mean_of: tuple[str | Named, ...] = Field((), description="headers or scores to average")
+    mean_of: tuple[str | Source, ...] = Field((), description="headers or scores to average")
     table: str | None = Field(None, description="table of the headers in `mean_of`; null: this one")
 
     @model_validator(mode="after")
@@ -65,18 +57,6 @@ class Model(StrictModel):
     )
     pooling: str | None = Field(None, description="pooling, if the paper scores several")
     checkpoints: tuple[str, ...] = Field((), description="hub names or file names of the published model")
-
-    def trains_like(self, method: str) -> bool:
-        """Whether our method, or the variant of a sweep, is trained in the same way as the model."""
-        return method in (self.method, *self.variants)
-
-    def starts_from(self, encoder: str) -> bool:
-        """Whether the training of the model, or of one of its columns, starts from an encoder."""
-        return base_name(encoder) in map(base_name, (self.base, *self.bases))
-
-    def is_checkpoint(self, encoder: str) -> bool:
-        """Whether an encoder is the published model, or that of one of its columns."""
-        return base_name(encoder) in map(base_name, self.checkpoints)
 
 
 class Table(StrictModel):
@@ -159,10 +139,10 @@ class Paper(StrictModel):
         if column.task and column.subset:
             yield Source(column.task, column.subset, column.metric or table.metric)
         for part in column.mean_of:
-            if isinstance(part, Named):
-                yield Source(part.task, part.subset, part.metric)
-            else:
+            if isinstance(part, str):
                 yield from self._sources(column.table or number, part, (*above, (number, header)))
+            else:
+                yield part
 
 
 class Published(RootModel[dict[str, Paper]]):

@@ -1,13 +1,17 @@
-"""The content of the report: tables, figures, and the names of omitted tables."""
+"""The report of scores beside the published ones, in HTML and Markdown, and the page that compares methods."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import Field
 
 from ease.errors import EaseError
@@ -15,8 +19,11 @@ from ease.evaluation.resampling import seed_interval
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.files import read_data_file
 from ease.io.models import StrictModel
-from ease.reporting.comparison import ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel, encoding_text
+from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
+from ease.reporting.plots.style import TITLE
 from ease.reporting.published import Published, Source
 
 TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
@@ -243,3 +250,97 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
 
 def _last_figure(row: Row) -> float:
     return next((cell.value for cell in reversed(row.cells) if cell.value is not None), float("-inf"))
+
+
+CONFIG = {"displayModeBar": False, "responsive": True}
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def render_html(report: Report) -> str:
+    """Render the report with Plotly embedded."""
+    bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
+    scatters = [plot_table_scatter([points]) for points in report.scatters]
+    figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
+    return _render("report", with_plotly=bool(bars), report=report, **TEXTS, **figures)
+
+
+def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], about: str) -> str:
+    """Render a table of scores (see `score_table`), with figures by their headings.
+
+    Args:
+        table: Scores, one column per method.
+        figures: The first one stands beside the table, the others below.
+        about: What the methods share, as a part of the first sentence.
+    """
+    groups = {
+        names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]
+        for names, rows in table.groupby(["task", "metric"], sort=False)
+    }
+    subsets = {task: sum(name != AVERAGE for name, _ in rows) for (task, _), rows in reversed(groups.items())}
+    return _render(
+        "comparison",
+        with_plotly=True,
+        methods=[method_label(method) for method in table.columns[3:]],
+        tasks=[
+            task + (f" ({count} subsets)" if count > 1 else "") for task, count in reversed(subsets.items())
+        ],
+        groups=groups,
+        metrics={name: TEXTS["metrics"].get(name) for _, name in groups},
+        about=about,
+        today=datetime.now(UTC).date(),
+        figures=dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True)),
+    )
+
+
+def _render(name: str, *, with_plotly: bool, **values: Any) -> str:
+    loader = PackageLoader("ease.reporting")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    plotly = ""
+    if with_plotly:
+        from plotly.offline import get_plotlyjs  # imports IPython
+
+        plotly = Markup(get_plotlyjs())
+    return environment.get_template(f"{name}.html.j2").render(average=AVERAGE, plotly=plotly, **values)
+
+
+def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
+    """Return the figures as HTML elements of a page that has loaded plotly.js and has the titles as headings."""
+    elements = []
+    for number, figure in enumerate(figures, start=1):
+        layout = figure.layout
+        lower = {"margin_t": layout.margin.t - TITLE, "height": layout.height - TITLE}
+        untitled = go.Figure(figure).update_layout(title_text=None, legend_y=1, **lower)
+        options = {"full_html": False, "include_plotlyjs": False, "config": CONFIG}
+        elements.append(Markup(untitled.to_html(div_id=f"{name}-{number}", **options)))
+    return elements
+
+
+def render_markdown(report: Report) -> str:
+    """Render the report."""
+    parts = [f"# {TEXTS['title']}", TEXTS["legend"]]
+    parts += [f"- {paper}" for paper in report.papers]
+    parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
+    if report.tables:
+        parts += ["## Where the scores come from", format_table(report.models)]
+        parts += ["## All scores", TEXTS["spreads"]]
+        parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
+    return "\n\n".join([*parts, *report.skipped]) + "\n"
+
+
+def table_markdown(table: ComparisonTable, width: int | None = None) -> str:
+    """Render a table with its notes, without its title; columns give way to lines of at most `width`."""
+
+    def cell_text(cell: Cell) -> str:
+        text = f"**{cell.text}**" if cell.best else cell.text
+        return f"{text}{str(cell.footnote or '').translate(SUPERSCRIPTS)} {cell.limits}".rstrip()
+
+    cells = [[row.name, row.origin, *map(cell_text, row.cells)] for row in table.rows]
+    grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
+    footnotes = [
+        f"{number}".translate(SUPERSCRIPTS) + f" {note}" for number, note in enumerate(table.footnotes, 1)
+    ]
+    text = f"{table.score}\n\n{format_table(grid, right=table.headers, width=width)}"
+    notes = "  \n".join([*footnotes, *table.notes])
+    return f"{text}\n\n{notes}" if notes else text

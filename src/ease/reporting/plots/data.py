@@ -58,20 +58,13 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
     left = [total - gone for gone in accumulate(removed)]
     titles = ("All languages", "Each language")
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=titles)
-    figure.add_bar(
-        y=["linked", *(f"− {name.replace('_', ' ')}" for name in filters)],
-        x=left,
-        orientation="h",
-        showlegend=False,
-        text=[f"{count:,} ({count / max(total, 1):.0%})" for count in left],
-        textposition="outside",
-        cliponaxis=False,
-        customdata=removed,
-        marker={"color": AMOUNT_STYLES[0].colour},
-        hovertemplate="%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>",
-        row=1,
-        col=1,
-    )
+    steps = ["linked", *(f"− {name.replace('_', ' ')}" for name in filters)]
+    text = [f"{count:,} ({count / max(total, 1):.0%})" for count in left]
+    hover = "%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>"
+    outside = {"text": text, "textposition": "outside", "cliponaxis": False}
+    look = {"marker": {"color": AMOUNT_STYLES[0].colour}, "orientation": "h", "showlegend": False}
+    told = {"customdata": removed, "hovertemplate": hover}
+    figure.add_bar(y=steps, x=left, **outside, **look, **told, row=1, col=1)
     rows = funnel.sort_values("language", ascending=False)
     lossy = [name for name in filters if funnel[name].sum()]
     _add_amounts(figure, 2, rows, ["left", *lossy], "removed", "pairs")

@@ -38,20 +38,13 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
     rows = table[~several | (table["subset"] == AVERAGE)]
     figure = go.Figure()
     for model, style in method_styles(list(rows["model"])).items():
-        own = rows[rows["model"] == model]
-        figure.add_scatter(
-            x=own["uniformity"],
-            y=own["alignment"],
-            mode="markers",
-            name=method_label(model),
-            showlegend=True,
-            marker={"color": style.colour, "symbol": style.symbol, "size": 14},
-            customdata=own[["positives", "sentences"]],
-            hovertemplate=(
-                f"{method_label(model)}: uniformity %{{x:.2f}} over %{{customdata[1]:,}} sentences, "
-                "alignment %{y:.3f} over %{customdata[0]:,} pairs<extra></extra>"
-            ),
-        )
+        own, label = rows[rows["model"] == model], method_label(model)
+        hover = f"{label}: uniformity %{{x:.2f}} over %{{customdata[1]:,}} sentences, "
+        hover += "alignment %{y:.3f} over %{customdata[0]:,} pairs<extra></extra>"
+        marker = {"color": style.colour, "symbol": style.symbol, "size": 14}
+        text = {"name": label, "customdata": own[["positives", "sentences"]], "hovertemplate": hover}
+        place = {"x": own["uniformity"], "y": own["alignment"]}
+        figure.add_scatter(**place, **text, mode="markers", marker=marker, showlegend=True)
     figure.update_xaxes(title_text="uniformity ℓ<sub>uniform</sub> (lower is better)", nticks=8)
     figure.update_yaxes(title_text="alignment ℓ<sub>align</sub> (lower is better)", rangemode="tozero")
     return finish(figure, title, 480)
@@ -95,46 +88,27 @@ def _add_sentences(
     ends = own.set_index(["language", "pair"])[["x", "y"]]
     left, right = (ends.loc[language] for language in languages)
     # All lines in one trace, separated by gaps
-    figure.add_scatter(
-        x=[x for pair in left.index for x in (left.at[pair, "x"], right.at[pair, "x"], None)],
-        y=[y for pair in left.index for y in (left.at[pair, "y"], right.at[pair, "y"], None)],
-        mode="lines",
-        name="translations",
-        legendgroup="translations",
-        showlegend=labelled,
-        line={"color": LINE_COLOUR, "width": 1},
-        hoverinfo="skip",
-        **place,
-    )
+    lines = {
+        axis: [end for pair in left.index for end in (left.at[pair, axis], right.at[pair, axis], None)]
+        for axis in ("x", "y")
+    }
+    line = {"color": LINE_COLOUR, "width": 1}
+    shown = {"name": "translations", "legendgroup": "translations", "showlegend": labelled, **place}
+    figure.add_scatter(**lines, **shown, mode="lines", line=line, hoverinfo="skip")
     for language, style in zip(languages, OTHER_STYLES, strict=False):
         rows = own[own["language"] == language]
-        figure.add_scatter(
-            x=rows["x"],
-            y=rows["y"],
-            mode="markers",
-            name=language,
-            legendgroup=language,
-            showlegend=labelled,
-            marker={"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6},
-            customdata=rows["sentence"],
-            hovertemplate=f"{language}: %{{customdata}}<extra></extra>",
-            **place,
-        )
+        marker = {"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6}
+        told = f"{language}: %{{customdata}}<extra></extra>"
+        hover = {"customdata": rows["sentence"], "hovertemplate": told}
+        shown = {"name": language, "legendgroup": language, "showlegend": labelled, **place}
+        figure.add_scatter(x=rows["x"], y=rows["y"], **shown, **hover, mode="markers", marker=marker)
     fact = own[own["pair"] == own["pair"].min()]
-    figure.add_scatter(
-        x=fact["x"],
-        y=fact["y"],
-        mode="lines+markers+text",
-        name="one fact",
-        showlegend=labelled,
-        text=fact["language"],
-        textposition="top center",
-        marker={"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}},
-        line={"color": HIGHLIGHT, "width": 3},
-        customdata=fact["sentence"],
-        hovertemplate="%{text}: %{customdata}<extra></extra>",
-        **place,
-    )
+    marker = {"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}}
+    look = {"mode": "lines+markers+text", "marker": marker, "line": {"color": HIGHLIGHT, "width": 3}}
+    text = {"text": fact["language"], "textposition": "top center"}
+    hover = {"customdata": fact["sentence"], "hovertemplate": "%{text}: %{customdata}<extra></extra>"}
+    shown = {"name": "one fact", "showlegend": labelled, **place}
+    figure.add_scatter(x=fact["x"], y=fact["y"], **look, **text, **hover, **shown)
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
@@ -158,19 +132,11 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
             counts, edges = np.histogram(cosines, bins=COSINE_BINS, range=(-1, 1))
             filled = np.flatnonzero(counts)
             shown = slice(filled[0], filled[-1] + 1)  # without empty bins at both ends
-            figure.add_bar(
-                x=((edges[:-1] + edges[1:]) / 2)[shown].round(4),
-                y=(counts / counts.sum())[shown],
-                width=2 / COSINE_BINS,
-                name=f"{kind} pairs",
-                legendgroup=kind,
-                showlegend=index == 0,
-                marker=fill(style),
-                opacity=0.6,
-                customdata=counts[shown],
-                hovertemplate=f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>",
-                **place,
-            )
+            centres, shares = ((edges[:-1] + edges[1:]) / 2)[shown].round(4), (counts / counts.sum())[shown]
+            hover = f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>"
+            text = {"customdata": counts[shown], "hovertemplate": hover, "name": f"{kind} pairs"}
+            look = {"width": 2 / COSINE_BINS, "marker": fill(style), "opacity": 0.6, "showlegend": index == 0}
+            figure.add_bar(x=centres, y=shares, legendgroup=kind, **text, **look, **place)
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title_text="cosine", showticklabels=True)
     figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)
@@ -189,14 +155,12 @@ def plot_roc_curves(table: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for model, style in method_styles(list(table["model"].unique())).items():
         own = table[table["model"] == model]
-        figure.add_scatter(
-            x=own["false_positive_rate"],
-            y=own["true_positive_rate"],
-            mode="lines",
-            name=f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}",
-            line={"color": style.colour, "dash": style.dash},
-            showlegend=True,
+        rates = {"x": own["false_positive_rate"], "y": own["true_positive_rate"]}
+        name, line = (
+            f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}",
+            {"color": style.colour, "dash": style.dash},
         )
+        figure.add_scatter(**rates, name=name, line=line, mode="lines", showlegend=True)
     chance = {"color": LINE_COLOUR, "dash": "dot"}
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="chance", line=chance, hoverinfo="skip")
     figure.update_xaxes(title_text="false positive rate", range=[0, 1])

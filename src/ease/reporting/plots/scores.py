@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -74,15 +75,12 @@ def plot_variants(
         # Seeds lie side by side around the variant's centre, so that equal scores stay visible.
         count = points.groupby("variant")["seed"].transform("size")
         rank = points.sort_values("seed").groupby("variant").cumcount().reindex(points.index)
-        figure.add_scatter(
-            x=points["variant"].map(centres) + (rank - (count - 1) / 2) * 0.08,
-            y=points["value"],
-            mode="markers",
-            name=method_label(method),
-            marker={"color": style.colour, "symbol": style.symbol, "size": 10, "opacity": 0.8},
-            customdata=points["seed"],
-            hovertemplate=f"{method_label(method)}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>",
-        )
+        x = points["variant"].map(centres) + (rank - (count - 1) / 2) * 0.08
+        marker = {"color": style.colour, "symbol": style.symbol, "size": 10, "opacity": 0.8}
+        label = method_label(method)
+        hover = f"{label}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>"
+        text = {"name": label, "customdata": points["seed"], "hovertemplate": hover}
+        figure.add_scatter(x=x, y=points["value"], mode="markers", marker=marker, **text)
         line = {"color": style.colour, "width": 2}
         for variant, mean in points.groupby("variant", sort=False)["value"].mean().items():
             centre, y = centres[str(variant)], float(mean)
@@ -117,7 +115,7 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
         for name, place in zip(names, places, strict=True):
             curve = own[own["name"] == name].sort_values("step")
             if not curve.empty:
-                _add_curve(figure, curve, method, style, first, name in scores, place)
+                _add_curve(figure, curve, method, style, {**place, "showlegend": first}, name in scores)
                 first = False
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
     for name, place in zip(names, places, strict=True):
@@ -130,44 +128,27 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
 
 
 def _add_curve(
-    figure: go.Figure,
-    curve: pd.DataFrame,
-    method: str,
-    style: Style,
-    labelled: bool,
-    starred: bool,
-    place: dict[str, int],
+    figure: go.Figure, curve: pd.DataFrame, method: str, style: Style, place: dict[str, Any], starred: bool
 ) -> None:
     """Add one method's line in one panel, with a star at its highest point if asked; short curves have markers."""
-    figure.add_scatter(
-        x=curve["step"],
-        y=curve["value"],
-        mode="lines+markers" if len(curve) <= 30 else "lines",
-        name=method_label(method),
-        legendgroup=method,
-        showlegend=labelled,
-        line={"color": style.colour, "dash": style.dash, "width": 2},
-        marker={"symbol": style.symbol, "size": 6},
-        hovertemplate=f"{method_label(method)}, step %{{x:,}}: %{{y:.4g}}<extra></extra>",
-        **place,
-    )
+    label = method_label(method)
+    hover = f"{label}, step %{{x:,}}: %{{y:.4g}}<extra></extra>"
+    line = {"color": style.colour, "dash": style.dash, "width": 2}
+    look = {"line": line, "marker": {"symbol": style.symbol, "size": 6}}
+    text = {"name": label, "legendgroup": method, "hovertemplate": hover}
+    mode = "lines+markers" if len(curve) <= 30 else "lines"
+    figure.add_scatter(x=curve["step"], y=curve["value"], mode=mode, **look, **text, **place)
     if not starred:
         return
     best = curve.loc[curve["value"].idxmax()]
     side = {curve["step"].min(): "right", curve["step"].max(): "left"}.get(best["step"], "center")
-    figure.add_scatter(
-        x=[best["step"]],
-        y=[best["value"]],
-        mode="markers+text",
-        text=[f"{best['value']:.1f}"],
-        textposition=f"bottom {side}",  # a label at an end of the axis would be cut
-        cliponaxis=False,
-        legendgroup=method,
-        showlegend=False,
-        marker={"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}},
-        hovertemplate=f"{method_label(method)}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>",
-        **place,
-    )
+    marker = {"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}}
+    # A label at an end of the axis would be cut.
+    text = {"text": [f"{best['value']:.1f}"], "textposition": f"bottom {side}", "mode": "markers+text"}
+    hover = f"{label}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>"
+    look = {"marker": marker, "cliponaxis": False, "legendgroup": method, "hovertemplate": hover}
+    star = {"x": [best["step"]], "y": [best["value"]]}
+    figure.add_scatter(**star, **text, **look, **{**place, "showlegend": False})
 
 
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
@@ -221,8 +202,16 @@ def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> 
     for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
         x_range, y_range = _padded(points["x"]), _padded(points["y"])
         places = place_labels(points, x_range, y_range, WIDTH, SCATTER_PANEL - 130)
-        for (_, row), place in zip(points.iterrows(), places, strict=True):
-            figure.add_trace(_point(row, styles[row["label"]], place), panel, 1)
+        for row, place in zip(points.itertuples(), places, strict=True):
+            style, ours = styles[row.label], row.kind == "own"
+            look = {"color": style.colour, "symbol": style.symbol, "size": 12, "line": {"width": 0}}
+            grey = {"color": "#8C8C8C", "symbol": "circle-open", "size": 9, "line": {"width": 2}}
+            text = f"<b>{row.label}</b>" if ours else row.label
+            label = {"text": [text], "textposition": place, "textfont_size": 12 if ours else 11}
+            hover = f"{row.label}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>"
+            point = {"x": [row.x], "y": [row.y], "name": row.label, "hovertemplate": hover}
+            marker = look if ours else grey
+            figure.add_scatter(**point, **label, mode="markers+text", marker=marker, row=panel, col=1)
         figure.update_xaxes(title_text=x_title, range=x_range, row=panel, col=1)
         figure.update_yaxes(title_text=y_title, range=y_range, row=panel, col=1)
     figure.update_layout(showlegend=False)
@@ -235,23 +224,6 @@ def _padded(values: pd.Series) -> list[float]:
     low, high = float(values.min()), float(values.max())
     room = max(1.0, (high - low) * 0.13)
     return [low - room, high + room]
-
-
-def _point(row: pd.Series, style: Style, place: str) -> go.Scatter:
-    own = row["kind"] == "own"
-    looks = {"color": style.colour, "symbol": style.symbol, "size": 12, "line": {"width": 0}}
-    grey = {"color": "#8C8C8C", "symbol": "circle-open", "size": 9, "line": {"width": 2}}
-    return go.Scatter(
-        x=[row["x"]],
-        y=[row["y"]],
-        mode="markers+text",
-        name=row["label"],
-        text=[f"<b>{row['label']}</b>" if own else row["label"]],
-        textposition=place,
-        textfont_size=12 if own else 11,
-        marker=looks if own else grey,
-        hovertemplate=f"{row['label']}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>",
-    )
 
 
 PLACES = {
