@@ -15,8 +15,14 @@ from ease.errors import EaseError
 from ease.reporting.comparison import ComparisonTable
 from ease.reporting.plots import plot_roc_curves
 from ease.reporting.published import Published
-from ease.reporting.rendering import render_comparison, render_html, render_markdown
-from ease.reporting.report import Report, ReportOptions, build_report
+from ease.reporting.report import (
+    Report,
+    ReportOptions,
+    build_report,
+    render_comparison,
+    render_html,
+    render_markdown,
+)
 from tests.reporting.made import all_rows, baseline, options, own, published, row
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ease.reporting.rendering import render_html
-from ease.reporting.report import build_report
+from ease.reporting.report import build_report, render_html
 from tests.browser import Browser, browser
 from tests.reporting.made import options, own, published
 
