@@ -19,23 +19,11 @@ from ease.reporting.published import Source
 from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
 
 
-def test_rows_are_grouped_into_models_with_their_inputs() -> None:
-    found = [(model.label, model.origin, model.model) for model in own()]
-    assert found == [
-        ("SimCSE, multilingual", "here, 1 seed", "2026-01-02T01.00.00.000Z"),
-        ("EASE, multilingual", "here, 1 seed", "2026-01-02T03.04.05.678Z"),
-        ("EASE, multilingual (sweep seeds, 3 seeds)", "here, 3 seeds", "sweep seeds"),
-        ("MiniLM", "here", "sentence-transformers/all-MiniLM-L6-v2"),
-    ]
-    assert own([]) == []
-
-
 @pytest.mark.parametrize(
     ("about", "origin"),
     [
         ({"method": "untrained"}, "here"),
         ({"method": "untrained", "base": "random:"}, "here, 1 seed"),
-        ({"method": "ease", "seed": 3}, "here, 1 seed"),
         ({"setting": "baselines", "method": "x"}, "here"),
     ],
 )

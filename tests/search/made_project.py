@@ -19,6 +19,7 @@ VERSION = "2026-01-01T00.00.00.000Z"
 DIMENSION, ENTITY_DIMENSION = 16, 8
 SIZES = {"layers": 1, "hidden_size": DIMENSION, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
 LABELS = {17: "Japan", 8146: "Japanese yen", 183: "Germany"}
+ENTITIES = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
 GERMAN_TITLES = {17: "Japan", 8146: "Japanischer Yen", 183: "Deutschland"}
 
 
@@ -79,6 +80,14 @@ def write_sentences(folder: Path, rows: Sequence[Row], version: str = VERSION) -
     _write(stage / "links.parquet", "", pd.DataFrame(links, columns=columns), version)
 
 
+def make_project(folder: Path, encoder: Path) -> Path:
+    """Write a project with an untrained encoder and one with an entity table; return the folder."""
+    write_project(folder)
+    add_model(folder, "untrained", encoder)
+    add_model(folder, "ease_plus", encoder, entities=ENTITIES)
+    return folder
+
+
 def write_encoder(folder: Path, seed: int = 0) -> Path:
     """Save a tiny encoder with random weights."""
     options = EncoderOptions(random=RandomBertOptions(**SIZES), seed=seed)
@@ -106,7 +115,10 @@ def add_model(
         method_file = {"method": method, "options": options}
         (target / "training/method.json").write_text(json.dumps(method_file), encoding="utf-8")
         projection = np.random.default_rng(1).normal(size=(DIMENSION, ENTITY_DIMENSION)).astype(np.float32)
-        parts = {"method.table.weight": entities.astype(np.float32), "method.projection.weight": projection}
+        parts: dict[str, np.ndarray] = {
+            "method.table.weight": entities.astype(np.float32),
+            "method.projection.weight": projection,
+        }
         parts["vocabulary_rows"] = np.arange(len(entities))
         save_file(parts, target / "training/parts.safetensors")
     return target

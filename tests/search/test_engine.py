@@ -21,19 +21,19 @@ from ease.search.engine import Search, shared_words, words_of
 from ease.search.page import marked_pieces
 from tests.search.made_project import (
     DIMENSION,
-    ENTITY_DIMENSION,
+    ENTITIES,
     LABELS,
     ROWS,
     VERSION,
     Row,
     add_model,
+    make_project,
     write_encoder,
     write_project,
     write_sentences,
 )
 
 LATER = "2026-02-02T00.00.00.000Z"
-ENTITIES = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
 
 
 @pytest.fixture(scope="module")
@@ -42,24 +42,16 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_encoder(tmp_path_factory.mktemp("encoder") / "encoder")
 
 
-def made(folder: Path, encoder: Path) -> Path:
-    """Make a project with an untrained encoder and one with an entity table."""
-    write_project(folder)
-    add_model(folder, "untrained", encoder)
-    add_model(folder, "ease_plus", encoder, entities=ENTITIES)
-    return folder
-
-
 @pytest.fixture
 def project(encoder: Path, tmp_path: Path) -> Path:
     """A project for changes."""
-    return made(tmp_path / "project", encoder)
+    return make_project(tmp_path / "project", encoder)
 
 
 @pytest.fixture(scope="module")
 def search(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Search:
     """The search by the model with an entity table."""
-    return ease.open_search(project=made(tmp_path_factory.mktemp("made") / "project", encoder))
+    return ease.open_search(project=make_project(tmp_path_factory.mktemp("made") / "project", encoder))
 
 
 def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: Path, tmp_path: Path) -> None:
@@ -240,24 +232,10 @@ def test_what_is_missing_is_named(project: Path, tmp_path: Path) -> None:
             ease.open_search(**given)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("The yen, 1871!", ["The", "yen", "1871"]),
-        ("日本の通貨は円です。", ["日本", "の", "通貨", "は", "円", "です"]),
-        ("ภาษาไทย", ["ภาษา", "ไทย"]),
-        ("عملة اليابان", ["عملة", "اليابان"]),
-        ("𝔸 😀 b", ["𝔸", "b"]),
-        ("", []),
-    ],
-)
-def test_words(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
-
-
 def test_shared_words_ignore_case_and_are_listed_once_in_the_order_of_the_first_text() -> None:
     assert shared_words("The Yen and the STRASSE", "straße, yen THE") == ["The", "Yen", "STRASSE"]
     assert shared_words("円の", "日本の通貨は円です。") == ["円", "の"]
+    assert words_of("𝔸 😀 b") == ["𝔸", "b"], "ICU counts UTF-16 units"
 
 
 def test_pieces_join_to_the_text_and_mark_whole_words() -> None:

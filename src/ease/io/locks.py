@@ -42,16 +42,12 @@ class FolderLock(NamedTuple):
     """A process that inherits this descriptor shares the lock, which then lasts until both have ended"""
 
 
-def try_lock(file: IO[bytes] | int, *, shared: bool = False, without_locks: bool = True) -> bool:
+def try_lock(
+    file: IO[bytes] | int, *, shared: bool = False, wait: bool = False, without_locks: bool = True
+) -> bool:
     """Lock an open file, and return whether no other holder prevents it; `without_locks` if nothing can be locked."""
-    locked = _flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    return without_locks if locked is None else locked
-
-
-def _flock(file: IO[bytes] | int, operation: int) -> bool | None:
-    """Return whether an open file is locked now; None if its file system has no locks, which is logged once."""
     try:
-        fcntl.flock(file, operation)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     except OSError as error:
@@ -61,7 +57,7 @@ def _flock(file: IO[bytes] | int, operation: int) -> bool | None:
                 f"The file system has no locks ({error.strerror}): two runs at once, or a removal of data during a "
                 "run, are not noticed"
             )
-        return None
+        return without_locks
     return True
 
 
@@ -76,7 +72,7 @@ def file_lock(path: Path) -> Iterator[None]:
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        _flock(descriptor, fcntl.LOCK_EX)
+        try_lock(descriptor, wait=True)
         yield
     finally:
         os.close(descriptor)
@@ -92,12 +88,9 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def lock_data_for_run(data: Path) -> IO[bytes]:
-    """Lock the data folder against removals, together with other runs; the lock lasts while the file is open.
-
-    Waits until a removal has ended.
-    """
+    """Wait for a removal to end, then lock the data folder against others; the lock lasts while the file is open."""
     lock = _open_data_lock(data)
-    _flock(lock, fcntl.LOCK_SH)
+    try_lock(lock, shared=True, wait=True)
     return lock
 
 
@@ -197,16 +190,15 @@ def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # the former holder has just removed the folder
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor, kept = os.open(path, os.O_RDWR | os.O_CREAT, 0o666), False
             try:
                 if not try_lock(descriptor, without_locks=without_locks):
-                    os.close(descriptor)
                     return None
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
+                    kept = True
                     return FolderLock(folder, descriptor)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
+            finally:
+                if not kept:
+                    os.close(descriptor)

@@ -112,14 +112,13 @@ class OwnModel:
             return Measured(None, None, tuple(sources), note, partial)
         kept = pd.concat([rows[rows["seed"].isin(values.index)] for rows in found.values()])
         resampled = self._resampled(kept)
-        limits = kept[["low", "high"]].to_numpy(dtype=float)
+        limits, spread = kept[["low", "high"]].to_numpy(dtype=float), None
         if len(means) > 1:
             spread = seed_interval(means)
         elif resampled is not None:
             spread = interval(resampled)
-        else:  # that of the single score; one of a mean is unknown
-            known = len(kept) == 1 and np.isfinite(limits).all()
-            spread = Interval(*map(float, limits[0])) if known else None
+        elif len(kept) == 1 and np.isfinite(limits).all():  # the interval of a mean is unknown
+            spread = Interval(*map(float, limits[0]))
         deviation = stdev(means) if len(means) > 1 else None
         data = tuple(sorted(kept["data"].unique()))
         return Measured(fmean(means), deviation, (), note, partial, spread, resampled, data)
@@ -170,11 +169,12 @@ def gather_models(rows: Iterable[dict[str, object]], cache: Path | None = None) 
     scores["seed"] = [str(int(seed)) if pd.notna(seed) else "" for seed in scores["seed"]]
     unique = scores.drop_duplicates([*_MODEL, "seed", "task", "subset", "metric"], keep="last")
     models = []
-    for (setting, method, base, *rest), group in unique.groupby(_MODEL, sort=False):
+    for key, group in unique.groupby(_MODEL, sort=False):
+        about = dict(zip(_MODEL, key, strict=True))
         # Weights depend on a seed, which may be unknown, if they were trained or drawn here.
-        pretrained = method == UNTRAINED and not base.startswith(RANDOM)
-        seeds = () if setting == BASELINES or pretrained else tuple(group["seed"].unique())
-        models.append(OwnModel(setting, method, base, *rest, seeds=seeds, rows=group, cache=cache))
+        pretrained = about["method"] == UNTRAINED and not about["base"].startswith(RANDOM)
+        seeds = () if about["setting"] == BASELINES or pretrained else tuple(group["seed"].unique())
+        models.append(OwnModel(**about, seeds=seeds, rows=group, cache=cache))
     return models
 
 

@@ -129,15 +129,16 @@ def _points_of(scatter: Scatter, published: Published, own: Sequence[OwnModel]) 
         return None
     rows: list[tuple[Any, ...]] = []
     for name in tables[0].rows:
-        figures = [
-            [table.figure(name, header) if name in table.rows else None for header in axis]
-            for table, axis in zip(tables, shared, strict=True)
-        ]
-        if None not in (*figures[0], *figures[1]):
-            rows.append((name, "published", paper.models[name].method or "", *map(fmean, figures)))
+        means: list[float] = []
+        for table, axis in zip(tables, shared, strict=True):
+            found = [table.figure(name, header) if name in table.rows else None for header in axis]
+            figures = [figure for figure in found if figure is not None]
+            means += [fmean(figures)] if len(figures) == len(axis) else []
+        if len(means) == 2:
+            rows.append((name, "published", paper.models[name].method or "", *means))
     for model in scored:
-        means = (model.measure(list(axis.values())).mean for axis in shared)
-        rows.append((model.label, "own", model.method, *means))
+        own_means = (model.measure(list(axis.values())).mean for axis in shared)
+        rows.append((model.label, "own", model.method, *own_means))
     titles = []
     for number, table, axis, full in zip(numbers, tables, shared, axes, strict=True):
         dropped = len(axis) < len(full)

@@ -229,7 +229,7 @@ def _describe(
     folder: Path, encoder: str, tables: tuple[list[Path], list[Path], str], memory: int
 ) -> Description:
     """Read what an index was built from, or write its sentences and what it is built from."""
-    *files, digest = tables
+    sentences, links, digest = tables
     if (folder / DESCRIPTION).is_file():
         found = read_description(folder)
         given = {"another model": (found.encoder, encoder), "other sentences": (found.sentences, digest)}
@@ -239,7 +239,7 @@ def _describe(
                 "--index."
             )
         return found
-    write_sentences(folder / SENTENCES, *files, memory)
+    write_sentences(folder / SENTENCES, sentences, links, memory)
     rows = len(Rows(folder / SENTENCES))
     if not rows:
         raise EaseError("The table of sentences is empty: there is nothing to search.")

@@ -134,8 +134,8 @@ def _add_curve(
     label = method_label(method)
     hover = f"{label}, step %{{x:,}}: %{{y:.4g}}<extra></extra>"
     line = {"color": style.colour, "dash": style.dash, "width": 2}
-    look = {"line": line, "marker": {"symbol": style.symbol, "size": 6}}
-    text = {"name": label, "legendgroup": method, "hovertemplate": hover}
+    look: dict[str, Any] = {"line": line, "marker": {"symbol": style.symbol, "size": 6}}
+    text: dict[str, Any] = {"name": label, "legendgroup": method, "hovertemplate": hover}
     mode = "lines+markers" if len(curve) <= 30 else "lines"
     figure.add_scatter(x=curve["step"], y=curve["value"], mode=mode, **look, **text, **place)
     if not starred:
