@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel
 
 from ease.evaluation.scoring import task_name
-from ease.io.nested import dotted, overlaid
+from ease.io.models import dotted, overlaid
 from ease.pipeline_registry import register_pipelines
 from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.acquire_evaluation.checks import check_tasks

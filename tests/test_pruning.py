@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ease.io.cache_users import note_user
 from ease.io.locks import folder_lock, lock_data_for_run
 from ease.io.result_versions import EMBEDDINGS
+from ease.io.versions import note_user
 from ease.pruning import main
 
 TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]

@@ -15,10 +15,9 @@ from pydantic import ByteSize
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
-from ease.io.cache_users import USERS, users_of
+from ease.io.files import make_or, read_globals
 from ease.io.locks import LOCK_FILE, is_locked, lock_data_for_removal
-from ease.io.project import make_or, read_globals
-from ease.io.versions import provenance_of
+from ease.io.versions import USERS, provenance_of, users_of
 
 UNUSED = "no version uses it; it may belong to an unfinished run (kept; --unfinished removes it)"
 RESUMED = ("checkpoints", "model", "teacher", "*-checkpoint.safetensors", "targets-*.npy", "*-*/counts.json")

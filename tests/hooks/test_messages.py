@@ -9,7 +9,7 @@ from kedro.framework.project import configure_project
 
 from ease.errors import EaseError
 from ease.hooks.names import check_run_names
-from ease.io.suggestions import nearest
+from ease.io.names import nearest
 from tests.contexts import given_context
 from tests.project import Project, make_project
 

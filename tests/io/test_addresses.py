@@ -72,27 +72,20 @@ def test_dumps_and_parts_in_a_bucket_give_the_rows_of_a_folder(
     assert address_of(there.sentences[0]).startswith("s3://ease/parts/en/")
 
 
-@pytest.mark.parametrize("source", ["dumps/*/enwiki-*.bz2", "dumps/20240101/enwiki-{}"])
-def test_dumps_are_found_by_folder_glob_and_file(bucket: Bucket, dumps: Path, source: str) -> None:
-    name = "20240101-pages-articles-multistream.xml.bz2"
+def test_dumps_are_found_by_folder_glob_and_file_also_those_uploaded_later(
+    bucket: Bucket, dumps: Path
+) -> None:
+    name = "enwiki-20240101-pages-articles-multistream.xml.bz2"
     bucket.put(dumps, "dumps")
-    (dump,) = find_dumps(f"{bucket.address}/{source.format(name)}", ["en"])
-    assert address_of(dump.path) == f"s3://ease/dumps/20240101/enwiki-{name}"
-    assert (dump.language, dump.dump_date, dump.compression) == ("en", "20240101", "bz2")
-
-
-@pytest.mark.parametrize("source", ["dumps", "dumps/**/*.xml*"])
-def test_dumps_uploaded_later_are_found(bucket: Bucket, dumps: Path, source: str) -> None:
-    bucket.put(dumps, "dumps")
-    before = find_dumps(f"{bucket.address}/{source}", ["de"])
-    other = fsspec.filesystem("s3", skip_instance_cache=True)
-    other.put_file(str(german(dumps)), f"{bucket.name}/dumps/dewiki-20250101-pages-articles.xml")
-    (after,) = find_dumps(f"{bucket.address}/{source}", ["de"])
-    assert (before[0].dump_date, after.dump_date) == ("20240101", "20250101")
-
-
-def german(dumps: Path) -> Path:
-    return next(dumps.rglob("dewiki-*"))
+    for source in ("dumps/*/enwiki-*.bz2", f"dumps/20240101/{name}"):
+        (dump,) = find_dumps(f"{bucket.address}/{source}", ["en"])
+        assert address_of(dump.path) == f"s3://ease/dumps/20240101/{name}"
+        assert (dump.language, dump.dump_date, dump.compression) == ("en", "20240101", "bz2")
+    sources = [f"{bucket.address}/dumps", f"{bucket.address}/dumps/**/*.xml*"]
+    assert [find_dumps(source, ["de"])[0].dump_date for source in sources] == ["20240101"] * 2
+    other, german = fsspec.filesystem("s3", skip_instance_cache=True), next(dumps.rglob("dewiki-*"))
+    other.put_file(str(german), f"{bucket.name}/dumps/dewiki-20250101-pages-articles.xml")
+    assert [find_dumps(source, ["de"])[0].dump_date for source in sources] == ["20250101"] * 2
 
 
 def test_a_remote_file_is_seekable_and_identified_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
@@ -145,9 +138,8 @@ def test_a_partially_uploaded_part_is_made_again(bucket: Bucket, dumps: Path, tm
         if whole.rpartition("/")[0] not in f"ease/{key}":
             bucket.files.pipe_file(f"ease/{key}", b"half")
     again = ingest_wikipedia(find_dumps(source, ["en"]), SMALL_SHARDS, located(folder))
-    assert tables(again) == tables(
-        ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, tmp_path / "parts")
-    )
+    here = ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, tmp_path / "parts")
+    assert tables(again) == tables(here)
     assert bucket.files.cat_file(whole) == marked, "the whole one is kept"
 
 
@@ -190,14 +182,13 @@ def test_a_version_of_parts_is_a_list_of_them_or_a_table(bucket: Bucket, tmp_pat
 
 def test_a_folder_of_spark_is_a_version_once_it_has_the_success_file(bucket: Bucket, tmp_path: Path) -> None:
     """Spark writes a folder, its sign last."""
+    version = "t.parquet/2026-01-01T00.00.00.000Z/t.parquet"
     for number in range(2):
         pq.write_table(pa.table({"n": [number]}), tmp_path / "f")
-        bucket.put(
-            tmp_path / "f", f"t.parquet/2026-01-01T00.00.00.000Z/t.parquet/part-{number}.snappy.parquet"
-        )
+        bucket.put(tmp_path / "f", f"{version}/part-{number}.snappy.parquet")
     assert not table_at(f"{bucket.address}/t.parquet").exists()
     (tmp_path / "f").write_bytes(b"")
-    bucket.put(tmp_path / "f", "t.parquet/2026-01-01T00.00.00.000Z/t.parquet/_SUCCESS")
+    bucket.put(tmp_path / "f", f"{version}/_SUCCESS")
     assert table_at(f"{bucket.address}/t.parquet").load().to_pandas()["n"].tolist() == [0, 1]
 
 

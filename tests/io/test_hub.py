@@ -59,11 +59,7 @@ def test_a_data_set_has_a_repository_of_its_kind(hub: HubServer, folder: Path) -
     [
         (READER, None, "HTTP status 403 (You don't have the rights"),
         ("hf_other", None, "HTTP status 401"),
-        (
-            WRITER,
-            (422, "The repository is full."),
-            "HTTP status 422 (The repository is full.): the folder is",
-        ),
+        (WRITER, (422, "The repository is full."), "status 422 (The repository is full.): the folder is"),
     ],
 )
 def test_a_refusal_is_one_line(hub: HubServer, folder: Path, token: str, refuses: object, words: str) -> None:
@@ -73,11 +69,8 @@ def test_a_refusal_is_one_line(hub: HubServer, folder: Path, token: str, refuses
     assert words in message
 
 
-def test_a_name_that_no_hub_accepts_is_refused(hub: HubServer, folder: Path) -> None:
+def test_a_wrong_name_and_a_hub_that_cannot_be_reached_are_named(hub: HubServer, folder: Path) -> None:
     assert fault_of(folder, hub, name="a/b/c") == "'a/b/c' is not a name on the hub: write OWNER/NAME."
-
-
-def test_a_hub_that_cannot_be_reached_is_named(hub: HubServer, folder: Path) -> None:
     with running_hub() as gone:
         pass
     assert f"The hub at {gone.address} cannot be reached" in fault_of(folder, gone)

@@ -47,26 +47,15 @@ def options() -> ReportOptions:
 
 def row(task: str, subset: str, value: float, metric: str = "spearman", **about: Any) -> dict[str, Any]:
     """One score of the newest multilingual EASE, unless said otherwise."""
-    default = {
-        "setting": "multilingual",
-        "method": "ease",
-        "base": MBERT,
-        "pooling": "mean",
-        "model": MODEL,
-        "sweep": "",
-        "data": f"{task}0123456789abcdef",
-        "code": "0.1.0+abcdef",
-    }
-    return {**default, "task": task, "subset": subset, "metric": metric, "value": value, **about}
+    model = {"setting": "multilingual", "method": "ease", "base": MBERT, "pooling": "mean", "model": MODEL}
+    made = {"sweep": "", "data": f"{task}0123456789abcdef", "code": "0.1.0+abcdef"}
+    return {**model, **made, "task": task, "subset": subset, "metric": metric, "value": value, **about}
 
 
 def sts17(values: tuple[float, ...] = EASE_ROW, **about: Any) -> list[dict[str, Any]]:
     """Return a model's scores on the first pairs of Table 2, one for each value."""
-    columns = [column for column in paper().tables["2"].columns if column.task]
-    return [
-        row("sts17", str(column.subset), value, **about)
-        for column, value in zip(columns, values, strict=False)
-    ]
+    pairs = [str(column.subset) for column in paper().tables["2"].columns if column.task]
+    return [row("sts17", pair, value, **about) for pair, value in zip(pairs, values, strict=False)]
 
 
 def baseline(task: str, subset: str, value: float, metric: str = "spearman", **about: Any) -> dict[str, Any]:
@@ -91,9 +80,8 @@ def all_rows() -> list[dict[str, Any]]:
     rows.append(row("tatoeba", "average_others", 26.0, "retrieval_accuracy", note="90 of 95 subsets"))
     rows += [row("sample_parallel", f"{code}-en", 70.0, "retrieval_accuracy") for code in ("de", "ja", "tr")]
     rows.append(row("sample_parallel", "average", 70.0, "retrieval_accuracy"))
-    rows += [
-        baseline("sts", year, value) for year, value in (("2012", 72.37), ("2013", 80.6), ("2014", 75.59))
-    ]
+    english = {"2012": 72.37, "2013": 80.6, "2014": 75.59}
+    rows += [baseline("sts", year, value) for year, value in english.items()]
     rows += [baseline("sts", "2012", 70.0, "spearman_part_mean"), baseline("sts17", "en-en", 87.59)]
     rows += [baseline("stc", name, value, "accuracy") for name, value in (("agnews", 84.1), ("tweet", 61.5))]
     return rows

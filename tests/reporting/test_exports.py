@@ -66,25 +66,22 @@ def result_files(folder: Path) -> dict[str, TaskResult]:
     return {file.stem: TaskResult.from_disk(file) for file in files}
 
 
-@pytest.mark.parametrize("name", sorted({own.task for subsets in MTEB.values() for own in subsets.values()}))
+@pytest.mark.parametrize(
+    "name", sorted({own["task"] for subsets in MTEB.values() for own in subsets.values()})
+)
 def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer, exported: Path) -> None:
     task: Any = mteb.get_task(name)
     ours = {
-        own.subset: (subset, own)
+        own["subset"]: (subset, own)
         for subsets in MTEB.values()
         for subset, own in subsets.items()
-        if own.task == name
+        if own["task"] == name
     }
-    made = {
-        theirs: {
-            "test": Dataset.from_dict(
-                dict(zip(("sentence1", "sentence2", "score"), zip(*pairs(subset), strict=True), strict=True))
-            )
-        }
-        for theirs, (subset, _) in ours.items()
-    }
-    task.dataset = made if task.metadata.is_multilingual else made["default"]
-    task.data_loaded = True
+    made = {}
+    for theirs, (subset, _) in ours.items():
+        rows = dict(zip(("sentence1", "sentence2", "score"), zip(*pairs(subset), strict=True), strict=True))
+        made[theirs] = {"test": Dataset.from_dict(rows)}
+    task.dataset, task.data_loaded = made["default"] if "default" in made else made, True
     if task.metadata.is_multilingual:
         task.hf_subsets = list(made)
     done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False).task_results[0]
@@ -114,7 +111,7 @@ def test_the_hub_reads_evaluation_results(exported: Path) -> None:
     folder = exported / "hub" / "sentence-transformers__all-MiniLM-L6-v2"
     text = (folder / ".eval_results" / "STS17.yaml").read_text(encoding="utf-8")
     entries = parse_eval_result_entries(yaml.safe_load(text))
-    assert {entry.task_id for entry in entries} == {own.subset for own in MTEB["sts17"].values()}
+    assert {entry.task_id for entry in entries} == {own["subset"] for own in MTEB["sts17"].values()}
     assert {entry.dataset_id for entry in entries} == {"mteb/sts17-crosslingual-sts"}
     assert all("95% interval" in (entry.notes or "") for entry in entries)
     assert not (folder / ".eval_results" / "ease_tatoeba.yaml").exists(), "its data set is not on the hub"

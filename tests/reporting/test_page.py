@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ease.reporting.rendering import render_html
-from ease.reporting.report import build_report
+from ease.reporting.report import build_report, render_html
 from tests.browser import Browser, browser
 from tests.reporting.made import options, own, published
 
@@ -70,13 +69,8 @@ def test_the_page_logs_no_error_and_requests_nothing(page: Browser) -> None:
 def test_the_page_fits_a_screen_and_a_phone(page: Browser) -> None:
     wait_for_figures(page)
     for width in (1600, 400):
-        page.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=width < 500,
-        )
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        page.call("Emulation.setDeviceMetricsOverride", **size)
         time.sleep(1)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         bars = "[...document.querySelectorAll('figure .plot:not(.points) .js-plotly-plot')]"

@@ -37,14 +37,11 @@ def axis_titles(figure: go.Figure) -> set[str]:
     return {axis.title.text for axis in axes if axis.title.text}
 
 
+VALUES = {"untrained": [20, 22, 21], "simcse": [24, 26, 25], "ease": [70, 74, 72]}
 SCORES = pd.DataFrame(
     [
         (method, "sample_parallel", subset, "retrieval_accuracy", value)
-        for method, values in {
-            "untrained": [20, 22, 21],
-            "simcse": [24, 26, 25],
-            "ease": [70, 74, 72],
-        }.items()
+        for method, values in VALUES.items()
         for subset, value in zip(["it-en", "ja-en", "average"], values, strict=True)
     ]
     + [("ease", "sample_graded", "en", "spearman", 80.0)],
@@ -52,27 +49,22 @@ SCORES = pd.DataFrame(
 )
 
 
+def bars(figure: go.Figure, name: str) -> dict[str, float]:
+    """Return the lengths of the bars of the only trace with a name."""
+    (trace,) = traces(figure, name)
+    return dict(zip(trace.y, trace.x, strict=True))
+
+
 def test_ingest_summary_stacks_pages_and_splits_links() -> None:
-    summary = pd.DataFrame(
-        {
-            "language": ["it", "en"],
-            "kept": [5, 7],
-            "skipped_redirect": [2, np.nan],
-            "skipped_empty": [0, 0],
-            "links": [10, 0],
-            "links_resolved": [8, 0],
-        }
-    )
+    columns = ["language", "kept", "skipped_redirect", "skipped_empty", "links", "links_resolved"]
+    summary = pd.DataFrame([("it", 5, 2, 0, 10, 8), ("en", 7, np.nan, 0, 0, 0)], columns=columns)
     figure = plot_ingest_summary(summary.convert_dtypes())
-    (kept,) = traces(figure, "kept")
-    assert dict(zip(kept.y, kept.x, strict=True)) == {"it": 5, "en": 7}
-    (redirect,) = traces(figure, "skipped: redirect")
-    assert dict(zip(redirect.y, redirect.x, strict=True)) == {"it": 2, "en": 0}
+    assert bars(figure, "kept") == {"it": 5, "en": 7}
+    assert bars(figure, "skipped: redirect") == {"it": 2, "en": 0}
     assert not traces(figure, "skipped: empty"), "a reason that never occurs needs no legend"
-    (resolved,), (unresolved,) = traces(figure, "links resolved"), traces(figure, "links unresolved")
+    (resolved,) = traces(figure, "links resolved")
     assert dict(zip(resolved.y, resolved.text, strict=True)) == {"it": "80%", "en": ""}
-    assert dict(zip(unresolved.y, unresolved.x, strict=True)) == {"it": 2, "en": 0}
-    assert figure.layout.barmode == "stack"
+    assert bars(figure, "links unresolved") == {"it": 2, "en": 0}
     assert axis_titles(figure) == {"pages", "links", "language"}
 
 
@@ -114,14 +106,8 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
 
 
 def test_variants_show_each_seed_and_the_mean() -> None:
-    table = pd.DataFrame(
-        {
-            "variant": [1e-4, 1e-4, 1e-3, 1e-3],
-            "method": "simcse",
-            "seed": [2, 1, 1, 2],
-            "value": [20.0, 22.0, 25.0, 26.0],
-        }
-    )
+    variants = {"variant": [1e-4, 1e-4, 1e-3, 1e-3], "method": "simcse"}
+    table = pd.DataFrame({**variants, "seed": [2, 1, 1, 2], "value": [20.0, 22.0, 25.0, 26.0]})
     figure = plot_variants(table, "SimCSE's learning rate")
     (points,) = traces(figure, "SimCSE")
     assert list(points.y) == [20, 22, 25, 26]
@@ -135,22 +121,15 @@ def test_variants_show_each_seed_and_the_mean() -> None:
 
 
 def test_the_funnel_shows_remaining_and_removed_pairs_of_each_filter() -> None:
-    funnel = pd.DataFrame(
-        {
-            "language": ["it", "en"],
-            "pairs": [1500, 500],
-            "rare": [1000, 400],
-            "too_long": [0, 0],
-            "left": [500, 100],
-        }
-    )
-    figure = plot_pair_funnel(funnel)
-    total, left, rare = figure.data
+    rows = [("it", 1500, 1000, 0, 500), ("en", 500, 400, 0, 100)]
+    figure = plot_pair_funnel(pd.DataFrame(rows, columns=["language", "pairs", "rare", "too_long", "left"]))
+    total, *others = figure.data
     assert list(total.y) == ["linked", "− rare", "− too long"]
     assert list(total.text) == ["2,000 (100%)", "600 (30%)", "600 (30%)"]
     assert list(total.customdata) == [0, 1400, 0]
-    assert (left.name, dict(zip(left.y, left.x, strict=True))) == ("left", {"it": 500, "en": 100})
-    assert (rare.name, dict(zip(rare.y, rare.x, strict=True))) == ("removed: rare", {"it": 1000, "en": 400})
+    assert [trace.name for trace in others] == ["left", "removed: rare"]
+    assert bars(figure, "left") == {"it": 500, "en": 100}
+    assert bars(figure, "removed: rare") == {"it": 1000, "en": 400}
     nothing_linked = pd.DataFrame({"language": ["it"], "pairs": [0], "rare": [0], "left": [0]})
     assert plot_pair_funnel(nothing_linked).data[0].text == ("0 (0%)", "0 (0%)")
 
@@ -190,12 +169,8 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
     order = list(table["model"].unique())
     figure = plot_language_pair(table.sort_values("language", ascending=False))
-    assert [trace.name for trace in figure.data if trace.showlegend] == [
-        "translations",
-        "ja",
-        "en",
-        "one fact",
-    ]
+    named = [trace.name for trace in figure.data if trace.showlegend]
+    assert named == ["translations", "ja", "en", "one fact"]
     panel = order.index("ease")
     lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
     steps = list(zip(lines.x, lines.y, strict=True))
@@ -250,26 +225,22 @@ def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.Data
     return bar_rows(table)
 
 
-def test_bars_show_ours_beside_their_counterparts() -> None:
+def test_bars_show_ours_beside_counterparts_or_else_the_best_of_each_encoder() -> None:
     rows = rows_of("2")
+    ours = [
+        "SimCSE, multilingual",
+        "EASE, multilingual",
+        "EASE, multilingual (sweep seeds, 3 seeds)",
+        "MiniLM",
+    ]
     assert list(dict.fromkeys(zip(rows["kind"], rows["label"], strict=True))) == [
-        ("published", "SimCSE-mBERTbase"),
-        ("published", "EASE-mBERTbase"),
-        ("own", "SimCSE, multilingual"),
-        ("own", "EASE, multilingual"),
-        ("own", "EASE, multilingual (sweep seeds, 3 seeds)"),
-        ("own", "MiniLM"),
+        *(("published", label) for label in ("SimCSE-mBERTbase", "EASE-mBERTbase")),
+        *(("own", label) for label in ours),
     ]
-
-
-def test_bars_without_a_counterpart_show_the_best_of_each_encoder_where_we_have_scores() -> None:
     rows = rows_of("14")
-    assert set(rows["column"]) == {"STS12", "STS13", "STS14"}
-    assert list(dict.fromkeys(rows.loc[rows["kind"] == "published", "label"])) == [
-        "GloVe embeddings (avg.)",
-        "EASE-BERTbase",
-        "EASE-RoBERTabase",
-    ]
+    assert set(rows["column"]) == {"STS12", "STS13", "STS14"}, "where we have scores"
+    best = list(rows.loc[rows["kind"] == "published", "label"].unique())
+    assert best == ["GloVe embeddings (avg.)", "EASE-BERTbase", "EASE-RoBERTabase"]
 
 
 def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
@@ -295,17 +266,16 @@ def test_points_are_means_over_what_our_models_are_scored_on() -> None:
     assert "3 of 7: STS12, STS13, STS14" in english.x_title
     assert "2 of 8: AG, Tweet" in english.y_title
     points = english.points.set_index("label")
-    assert points.loc["MiniLM", ["x", "y"]].tolist() == pytest.approx(
-        [fmean([72.37, 80.6, 75.59]), fmean([84.1, 61.5])]
-    )
-    assert points.loc["EASE-BERTbase", ["x", "y"]].tolist() == pytest.approx(
-        [fmean([72.8, 81.8, 73.7]), fmean([85.8, 54.8])]
-    )
+    means = {
+        "MiniLM": ([72.37, 80.6, 75.59], [84.1, 61.5]),
+        "EASE-BERTbase": ([72.8, 81.8, 73.7], [85.8, 54.8]),
+    }
+    for label, figures in means.items():
+        assert points.loc[label, ["x", "y"]].tolist() == pytest.approx(list(map(fmean, figures)))
     assert "BERTbase-flow" not in points.index, "it is in one of the tables alone"
     assert "all 10" in multilingual.x_title
-    assert set(multilingual.points.loc[multilingual.points["kind"] == "own", "label"]) == {
-        "EASE, multilingual"
-    }
+    ours = multilingual.points.loc[multilingual.points["kind"] == "own", "label"]
+    assert set(ours) == {"EASE, multilingual"}
 
 
 def test_labels_of_neighbouring_points_do_not_overlap() -> None:

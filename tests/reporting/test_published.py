@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kedro.framework.project import pipelines
 from pydantic import ValidationError
 
@@ -16,62 +17,10 @@ from ease.pipeline_registry import SWEEPS
 from ease.reporting.published import Published, Source
 from tests.contexts import load_catalog
 from tests.project import Project
-from tests.reporting.made import PARAMETERS, paper, parameters, published
+from tests.reporting.made import PARAMETERS, parameters, published
 
-ADDED_UP = {
-    "ease": {
-        "1": (18, 1122.2),
-        "2": (66, 3077.6),
-        "3": (102, 3354.1),
-        "4": (102, 5131.3),
-        "5": (6, 129.5),
-        "6": (54, 3967.7),
-        "7": (20, 1151.6),
-        "10": (8, 564.6),
-        "11": (20, 742.1),
-        "14": (104, 6975.5),
-        "15": (81, 4552.9),
-    },
-    "dueam": {
-        "1": (54, 3570.7),
-        "2": (24, 951.83),
-        "3": (36, 2590.5),
-        "5a": (12, 752.6),
-        "5b": (6, 327.4),
-        "6": (12, 1034.75),
-        "7": (8, 598.13),
-        "8": (9, 782.5),
-        "14": (53, 4664.9),
-        "15": (133, 11005.3),
-        "16": (48, 1826.2),
-    },
-    "mirror_bert": {
-        "2": (50, 3895.7),
-        "3": (72, 4035.8),
-        "Figure 4": (4, 275.4),
-        "7": (5, 364.8),
-        "8": (3, 166.2),
-        "10": (6, 233.0),
-        "12": (10, 732.6),
-        "13": (10, 721.9),
-        "14": (24, 398.67),
-        "16": (63, 1590.2),
-        "17": (24, 1313.6),
-        "18": (21, 308.8),
-        "19": (21, 364.2),
-        "20": (64, 4577.7),
-    },
-    "msimcse": {
-        "1": (46, 3867.9),
-        "2": (118, 9248.0),
-        "3": (46, 2989.0),
-        "4": (7, 204.4),
-        "5": (6, 519.6),
-        "6": (15, 1361.3),
-        "8": (15, 1356.6),
-    },
-}
-"""Number and sum of the figures of each table, from the papers' texts."""
+PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
+PAPERS = list(PRINTED["sums"])
 
 PRINTED_OTHERWISE = {
     # Table 14 prints 76.5, which is the mean of its figures.
@@ -81,32 +30,16 @@ PRINTED_OTHERWISE = {
 }
 """The second figure of averages for which a paper prints two."""
 
-AVERAGES = {
-    "ease": {"1": 18, "2": 6, "3": 6, "4": 6, "6": 6, "7": 6, "14": 13, "15": 9},
-    "dueam": {},
-    "mirror_bert": {"3": 9, "7": 4, "16": 7, "17": 6, "18": 3, "19": 3, "20": 8},
-    "msimcse": {},
-}
-"""Number of averages that each table prints beside their terms."""
 
-SCORES = {
-    "ease": 10 + 16 + 16 + 1 + 8 + 2 + 4 + 7 + 8,
-    "dueam": 10 + 4 + 4 + 63,
-    "mirror_bert": 10 + 7 + 1 + 6 + 14 + 3 + 6,
-    "msimcse": 4 + 2 + 10 + 5 + 1 + 7,
-}
-"""Number of scores in the tables of each paper."""
-
-
-@pytest.mark.parametrize("name", ADDED_UP)
+@pytest.mark.parametrize("name", PAPERS)
 def test_the_tables_of_a_paper_are_there_with_all_their_figures(name: str) -> None:
     tables = published().root[name].tables
     found = {
         number: [figure for row in table.rows.values() for figure in row if figure is not None]
         for number, table in tables.items()
     }
-    sums = {number: (len(all_), round(math.fsum(all_), 2)) for number, all_ in found.items()}
-    assert list(sums.items()) == list(ADDED_UP[name].items())
+    sums = {number: [len(all_), round(math.fsum(all_), 2)] for number, all_ in found.items()}
+    assert list(sums.items()) == list(PRINTED["sums"][name].items())
     assert {row for table in tables.values() for row in table.rows} == set(published().root[name].models)
 
 
@@ -127,10 +60,10 @@ def averages(name: str) -> list[tuple[str, str, str, float, float]]:
     return found
 
 
-@pytest.mark.parametrize("name", ADDED_UP)
+@pytest.mark.parametrize("name", PAPERS)
 def test_printed_averages_are_the_means_of_the_printed_figures(name: str) -> None:
     found = averages(name)
-    assert Counter(number for number, *_ in found) == AVERAGES[name]
+    assert Counter(number for number, *_ in found) == PRINTED["averages"][name]
     # A mean of figures that are rounded to 0.05 has the same error, and is rounded once more.
     wrong = {
         (name, number, model, header): mean
@@ -150,44 +83,11 @@ def figures(name: str, number: str, model: str) -> dict[Source, float]:
     return {source: value for source, value in values.items() if value is not None}
 
 
-QUOTED = [
-    (("msimcse", "2", "DuEAM (unsupervised)"), ("dueam", "14", "DuEAMunsupv"), 2),
-    (("msimcse", "2", "DuEAM (unsupervised)"), ("dueam", "5a", "DuEAMunsupv"), 4),
-    (
-        ("msimcse", "2", "DuEAM (unsupervised, with KA and AM)"),
-        ("dueam", "5b", "DuEAMunsupv, trained on EN-KA and EN-AM"),
-        2,
-    ),
-    (
-        ("msimcse", "2", "DuEAM (cross-lingual NLI, with KA and AM)"),
-        ("dueam", "5b", "DuEAMwklysupv, trained on EN-KA and EN-AM"),
-        2,
-    ),
-    (("msimcse", "2", "DuEAM (cross-lingual NLI)"), ("dueam", "14", "DuEAMwklysupv"), 2),
-    (("msimcse", "2", "DuEAM (cross-lingual NLI)"), ("dueam", "5a", "DuEAMwklysupv"), 4),
-    (
-        ("msimcse", "3", "DuEAM (cross-lingual NLI, EN-DE)"),
-        ("dueam", "2", "DuEAMwklysupv, trained on EN-DE"),
-        5,
-    ),
-    (("dueam", "1", "mBERT mean"), ("ease", "2", "mBERTbase (avg.)"), 6),
-    (("mirror_bert", "10", "BERT-mp"), ("mirror_bert", "16", "BERT-mp of each language"), 1),
-    (
-        ("mirror_bert", "10", "BERT + Mirror (words)"),
-        ("mirror_bert", "16", "BERT + Mirror of each language"),
-        1,
-    ),
-]
-"""Rows of two tables that print the same figures, and in how many columns."""
-
-
-@pytest.mark.parametrize(("one", "other", "shared"), QUOTED)
-def test_figures_that_one_table_takes_from_another_are_the_same(
-    one: tuple[str, str, str], other: tuple[str, str, str], shared: int
-) -> None:
-    taken, source = figures(*one), figures(*other)
+@pytest.mark.parametrize("rows", PRINTED["quoted"], ids=str)
+def test_figures_that_one_table_takes_from_another_are_the_same(rows: list[Any]) -> None:
+    taken, source = figures(*rows[:3]), figures(*rows[3:6])
     both = taken.keys() & source.keys()
-    assert len(both) == shared
+    assert len(both) == rows[6]
     # Tables of two decimals are quoted with one.
     assert {score: taken[score] for score in both} == pytest.approx(
         {score: source[score] for score in both}, abs=0.0501
@@ -213,16 +113,12 @@ def known_scores() -> set[Source]:
     return known
 
 
-@pytest.mark.parametrize("name", ADDED_UP)
+@pytest.mark.parametrize("name", PAPERS)
 def test_every_column_is_a_score_that_a_task_gives(name: str) -> None:
     found = published().root[name]
-    wanted = {
-        source
-        for number, table in found.tables.items()
-        for column in table.columns
-        for source in found.sources(number, column.header)
-    }
-    assert len(wanted) == SCORES[name]
+    columns = [(number, column) for number, table in found.tables.items() for column in table.columns]
+    wanted = {source for number, column in columns for source in found.sources(number, column.header)}
+    assert len(wanted) == PRINTED["scores"][name]
     assert wanted - known_scores() == set()
 
 
@@ -232,13 +128,8 @@ def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(ba
     sweeps = [catalog.load(f"params:{name}") for name in SWEEPS]
     titles = {variant.title for sweep in sweeps for variant in sweep.all_variants()}
     titles |= {title for sweep in sweeps for title in sweep.joined}
-    named = {
-        name
-        for found in published().root.values()
-        for model in found.models.values()
-        for name in (model.method, *model.variants)
-        if name
-    }
+    models = [model for found in published().root.values() for model in found.models.values()]
+    named = {name for model in models for name in (model.method, *model.variants) if name}
     assert {"mirror_bert", "dueam", "msimcse", "- span mask", "mirror words"} <= named
     assert named - trained - titles == set()
 
@@ -246,38 +137,9 @@ def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(ba
 def test_every_paper_has_its_own_file_and_eases_is_first() -> None:
     files = sorted((PARAMETERS / "published").iterdir())
     found = {file.stem: list(parameters(f"published/{file.name}")["published"]) for file in files}
-    assert found == {name: [name] for name in sorted(ADDED_UP)}
+    assert found == {name: [name] for name in sorted(PAPERS)}
     assert list(published().root) == ["ease", "dueam", "mirror_bert", "msimcse"]
     assert str(published()).startswith("ease: tables 1, 2, 3")
-
-
-def test_averages_refer_to_the_scores_that_they_are_over() -> None:
-    table_1 = paper().sources("1", "7 STS avg.")
-    assert [(source.task, source.subset) for source in table_1] == [
-        *(("sts", str(year)) for year in range(2012, 2017)),
-        ("stsb", "test"),
-        ("sickr", "test"),
-    ]
-    assert paper().sources("6", "Avg.") == tuple(
-        Source("mldoc", code, "accuracy") for code in ("de", "es", "fr", "it", "ja", "ru", "zh")
-    )
-    assert paper().sources("6", "en (dev)") == (Source("mldoc", "en", "development_accuracy"),)
-
-
-def small_paper(**changes: Any) -> dict[str, Any]:
-    """Return a paper with one table, with the given changes."""
-    table = {
-        "title": "T",
-        "score": "accuracy",
-        "metric": "accuracy",
-        "columns": [
-            {"header": "a", "task": "stc", "subset": "agnews"},
-            {"header": "Avg.", "mean_of": ["a"]},
-        ],
-        "rows": {"M": [1.0, 1.0]},
-        **changes,
-    }
-    return {"citation": "C", "short": "S", "models": {"M": {"base": "B"}}, "tables": {1: table}}
 
 
 ONE = {"header": "a", "task": "stc", "subset": "agnews"}
@@ -291,7 +153,7 @@ ONE = {"header": "a", "task": "stc", "subset": "agnews"}
         ({"columns": [ONE, {"header": "Avg.", "mean_of": ["b"]}]}, "'T' has no column 'b'"),
         ({"columns": [ONE, {"header": "Avg.", "mean_of": ["Avg."]}]}, "'Avg.' of S refers to itself"),
         (
-            {"columns": [ONE, {"header": "Avg.", "mean_of": ["a"], "table": "9"}]},
+            {"columns": [ONE, {"header": "A", "mean_of": ["a"], "table": "9"}]},
             "refers to table 9, which does",
         ),
         ({"columns": [ONE, {"header": "b", "task": "stc"}]}, "'b' needs either"),
@@ -300,5 +162,13 @@ ONE = {"header": "a", "task": "stc", "subset": "agnews"}
     ],
 )
 def test_a_wrong_table_is_refused(changes: dict[str, Any], message: str) -> None:
+    columns = [ONE, {"header": "Avg.", "mean_of": ["a"]}]
+    table = {"title": "T", "score": "s", "metric": "accuracy", "columns": columns, "rows": {"M": [1.0, 1.0]}}
+    paper = {
+        "citation": "C",
+        "short": "S",
+        "models": {"M": {"base": "B"}},
+        "tables": {1: {**table, **changes}},
+    }
     with pytest.raises(ValidationError, match=message):
-        Published.model_validate({"small": small_paper(**changes)})
+        Published.model_validate({"small": paper})

@@ -19,16 +19,11 @@ from ease.reporting.score_summaries import (
 
 def make_scores() -> pd.DataFrame:
     """Two methods on a task of two languages and on one of a single subset."""
-    rows = [
-        ("simcse", "parallel", "ja-en", "accuracy", 10.0),
-        ("simcse", "parallel", "it-en", "accuracy", 20.0),
-        ("simcse", "parallel", "average", "accuracy", 15.0),
-        ("simcse", "graded", "en", "spearman", 50.0),
-        ("ease", "parallel", "ja-en", "accuracy", 70.0),
-        ("ease", "parallel", "it-en", "accuracy", 80.0),
-        ("ease", "parallel", "average", "accuracy", 75.0),
-        ("ease", "graded", "en", "spearman", 60.0),
-    ]
+    rows = []
+    for method, japanese, italian, graded in (("simcse", 10.0, 20.0, 50.0), ("ease", 70.0, 80.0, 60.0)):
+        subsets = {"ja-en": japanese, "it-en": italian, "average": (japanese + italian) / 2}
+        rows += [(method, "parallel", subset, "accuracy", value) for subset, value in subsets.items()]
+        rows.append((method, "graded", "en", "spearman", graded))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -76,41 +71,21 @@ def test_a_table_is_markdown_with_aligned_columns() -> None:
 
 def make_sweep() -> pd.DataFrame:
     """Rows of a start encoder and of a method trained on either language, on two tasks, with averages."""
-    about = [
-        ("start", "start", "en br kab", 1, None, 0.0),
-        ("ease br", "ease", "en br", 1, 80.0, 10.0),
-        ("ease br", "ease", "en br", 2, 84.0, 14.0),
-        ("ease kab", "ease", "en kab", 1, 81.0, 12.0),
+    trainings = [
+        (("start", "start", "en br kab", 1, None, 0.0), (1.0, 3.0, 40.0)),
+        (("ease br", "ease", "en br", 1, 80.0, 10.0), (50.0, 4.0, 60.0)),
+        (("ease br", "ease", "en br", 2, 84.0, 14.0), (54.0, 6.0, 70.0)),
+        (("ease kab", "ease", "en kab", 1, 81.0, 12.0), (2.0, 30.0, 50.0)),
     ]
-    figures = {
-        ("start", 1): (1.0, 3.0, 40.0),
-        ("ease br", 1): (50.0, 4.0, 60.0),
-        ("ease br", 2): (54.0, 6.0, 70.0),
-        ("ease kab", 1): (2.0, 30.0, 50.0),
-    }
     rows = []
-    for variant, method, languages, seed, development, seconds in about:
-        br, kab, graded = figures[variant, seed]
-        first = (variant, method, languages, seed, development, seconds)
+    for about, (br, kab, graded) in trainings:
+        found = {"bre-eng": br, "kab-eng": kab, "average": (br + kab) / 2}
+        rows += [(*about, "tatoeba", name, "retrieval_accuracy", value) for name, value in found.items()]
         rows += [
-            (*first, "tatoeba", "bre-eng", "retrieval_accuracy", br),
-            (*first, "tatoeba", "kab-eng", "retrieval_accuracy", kab),
-            (*first, "tatoeba", "average", "retrieval_accuracy", (br + kab) / 2),
-            (*first, "stsb", "test", "spearman", graded),
-            (*first, "stsb", "test", "pearson", graded + 1),
+            (*about, "stsb", "test", "spearman", graded),
+            (*about, "stsb", "test", "pearson", graded + 1),
         ]
-    names = [
-        "variant",
-        "method",
-        "languages",
-        "seed",
-        "development",
-        "seconds",
-        "task",
-        "subset",
-        "metric",
-        "value",
-    ]
+    names = "variant method languages seed development seconds task subset metric value".split()
     return pd.DataFrame(rows, columns=names)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ VERSION = "2026-01-01T00.00.00.000Z"
 DIMENSION, ENTITY_DIMENSION = 16, 8
 SIZES = {"layers": 1, "hidden_size": DIMENSION, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
 LABELS = {17: "Japan", 8146: "Japanese yen", 183: "Germany"}
+ENTITIES = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
 GERMAN_TITLES = {17: "Japan", 8146: "Japanischer Yen", 183: "Deutschland"}
 
 
@@ -49,48 +50,42 @@ def write_project(folder: Path, rows: Sequence[Row] = ROWS) -> Path:
     (folder / "conf/base").mkdir(parents=True)
     (folder / "conf/base/globals.yml").write_text("data: data\n", encoding="utf-8")
     write_sentences(folder, rows)
-    primary, stage = "03_primary/multilingual", "02_intermediate/multilingual"
-    vocabulary = {
-        "row": range(len(LABELS)),
-        "entity": list(LABELS),
-        "label": list(LABELS.values()),
-        "link_count": [1] * len(LABELS),
-    }
-    _write(folder / "data" / primary / "entity_vocabulary.parquet", "", vocabulary)
-    titles = GERMAN_TITLES.items()
-    sitelinks = {
-        "qid": [qid for qid, _ in titles],
-        "language": ["de"] * len(titles),
-        "title": [title for _, title in titles],
-    }
-    _write(folder / "data" / stage / "sitelinks", "000000.parquet", sitelinks)
+    data, titles = folder / "data", list(GERMAN_TITLES.items())
+    words = [(row, entity, label, 1) for row, (entity, label) in enumerate(LABELS.items())]
+    vocabulary = pd.DataFrame(words, columns=["row", "entity", "label", "link_count"])
+    _write(data / "03_primary/multilingual/entity_vocabulary.parquet", "", vocabulary)
+    sitelinks = pd.DataFrame(titles, columns=["qid", "title"]).assign(language="de")
+    _write(data / "02_intermediate/multilingual/sitelinks", "000000.parquet", sitelinks)
     return folder
 
 
 def write_sentences(folder: Path, rows: Sequence[Row], version: str = VERSION) -> None:
     """Write a version of the sentences and their links."""
     stage = folder / "data/02_intermediate/multilingual"
-    sentences = {
-        "language": [row.language for row in rows],
-        "page_id": [row.page_id for row in rows],
-        "page_title": [row.title for row in rows],
-        "sentence_index": [row.number for row in rows],
-        "text": [row.text for row in rows],
-    }
+    names = ["language", "page_id", "page_title", "sentence_index", "text"]
+    sentences = pd.DataFrame([row[:5] for row in rows], columns=names)
     _write(stage / "sentences", "000000.parquet", sentences, version)
-    linked = [
-        (row, entity, row.entities[:place].count(entity))
+    links = [
+        (
+            row.language,
+            row.page_id,
+            row.number,
+            entity,
+            f"title of {entity}" + "!" * row.entities[:n].count(entity),
+        )
         for row in rows
-        for place, entity in enumerate(row.entities)
+        for n, entity in enumerate(row.entities)
     ]
-    links = {
-        "language": [row.language for row, *_ in linked],
-        "page_id": [row.page_id for row, *_ in linked],
-        "sentence_index": [row.number for row, *_ in linked],
-        "entity": [entity for _, entity, _ in linked],
-        "title": [f"title of {entity}" + again * "!" for _, entity, again in linked],
-    }
-    _write(stage / "links.parquet", "", links, version)
+    columns = ["language", "page_id", "sentence_index", "entity", "title"]
+    _write(stage / "links.parquet", "", pd.DataFrame(links, columns=columns), version)
+
+
+def make_project(folder: Path, encoder: Path) -> Path:
+    """Write a project with an untrained encoder and one with an entity table; return the folder."""
+    write_project(folder)
+    add_model(folder, "untrained", encoder)
+    add_model(folder, "ease_plus", encoder, entities=ENTITIES)
+    return folder
 
 
 def write_encoder(folder: Path, seed: int = 0) -> Path:
@@ -108,15 +103,10 @@ def add_model(
     entities: np.ndarray | None = None,
     **options: Any,
 ) -> Path:
-    """Add a trained encoder with the parts that a method with entities saves beside it; return its folder.
+    """Add a version of a method's trained encoder, from the encoder's folder; return its folder.
 
-    Args:
-        project: Folder of the project.
-        method: Name of the method.
-        encoder: Folder of the encoder.
-        version: Version of the model.
-        entities: Entity embeddings of the vocabulary, (entities, ENTITY_DIMENSION); None: a model without a table.
-        options: The method's options.
+    `entities`: embeddings of the vocabulary, (entities, ENTITY_DIMENSION), for the table that a method with entities
+    saves beside its encoder with its options; None: a model without a table.
     """
     target = project / "data/06_models/multilingual" / method / "encoder" / version / "encoder"
     shutil.copytree(encoder, target)
@@ -124,21 +114,17 @@ def add_model(
         (target / "training").mkdir()
         method_file = {"method": method, "options": options}
         (target / "training/method.json").write_text(json.dumps(method_file), encoding="utf-8")
-        save_file(parts_of(entities), target / "training/parts.safetensors")
+        projection = np.random.default_rng(1).normal(size=(DIMENSION, ENTITY_DIMENSION)).astype(np.float32)
+        parts: dict[str, np.ndarray] = {
+            "method.table.weight": entities.astype(np.float32),
+            "method.projection.weight": projection,
+        }
+        parts["vocabulary_rows"] = np.arange(len(entities))
+        save_file(parts, target / "training/parts.safetensors")
     return target
 
 
-def parts_of(entities: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the trained parameters of a method with entities."""
-    projection = np.random.default_rng(1).normal(size=(DIMENSION, ENTITY_DIMENSION)).astype(np.float32)
-    return {
-        "method.table.weight": entities.astype(np.float32),
-        "method.projection.weight": projection,
-        "vocabulary_rows": np.arange(len(entities)),
-    }
-
-
-def _write(table: Path, file: str, columns: Mapping[str, Sequence[Any]], version: str = VERSION) -> None:
+def _write(table: Path, file: str, rows: pd.DataFrame, version: str = VERSION) -> None:
     target = table / version / table.name / file if file else table / version / table.name
     target.parent.mkdir(parents=True)
-    pd.DataFrame(columns).to_parquet(target)
+    rows.to_parquet(target)

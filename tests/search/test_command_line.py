@@ -5,29 +5,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from ease.search.__main__ import main
-from tests.search.made_project import (
-    ENTITY_DIMENSION,
-    LABELS,
-    add_model,
-    write_encoder,
-    write_project,
-)
+from tests.search.made_project import make_project, write_encoder
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with an untrained encoder and one with an entity table."""
-    folder = write_project(tmp_path_factory.mktemp("made") / "project")
-    encoder = write_encoder(folder / "encoder")
-    add_model(folder, "untrained", encoder)
-    entities = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
-    add_model(folder, "ease_plus", encoder, entities=entities)
-    return folder
+    folder = tmp_path_factory.mktemp("made")
+    return make_project(folder / "project", write_encoder(folder / "encoder"))
 
 
 def run(project: Path, *arguments: str) -> Result:

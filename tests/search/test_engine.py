@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -20,19 +21,19 @@ from ease.search.engine import Search, shared_words, words_of
 from ease.search.page import marked_pieces
 from tests.search.made_project import (
     DIMENSION,
-    ENTITY_DIMENSION,
+    ENTITIES,
     LABELS,
     ROWS,
     VERSION,
     Row,
     add_model,
+    make_project,
     write_encoder,
     write_project,
     write_sentences,
 )
 
 LATER = "2026-02-02T00.00.00.000Z"
-ENTITIES = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +44,14 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(encoder: Path, tmp_path: Path) -> Path:
-    """A project with an untrained encoder and one with an entity table."""
-    folder = write_project(tmp_path / "project")
-    add_model(folder, "untrained", encoder)
-    add_model(folder, "ease_plus", encoder, entities=ENTITIES)
-    return folder
+    """A project for changes."""
+    return make_project(tmp_path / "project", encoder)
 
 
-@pytest.fixture
-def search(project: Path) -> Search:
+@pytest.fixture(scope="module")
+def search(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Search:
     """The search by the model with an entity table."""
-    return ease.open_search(project=project)
+    return ease.open_search(project=make_project(tmp_path_factory.mktemp("made") / "project", encoder))
 
 
 def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: Path, tmp_path: Path) -> None:
@@ -63,9 +61,8 @@ def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: P
         for fact, (pair, codes) in told.items()
         for code in codes
     ]
-    folder = write_project(
-        tmp_path / "project", [*rows, Row("de", 2, "Page", 0, "Three entities.", [1, 2, 3])]
-    )
+    more = Row("de", 2, "Page", 0, "Three entities.", [1, 2, 3])
+    folder = write_project(tmp_path / "project", [*rows, more])
     add_model(folder, "untrained", encoder)
     search = ease.open_search(model="untrained", project=folder)
     assert search.examples == [("en", "Fact a in en."), ("de", "Fact b in de.")]
@@ -96,9 +93,8 @@ def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None
 def test_nearest_entities_are_the_nearest_projected_rows(
     project: Path, encoder: Path, nonlinear: bool
 ) -> None:
-    target = add_model(
-        project, "ease", encoder, entities=ENTITIES, projection="tanh" if nonlinear else "linear"
-    )
+    kind = "tanh" if nonlinear else "linear"
+    target = add_model(project, "ease", encoder, entities=ENTITIES, projection=kind)
     file = target / "training/parts.safetensors"
     parts = load_file(file)
     if nonlinear:
@@ -157,20 +153,15 @@ def test_without_a_table_an_entity_is_the_mean_of_its_sentences(
     linked = {entity: [row.text for row in rows if entity in row.entities] for entity in (7, 17, 999, 8146)}
     model = SentenceTransformer(str(encoder))
     query = model.encode(["Japan"], normalize_embeddings=True)[0]
-    means = {
-        entity: model.encode(texts, normalize_embeddings=True).mean(axis=0)
-        for entity, texts in linked.items()
-    }
-    expected = {entity: float(mean @ query / np.linalg.norm(mean)) for entity, mean in means.items()}
+    expected = {}
+    for entity, texts in linked.items():
+        mean = model.encode(texts, normalize_embeddings=True).mean(axis=0)
+        expected[entity] = float(mean @ query / np.linalg.norm(mean))
     near = search.nearest_entities("Japan", reader="de")
     assert {one.entity: one.cosine for one in near} == pytest.approx(expected, abs=1e-5)
     assert near == sorted(near, key=lambda one: -(one.cosine or 0))
-    assert {one.entity: one.label for one in near} == {
-        7: "title of 7",
-        17: "Japan",
-        999: "title of 999",
-        8146: "Japanischer Yen",
-    }
+    labels = {7: "title of 7", 17: "Japan", 999: "title of 999", 8146: "Japanischer Yen"}
+    assert {one.entity: one.label for one in near} == labels
     assert search.search("日本の通貨は円です。", k=1, languages=["ja"])[0].cosine > 0.999
 
 
@@ -182,10 +173,9 @@ def test_bad_questions_are_refused(search: Search) -> None:
         search.nearest_entities("a" * 10_001)
     with pytest.raises(EaseError, match="language 'xx'"):
         search.search("Japan", languages=["xx"])
-    with pytest.raises(EaseError, match="ask for at least 1"):
-        search.search("Japan", k=0)
-    with pytest.raises(EaseError, match="ask for at least 1"):
-        search.nearest_entities("Japan", k=0)
+    for ask in (search.search, search.nearest_entities):
+        with pytest.raises(EaseError, match="ask for at least 1"):
+            ask("Japan", k=0)
 
 
 def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed(
@@ -216,12 +206,8 @@ def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
     model = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
     made = {"inputs": {"multilingual.entity_vocabulary": VERSION}}
     (model / "provenance.json").write_text(json.dumps(made), encoding="utf-8")
-    later = (
-        project
-        / "data/03_primary/multilingual/entity_vocabulary.parquet"
-        / LATER
-        / "entity_vocabulary.parquet"
-    )
+    table = project / "data/03_primary/multilingual/entity_vocabulary.parquet"
+    later = table / LATER / table.name
     later.parent.mkdir()
     pd.DataFrame({"row": [0], "entity": [1], "label": ["other"], "link_count": [1]}).to_parquet(later)
     assert {one.entity for one in ease.open_search(project=project).nearest_entities("Yen")} == set(LABELS)
@@ -231,42 +217,25 @@ def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
 
 
 def test_what_is_missing_is_named(project: Path, tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="did you mean ease_plus"):
-        ease.open_search(model="ease_plis", project=project)
-    with pytest.raises(EaseError, match="has no sentences.*kedro run --pipelines=train_multilingual"):
-        ease.open_search("multilingul", project=project)
-    with pytest.raises(EaseError, match="has no conf/base/globals.yml"):
-        ease.open_search(project=tmp_path)
     empty = write_project(tmp_path / "empty")
-    with pytest.raises(
-        EaseError, match="No model .* is trained: run `kedro run --pipelines=train_multilingual`"
-    ):
-        ease.open_search(project=empty)
-    parts = next(project.rglob("parts.safetensors"))
-    parts.write_bytes(b"broken")
-    with pytest.raises(EaseError, match="is not a safetensors file"):
-        ease.open_search(project=project)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("The yen, 1871!", ["The", "yen", "1871"]),
-        ("日本の通貨は円です。", ["日本", "の", "通貨", "は", "円", "です"]),
-        ("ภาษาไทย", ["ภาษา", "ไทย"]),
-        ("عملة اليابان", ["عملة", "اليابان"]),
-        ("𝔸 😀 b", ["𝔸", "b"]),
-        ("", []),
-    ],
-)
-def test_words(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
+    next(project.rglob("parts.safetensors")).write_bytes(b"broken")
+    train = "kedro run --pipelines=train_multilingual"
+    faults: list[tuple[dict[str, Any], str]] = [
+        ({"model": "ease_plis", "project": project}, "did you mean ease_plus"),
+        ({"setting": "multilingul", "project": project}, f"has no sentences.*{train}"),
+        ({"project": tmp_path}, "has no conf/base/globals.yml"),
+        ({"project": empty}, f"No model .* is trained: run `{train}`"),
+        ({"project": project}, "is not a safetensors file"),
+    ]
+    for given, message in faults:
+        with pytest.raises(EaseError, match=message):
+            ease.open_search(**given)
 
 
 def test_shared_words_ignore_case_and_are_listed_once_in_the_order_of_the_first_text() -> None:
     assert shared_words("The Yen and the STRASSE", "straße, yen THE") == ["The", "Yen", "STRASSE"]
     assert shared_words("円の", "日本の通貨は円です。") == ["円", "の"]
-    assert shared_words("a b", "c d") == []
+    assert words_of("𝔸 😀 b") == ["𝔸", "b"], "ICU counts UTF-16 units"
 
 
 def test_pieces_join_to_the_text_and_mark_whole_words() -> None:

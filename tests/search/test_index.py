@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ease.errors import EaseError
 from ease.search.engine import digest_tables
-from ease.search.index import Index, block_file, build_index, read_description, vector_code
+from ease.search.index import Index, build_index, vector_code
 
 LANGUAGES = ("de", "en", "ja")
 DIMENSION = 32
@@ -27,8 +27,11 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.stack([np.random.default_rng(seed).normal(size=DIMENSION) for seed in seeds]).astype(np.float32)
 
 
-@pytest.fixture
-def tables(tmp_path: Path) -> tuple[list[Path], list[Path], str]:
+Tables = tuple[list[Path], list[Path], str]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     """6,000 sentences of three languages, of which every second links to an entity; and a few without letters."""
     numbers = range(6_000)
     key = {
@@ -39,10 +42,19 @@ def tables(tmp_path: Path) -> tuple[list[Path], list[Path], str]:
     texts = ["—" if number % 1_000 == 7 else f"sentence {number}" for number in numbers]
     sentences = pd.DataFrame({**key, "page_title": "Page", "text": texts})
     links = pd.DataFrame({**key, "entity": numbers, "title": "Title"})[::2]
-    files = tmp_path / "sentences.parquet", tmp_path / "links.parquet"
+    folder = tmp_path_factory.mktemp("tables")
+    files = folder / "sentences.parquet", folder / "links.parquet"
     sentences.to_parquet(files[0])
     links.to_parquet(files[1])
     return [files[0]], [files[1]], digest_tables([*files])
+
+
+@pytest.fixture(scope="module")
+def index(tables: Tables, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The complete index."""
+    folder = tmp_path_factory.mktemp("built") / "index"
+    build_index(folder, embed, "model", tables)
+    return Index(folder)
 
 
 def nearest_texts(index: Index, query: NDArray[np.float32], k: int, languages: list[str] | None) -> list[str]:
@@ -51,10 +63,7 @@ def nearest_texts(index: Index, query: NDArray[np.float32], k: int, languages: l
 
 
 def expected_texts(
-    tables: tuple[list[Path], list[Path], str],
-    query: NDArray[np.float32],
-    k: int,
-    languages: list[str] | None,
+    tables: Tables, query: NDArray[np.float32], k: int, languages: list[str] | None
 ) -> list[str]:
     table = pd.read_parquet(tables[0][0])
     table = table[table["text"].str.contains("sentence")]
@@ -67,22 +76,16 @@ def expected_texts(
 
 @pytest.mark.parametrize("languages", [None, ["ja"], ["ja", "de"]])
 def test_finds_the_nearest_sentences_of_the_languages(
-    tables: tuple[list[Path], list[Path], str], tmp_path: Path, languages: list[str] | None
+    tables: Tables, index: Index, languages: list[str] | None
 ) -> None:
-    build_index(tmp_path / "index", embed, "model", tables)
-    index = Index(tmp_path / "index")
     assert index.description.rows == 6_000 - 6
     assert len(index.description.blocks()) > 1
     query = embed(["a query"])[0]
     assert nearest_texts(index, query, 25, languages) == expected_texts(tables, query, 25, languages)
 
 
-def test_rows_have_the_entities_of_their_links(
-    tables: tuple[list[Path], list[Path], str], tmp_path: Path
-) -> None:
-    build_index(tmp_path / "index", embed, "model", tables)
-    rows = Index(tmp_path / "index").sentences.rows(np.arange(0, 5_994, 7))
-    for row in rows:
+def test_rows_have_the_entities_of_their_links(index: Index) -> None:
+    for row in index.sentences.rows(np.arange(0, 5_994, 7)):
         number = int(row["text"].split()[1])
         assert (row["entities"] or []) == ([number] if number % 2 == 0 else [])
         assert row["language"] == LANGUAGES[number % 3]
@@ -109,7 +112,7 @@ build_index(Path(sys.argv[1]), dying, "model", (files[:1], files[1:], digest_tab
 
 
 @pytest.mark.slow
-def test_build_continues_after_a_kill(tables: tuple[list[Path], list[Path], str], tmp_path: Path) -> None:
+def test_build_continues_after_a_kill(tables: Tables, tmp_path: Path) -> None:
     folder = tmp_path / "index"
     command = [sys.executable, "-c", BUILD_AND_DIE, str(folder), str(tables[0][0]), str(tables[1][0])]
     assert subprocess.run(command, check=False).returncode == -9
@@ -135,27 +138,22 @@ def times(folder: Path) -> dict[str, int]:
     return {file.name: file.stat().st_mtime_ns for file in folder.iterdir() if file.name != "lock"}
 
 
-def test_another_model_or_other_sentences_are_refused(
-    tables: tuple[list[Path], list[Path], str], tmp_path: Path
-) -> None:
-    folder = tmp_path / "index"
-    build_index(folder, embed, "model", tables)
-    before = times(folder)
+def test_another_model_or_other_sentences_are_refused(tables: Tables, index: Index, tmp_path: Path) -> None:
+    before = times(index.folder)
     with pytest.raises(EaseError, match="was built with another model: remove that folder"):
-        build_index(folder, embed, "other", tables)
+        build_index(index.folder, embed, "other", tables)
     changed = pd.read_parquet(tables[0][0])
     changed.loc[0, "text"] = "another sentence"
-    changed.to_parquet(tables[0][0])
+    changed.to_parquet(tmp_path / "changed.parquet")
+    files = [tmp_path / "changed.parquet"]
     with pytest.raises(EaseError, match="with other sentences: remove"):
-        build_index(folder, embed, "model", (*tables[:2], digest_tables([*tables[0], *tables[1]])))
-    assert times(folder) == before
-    build_index(folder, embed, "model", tables)
+        build_index(index.folder, embed, "model", (files, tables[1], digest_tables([*files, *tables[1]])))
+    build_index(index.folder, embed, "model", tables)
+    assert times(index.folder) == before
 
 
 @pytest.mark.slow
-def test_faiss_finds_the_same_beyond_the_limit(
-    tables: tuple[list[Path], list[Path], str], tmp_path: Path
-) -> None:
+def test_faiss_finds_the_same_beyond_the_limit(tables: Tables, tmp_path: Path) -> None:
     build_index(tmp_path / "index", embed, "model", tables, exact_limit=5_000)
     assert (tmp_path / "index/vectors.faiss").exists()
     index = Index(tmp_path / "index")
@@ -180,9 +178,8 @@ def test_compressed_vectors_fit_into_the_memory() -> None:
         vector_code(10**8, 768, 1_024)
 
 
-def test_wrong_questions_are_refused(tables: tuple[list[Path], list[Path], str], tmp_path: Path) -> None:
-    build_index(tmp_path / "index", embed, "model", tables)
-    index, query = Index(tmp_path / "index"), embed(["a query"])[0]
+def test_wrong_questions_are_refused(index: Index, tmp_path: Path) -> None:
+    query = embed(["a query"])[0]
     with pytest.raises(EaseError, match="0 sentences: ask for at least 1"):
         index.nearest(query, 0)
     with pytest.raises(EaseError, match="No sentence in the language 'jp': Choose from de, en, ja"):
@@ -190,9 +187,6 @@ def test_wrong_questions_are_refused(tables: tuple[list[Path], list[Path], str],
     with pytest.raises(EaseError, match="has no index: build it by"):
         Index(tmp_path)
     assert len(index.nearest(query, 10_000, ["ja"]).rows) < 2_001, "all of the language"
-    description = read_description(tmp_path / "index")
-    block_file(tmp_path / "index", *description.blocks()[0]).unlink()
-    assert not Index(tmp_path / "index").complete
 
 
 def test_sentences_without_words_have_no_index(tmp_path: Path) -> None:

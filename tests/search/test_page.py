@@ -6,9 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -78,10 +76,8 @@ def address(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def show(page: Browser, address: str, screen: str, mode: str) -> None:
     width, height = SCREENS[screen]
-    mobile = screen == "phone"
-    page.call(
-        "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile
-    )
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": screen == "phone"}
+    page.call("Emulation.setDeviceMetricsOverride", **size)
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": mode}])
     page.open("about:blank")
     page.open(address)
@@ -108,15 +104,9 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
     page.wait_until("document.activeElement.id === 'q'")
     page.evaluate("document.querySelector('[value=ease]').click()")
     page.call("Input.insertText", text=QUERY)
+    enter = {"key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
     for kind in ("keyDown", "keyUp"):
-        page.call(
-            "Input.dispatchKeyEvent",
-            type=kind,
-            key="Enter",
-            code="Enter",
-            text="\r",
-            windowsVirtualKeyCode=13,
-        )
+        page.call("Input.dispatchKeyEvent", type=kind, **enter)
     page.wait_until("document.querySelectorAll('.panel .found > li').length === 20")
     wait_for_the_index(page)
     assert page.texts(".panel h2") == ["EASE", "EASE+"]
@@ -127,9 +117,8 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
         languages = {about.split("·")[1].strip() for about in page.texts(f"{panel} .about")}
         assert languages <= {"English", "Japanese", "Arabic", "German"}
     assert page.texts("mark"), "words of the typed sentence"
-    lefts = page.evaluate(
-        "[...document.querySelectorAll('.panel')].map(one => one.getBoundingClientRect().left)"
-    )
+    panels = "[...document.querySelectorAll('.panel')]"
+    lefts = page.evaluate(f"{panels}.map(one => one.getBoundingClientRect().left)")
     assert (lefts[0] == lefts[1]) is (screen == "phone"), "side by side, or one below the other"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(CONTRASTS) == []

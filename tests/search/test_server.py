@@ -40,11 +40,10 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
     models.close()
 
 
-def ask(port: Port, path: str = "/", **headers: str) -> tuple[int, str, Any]:
+def ask(port: Port, path: str = "/", **given: str) -> tuple[int, str, Any]:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request(
-        "GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()}
-    )
+    headers = {name.replace("_", "-"): value for name, value in given.items()}
+    connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode(), answer.headers
 
@@ -111,16 +110,11 @@ def test_a_text_far_from_all_sentences_and_entities_is_noted(
     assert "No sentence is near" in html
 
 
-ROWS = [
-    Row("en", number // 10, "Page", number % 10, f"Sentence number {number}.", [17])
-    for number in range(6_000)
-]
-
-
 @pytest.fixture
 def sources(tmp_path: Path) -> Sources:
     """A project with 6,000 sentences and an untrained encoder."""
-    project = write_project(tmp_path / "project", ROWS)
+    rows = [Row("en", n // 10, "Page", n % 10, f"Sentence number {n}.", [17]) for n in range(6_000)]
+    project = write_project(tmp_path / "project", rows)
     add_model(project, "untrained", write_encoder(tmp_path / "encoder"))
     return Sources.of_project(project, "multilingual")
 
@@ -139,10 +133,8 @@ def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_los
     time.sleep(0.5)
     assert model.search.index.embedded() == embedded > 0, "the thread has ended"
     again = OpenModels(sources).choose("untrained")
-    deadline = time.monotonic() + 60
-    while not again.complete:
-        assert time.monotonic() < deadline, again.error
-        time.sleep(0.1)
+    again._thread.join(60)
+    assert again.complete, again.error
     assert again.search is not None
     assert [one.entity for one in again.search.nearest_entities("Sentence number 7.")] == [17]
     assert len(again.search.search("Sentence number 7.", k=6_000)) == 6_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ease.errors import EaseError
-from ease.io.project import read_globals
+from ease.io.files import read_globals
 
 
 @click.command()

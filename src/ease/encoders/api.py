@@ -13,8 +13,8 @@ from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
 from ease.io.files import read_json
-from ease.io.suggestions import suggest
-from ease.io.validation import format_validation_error
+from ease.io.models import format_validation_error
+from ease.io.names import suggest
 from ease.io.versions import MODELS, saved_encoders, trained_methods
 
 if TYPE_CHECKING:

@@ -39,10 +39,10 @@ from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.encoders.prompts import ROLES, Role, Use, prompt_for
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.errors import EaseError
-from ease.io.cache_users import note_user
 from ease.io.device import best_device
 from ease.io.files import report_write_errors
 from ease.io.result_versions import EMBEDDINGS
+from ease.io.versions import note_user
 
 UNIT = 8192
 """Sentences that a GPU encodes at a time, and at least as many per write to the cache."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator
 
-from ease.io.registry import check_name
+from ease.io.names import check_name
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

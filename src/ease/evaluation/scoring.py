@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_for
 from ease.evaluation.tasks import Score, get_task
-from ease.io.validation import format_validation_error
+from ease.io.models import format_validation_error
 from ease.wikimedia.languages import Language
 
 TaskOptions = Mapping[str, Mapping[str, Any]]

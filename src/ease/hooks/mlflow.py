@@ -40,8 +40,8 @@ from ease.evaluation.sets import read_located
 from ease.hooks.runs import input_versions
 from ease.io.files import hash_contents
 from ease.io.locks import file_lock
+from ease.io.models import dotted
 from ease.io.names import DEVELOPMENT, safe_name
-from ease.io.nested import dotted
 from ease.io.result_versions import code_version
 from ease.pipelines.mlflow_runs import (
     TRAINING_TAG,

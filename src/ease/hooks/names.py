@@ -22,10 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
-from ease.io.nested import dotted
-from ease.io.registry import check_name
-from ease.io.suggestions import nearest, suggest
-from ease.io.validation import format_validation_error
+from ease.io.models import dotted, format_validation_error
+from ease.io.names import check_name, nearest, suggest
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.teach.options import complete_taught_setting
 

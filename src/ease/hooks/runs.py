@@ -29,10 +29,9 @@ from yaml import YAMLError
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
 from ease.io.atomic import write_text_atomically
-from ease.io.files import read_json
+from ease.io.files import make_or, read_json
 from ease.io.locks import lock_data_for_run
-from ease.io.nested import dotted
-from ease.io.project import make_or
+from ease.io.models import dotted
 from ease.io.result_versions import code_version
 from ease.io.versions import SIDECAR
 from ease.pipelines.work import release_work

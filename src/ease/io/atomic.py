@@ -42,21 +42,16 @@ def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
             yield partial
             if flush:
                 flush_to_disk(partial)
-            if partial.is_dir():
-                _name_folder(partial, target)
-            else:
+            if not partial.is_dir():
                 os.replace(partial, target)
-
-
-def _name_folder(complete: Path, target: Path) -> None:
-    """Give a complete folder its name; of an older folder of this name, one of both is kept at any time."""
-    with file_lock(target.parent):
-        _finish(target)  # of a process that was killed since this one began
-        if os.path.lexists(target):
-            os.replace(complete, _beside(target, "new"))
-            _finish(target)
-        else:
-            os.replace(complete, target)
+                return
+            with file_lock(target.parent):
+                _finish(target)  # of a process that was killed since this one began
+                # Of an older folder and the new one, one is kept at any time.
+                replaced = os.path.lexists(target)
+                os.replace(partial, _beside(target, "new") if replaced else target)
+                if replaced:
+                    _finish(target)
 
 
 def finish_replacement(target: Path) -> None:
@@ -81,6 +76,13 @@ def _finish(target: Path) -> None:
 
 def _beside(target: Path, state: str) -> Path:
     return target.with_name(f".{target.name}.{state}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -141,10 +143,3 @@ def flush_to_disk(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

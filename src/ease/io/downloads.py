@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event
-from typing import BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -42,6 +42,7 @@ _CHUNK_BYTES = 1 << 17
 _ALGORITHMS = ("sha256", "sha1", "md5")
 """The strongest first."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
+_PROGRESS: dict[str, Any] = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
 
 T = TypeVar("T")
 
@@ -116,28 +117,23 @@ class Client:
             NotFound: If the server does not have it.
             EaseError: If it cannot be fetched, or is longer than 64 MB.
         """
-
-        def attempt() -> str:
-            with closing(self.get(url)) as response:
-                if response.status_code != 200:
-                    raise_for_answer(url, response)
-                content = _read(response, _MAX_TEXT_BYTES + 1, decoded=True)
-            if len(content) > _MAX_TEXT_BYTES:
-                raise EaseError(
-                    f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
-                )
-            return content.decode("utf-8", errors="replace")
-
-        return self.retry(url, attempt)
+        content = self._body(url, lambda response: _read(response, _MAX_TEXT_BYTES + 1, decoded=True))
+        if len(content) > _MAX_TEXT_BYTES:
+            raise EaseError(
+                f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
+            )
+        return content.decode("utf-8", errors="replace")
 
     def size(self, url: str) -> int | None:
         """Return a file's size in bytes; None if the server does not state it."""
+        return self._body(url, lambda response: _whole_number(response.headers.get("Content-Length")), "HEAD")
 
-        def attempt() -> int | None:
-            with closing(self.get(url, method="HEAD")) as response:
+    def _body(self, url: str, read: Callable[[requests.Response], T], method: str = "GET") -> T:
+        def attempt() -> T:
+            with closing(self.get(url, method=method)) as response:
                 if response.status_code != 200:
-                    raise_for_answer(url, response)
-                return whole_number(response.headers.get("Content-Length"))
+                    _refused(url, response)
+                return read(response)
 
         return self.retry(url, attempt)
 
@@ -148,18 +144,15 @@ class Client:
             TransientError: If the server is busy or the connection fails.
             EaseError: If the address is invalid, or redirected from HTTPS to HTTP.
         """
+        options: dict[str, Any] = {"stream": True, "timeout": self.options.timeout, "allow_redirects": True}
         try:
-            response = self._session.request(
-                method, url, headers=headers, stream=True, timeout=self.options.timeout, allow_redirects=True
-            )
+            response = self._session.request(method, url, headers=headers, **options)
         except (requests.ConnectionError, requests.Timeout) as error:
             raise TransientError(_describe(error), answered=False) from error
         except (requests.RequestException, ValueError) as error:  # ValueError: of an address in a redirect
             raise EaseError(f"{url} cannot be fetched: {_describe(error)}. Check the address.") from error
-        hops = [answer.url for answer in (*response.history, response)]
-        if any(
-            before.startswith("https:") and not after.startswith("https:") for before, after in pairwise(hops)
-        ):
+        secure = [answer.url.startswith("https:") for answer in (*response.history, response)]
+        if any(before and not after for before, after in pairwise(secure)):
             response.close()
             raise EaseError(
                 f"{url} is redirected from HTTPS to {response.url}, which anyone on the way can change: refused. Use "
@@ -185,6 +178,7 @@ class Client:
             EaseError: If the last attempt failed too, or the server asks for too long a pause.
             Stopped: If `stop` was set meanwhile.
         """
+        options, kept = self.options, "The bytes received so far are kept; try again"
         failures, farthest, answered, host = 0, progress(), False, urlsplit(url).netloc
         if host in self._dead_hosts:
             raise Unreachable(f"{url} was not requested, as {host} does not answer.")
@@ -195,35 +189,28 @@ class Client:
                 answered = answered or error.answered
                 failures = 0 if progress() > farthest else failures + 1
                 farthest = max(farthest, progress())
-                if failures >= self.options.attempts and not answered:
-                    self._dead_hosts.add(host)
-                    raise Unreachable(
-                        f"{url} cannot be fetched: {error}, at the last of {failures} attempts in a row. Is this "
-                        f"machine on the network, and {host} right?"
-                    ) from error
-                pause = self._pause(url, failures, error)
-                logger.info("%s: %s; retry in %.1f s", url, error, pause)
+                asked, failure = error.pause or 0.0, error
+            if failures >= options.attempts:
+                fault = f"{url} cannot be fetched: {failure}, at the last of {failures} attempts in a row."
+                if answered:
+                    raise EaseError(f"{fault} {kept} later.") from failure
+                self._dead_hosts.add(host)
+                raise Unreachable(f"{fault} Is this machine on the network, and {host} right?") from failure
+            if asked > options.longest_pause:
+                raise EaseError(
+                    f"{url} cannot be fetched now: the server asks to come back in {asked:.0f} s. {kept} then."
+                ) from failure
+            # Retry-After if given, else exponential back-off with ±25 % jitter
+            jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
+            backoff = options.first_pause * 2 ** max(0, failures - 1) * jitter
+            pause = max(asked, min(options.longest_pause, backoff))
+            logger.info("%s: %s; retry in %.1f s", url, failure, pause)
             if self.stop.wait(pause):
                 raise Stopped
 
-    def _pause(self, url: str, failures: int, error: TransientError) -> float:
-        """Return Retry-After if given, else exponential back-off with ±25 % jitter."""
-        options, kept = self.options, "The bytes received so far are kept; try again"
-        if failures >= options.attempts:
-            raise EaseError(
-                f"{url} cannot be fetched: {error}, at the last of {failures} attempts in a row. {kept} later."
-            )
-        if error.pause is not None and error.pause > options.longest_pause:
-            raise EaseError(
-                f"{url} cannot be fetched now: the server asks to come back in {error.pause:.0f} s. {kept} then."
-            )
-        jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
-        backoff = min(options.longest_pause, options.first_pause * 2 ** max(0, failures - 1) * jitter)
-        return max(backoff, error.pause or 0)
 
-
-def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
-    """Raise the error that a permanent refusal means: NotFound, or another EaseError."""
+def _refused(url: str, response: requests.Response) -> NoReturn:
+    """Raise the error of a permanent refusal."""
     answer = f"{response.status_code} {response.reason}".strip()
     if response.status_code in (404, 410):
         raise NotFound(
@@ -237,10 +224,9 @@ def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
     raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice}")
 
 
-def whole_number(value: object) -> int | None:
-    """Return a size that a server states as a number or in digits; None for anything else."""
-    text = str(value)
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+def _whole_number(value: str | None) -> int | None:
+    """Return a size that a server states in digits; None for anything else."""
+    return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 19 else None
 
 
 def _read(response: requests.Response, size: int, *, decoded: bool = False) -> bytes:
@@ -255,8 +241,7 @@ def _read(response: requests.Response, size: int, *, decoded: bool = False) -> b
 def _describe(error: BaseException) -> str:
     """Return the type and the innermost reason of a library's error."""
     reason = error.args[0] if error.args else error
-    reason = getattr(reason, "reason", None) or reason
-    return f"{type(error).__name__} ({reason})"
+    return f"{type(error).__name__} ({getattr(reason, 'reason', None) or reason})"
 
 
 @dataclass(frozen=True)
@@ -357,26 +342,37 @@ def _received(handle: BinaryIO) -> int:
 
 
 def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
-    """Request the missing bytes and append them."""
-    with closing(client.get(file.url, _range_headers(file, handle))) as response:
+    """Request the missing bytes and append them, up to one byte too many, which shows that the body is wrong."""
+    size, note, headers = _received(handle), read_json(file.validator_file) or {}, {}
+    # The validator of a partial file from another address says nothing.
+    validator = note["validator"] if note.get("url") == file.url else None
+    if size and (validator or file.checksums):  # either can show that the server's file is unchanged
+        headers = {"Range": f"bytes={size}-", **({"If-Range": validator} if validator else {})}
+    else:
+        handle.truncate(0)
+    with closing(client.get(file.url, headers)) as response:
         total = _begin(file, response, handle)
         if total is not None:
             check_free_space(file.path.parent, total - _received(handle))
-        if response.status_code != 416:
-            _append(file, response, handle, total, client.stop)
+        expected = file.size if file.size is not None else total
+        most = _MAX_UNANNOUNCED_BYTES if expected is None else expected
+        with tqdm(total=total, initial=_received(handle), desc=file.path.name, **_PROGRESS) as bar:
+            while response.status_code != 416 and (received := _received(handle)) <= most:
+                if client.stop.is_set():
+                    raise Stopped
+                if not (chunk := _read(response, _CHUNK_BYTES)):
+                    break
+                handle.write(chunk[: most + 1 - received])
+                handle.flush()
+                bar.update(len(chunk))
+    if expected is None and _received(handle) > most:
+        handle.truncate(0)
+        raise EaseError(
+            f"{file.url} has more than {most >> 30} GB, and its size is neither known nor stated by the server: it was "
+            "not kept. Choose another mirror, or fetch it by hand."
+        )
     if total is not None and _received(handle) < min(total, file.size or total):
         raise TransientError(f"the connection broke after {_received(handle)} of {total} bytes")
-
-
-def _range_headers(file: RemoteFile, handle: BinaryIO) -> dict[str, str]:
-    """Request the rest of the file if a validator or a checksum can show that the server's file is unchanged."""
-    size, note = _received(handle), read_json(file.validator_file) or {}
-    # The validator of a partial file from another address says nothing.
-    validator = note["validator"] if note.get("url") == file.url else None
-    if size and (validator or file.checksums):
-        return {"Range": f"bytes={size}-", **({"If-Range": validator} if validator else {})}
-    handle.truncate(0)
-    return {}
 
 
 def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> int | None:
@@ -393,9 +389,9 @@ def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> i
         # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
         validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
         write_text_atomically(file.validator_file, json.dumps({"url": file.url, "validator": validator}))
-        return whole_number(response.headers.get("Content-Length"))
+        return _whole_number(response.headers.get("Content-Length"))
     if response.status_code not in (206, 416):
-        raise_for_answer(file.url, response)
+        _refused(file.url, response)
     found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
     start, total = (found[1], found[2]) if found else (None, None)
     received = str(_received(handle))
@@ -403,31 +399,7 @@ def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> i
     if not resumes:
         handle.truncate(0)
         raise TransientError("the server cannot resume there")
-    return whole_number(total)
-
-
-def _append(
-    file: RemoteFile, response: requests.Response, handle: BinaryIO, total: int | None, stop: Event
-) -> None:
-    """Append the body up to one byte more than the file should have, which shows that the body is wrong."""
-    size = file.size if file.size is not None else total
-    most = _MAX_UNANNOUNCED_BYTES if size is None else size
-    style = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
-    with tqdm(total=total, initial=_received(handle), desc=file.path.name, **style) as bar:
-        while (received := _received(handle)) <= most:
-            if stop.is_set():
-                raise Stopped
-            if not (chunk := _read(response, _CHUNK_BYTES)):
-                return
-            handle.write(chunk[: most + 1 - received])
-            handle.flush()
-            bar.update(len(chunk))
-    if size is None:
-        handle.truncate(0)
-        raise EaseError(
-            f"{file.url} has more than {most >> 30} GB, and its size is neither known nor stated by the server: it was "
-            "not kept. Choose another mirror, or fetch it by hand."
-        )
+    return _whole_number(total)
 
 
 @dataclass
@@ -439,13 +411,9 @@ class Outcome:
     failed: dict[Path, EaseError] = field(default_factory=dict)
 
     def require_all(self) -> None:
-        """Raise an error if a file failed.
-
-        Raises:
-            EaseError: With the errors of the first three files.
-        """
+        """Raise EaseError with the errors of the first three files if a file failed."""
         if self.failed:
-            faults = list(dict.fromkeys(str(fault) for fault in self.failed.values()))
+            faults = list(dict.fromkeys(map(str, self.failed.values())))
             more = f" ({len(faults) - 3} more errors like these.)" if len(faults) > 3 else ""
             raise EaseError(" ".join(faults[:3]) + more)
 
@@ -453,8 +421,7 @@ class Outcome:
 def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> Outcome:
     """Download several files in parallel, as many as the client's options allow; a failure does not stop the others.
 
-    Raises:
-        EaseError: If the disk has less space than the missing files of known size need.
+    Raises EaseError if the disk has less space than the missing files of known size need.
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:
@@ -464,11 +431,9 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
     outcome = Outcome()
     with ThreadPoolExecutor(client.options.connections) as pool:
         futures = {pool.submit(download, file, client): file.path for file in files}
+        done = tqdm(as_completed(futures), total=len(futures), desc=f"Fetching {purpose}", disable=None)
         try:
-            progress = tqdm(
-                as_completed(futures), total=len(futures), desc=f"Fetching {purpose}", disable=None
-            )
-            for future in progress:
+            for future in done:
                 try:
                     (outcome.fetched if future.result() else outcome.present).append(futures[future])
                 except EaseError as error:

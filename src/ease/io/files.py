@@ -1,4 +1,4 @@
-"""Hashes of files and folders, checks of disks, and readable errors of writing."""
+"""Files of a project and beside the code, hashes, checks of disks, and readable errors of writing."""
 
 from __future__ import annotations
 
@@ -9,15 +9,40 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import yaml
 from safetensors import SafetensorError
 
 from ease.errors import EaseError
 
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _PATH_ERRORS = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}
+
+
+def read_data_file(package: str, name: str) -> Any:
+    """Return the content of a YAML file in a package, such as `ease.wikimedia` and `languages.yml`."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(files(package).joinpath(name).read_bytes(), Loader=loader)
+
+
+def read_globals(project: Path) -> dict[str, Any]:
+    """Return the globals of a project's environments `base` and `local`."""
+    if not (project / "conf" / "base" / "globals.yml").is_file():
+        raise EaseError(f"{project} has no conf/base/globals.yml: run this command in the project's folder.")
+    values: dict[str, Any] = {}
+    for environment in ("base", "local"):
+        file = project / "conf" / environment / "globals.yml"
+        if file.is_file():
+            values |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    return values
+
+
+def make_or(goal: str, command: str, project: Path = Path()) -> str:
+    """Return `make GOAL` for a checkout, or its command for a project without a Makefile."""
+    return f"make {goal}" if (project / "Makefile").is_file() else command
 
 
 def read_json(file: Path) -> Any:
@@ -33,8 +58,8 @@ def hash_contents(path: Path) -> str:
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    listed = [f"{file.relative_to(path).as_posix()} {hash_contents(file)}" for file in files]
+    inside = sorted(file for file in path.rglob("*") if file.is_file())
+    listed = [f"{file.relative_to(path).as_posix()} {hash_contents(file)}" for file in inside]
     return hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
@@ -54,7 +79,7 @@ def report_write_errors(place: Path) -> Iterator[None]:
 
 
 def _fault_of_writing(error: Exception, place: Path) -> str | None:
-    """Return the message of an error of a disk, or one that names the place, a folder above it, or a file beside it."""
+    """Return the message of an error of the disk, or one that names the place, a folder above, or a file beside it."""
     if isinstance(error, OSError) and error.errno is not None:
         above = error.filename is not None and place.is_relative_to(error.filename)
         named = error.errno in _PATH_ERRORS and (above or str(place.parent) in str(error))
@@ -70,15 +95,9 @@ def _fault_of_writing(error: Exception, place: Path) -> str | None:
 def check_writable(folder: Path) -> None:
     """Check that a folder can be created or written to, without creating it."""
     existing = _innermost_existing(folder)
-    if not existing.is_dir():
-        error = errno.ENOTDIR
-    elif not os.access(existing, os.W_OK | os.X_OK):
-        error = errno.EACCES
-    else:
-        return
-    raise EaseError(
-        f"Cannot write to {existing} ({os.strerror(error)}): choose a folder that you may write to."
-    )
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        fault = os.strerror(errno.EACCES if existing.is_dir() else errno.ENOTDIR)
+        raise EaseError(f"Cannot write to {existing} ({fault}): choose a folder that you may write to.")
 
 
 def check_free_space(folder: Path, needed: int) -> None:

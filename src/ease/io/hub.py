@@ -19,11 +19,7 @@ _ADVICE = {
 
 
 def require_token(repository: str) -> str:
-    """Return the token for a push.
-
-    Raises:
-        EaseError: If there is none, or the hub's library is set to work offline.
-    """
+    """Return the token for a push; raises EaseError without one, or if the hub's library is set to work offline."""
     from huggingface_hub import get_token
     from huggingface_hub.constants import is_offline_mode
 

@@ -42,32 +42,26 @@ class FolderLock(NamedTuple):
     """A process that inherits this descriptor shares the lock, which then lasts until both have ended"""
 
 
-def try_lock(file: IO[bytes] | int, *, shared: bool = False, without_locks: bool = True) -> bool:
+def try_lock(
+    file: IO[bytes] | int, *, shared: bool = False, wait: bool = False, without_locks: bool = True
+) -> bool:
     """Lock an open file, and return whether no other holder prevents it; `without_locks` if nothing can be locked."""
-    locked = _flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    return without_locks if locked is None else locked
-
-
-def _flock(file: IO[bytes] | int, operation: int) -> bool | None:
-    """Return whether an open file is locked now; None if its file system has no locks, which is logged once."""
     try:
-        fcntl.flock(file, operation)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     except OSError as error:
         # NFS cannot lock what is open for reading; a worker's process would repeat the message.
         if error.errno != errno.EBADF and parent_process() is None:
-            _log_no_locks(str(error.strerror))
-        return None
+            _log_once(
+                f"The file system has no locks ({error.strerror}): two runs at once, or a removal of data during a "
+                "run, are not noticed"
+            )
+        return without_locks
     return True
 
 
-@cache
-def _log_no_locks(reason: str) -> None:
-    logger.warning(
-        "The file system has no locks (%s): two runs at once, or a removal of data during a run, are not noticed",
-        reason,
-    )
+_log_once = cache(logger.warning)
 
 
 @contextmanager
@@ -78,7 +72,7 @@ def file_lock(path: Path) -> Iterator[None]:
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        _flock(descriptor, fcntl.LOCK_EX)
+        try_lock(descriptor, wait=True)
         yield
     finally:
         os.close(descriptor)
@@ -94,12 +88,9 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def lock_data_for_run(data: Path) -> IO[bytes]:
-    """Lock the data folder against removals, together with other runs; the lock lasts while the file is open.
-
-    Waits until a removal has ended.
-    """
+    """Wait for a removal to end, then lock the data folder against others; the lock lasts while the file is open."""
     lock = _open_data_lock(data)
-    _flock(lock, fcntl.LOCK_SH)
+    try_lock(lock, shared=True, wait=True)
     return lock
 
 
@@ -194,24 +185,20 @@ def remove_abandoned_scratch(parent: Path) -> None:
 
 
 def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:
-    """Lock a folder, or return None if another process, or another part of this one, holds the lock.
-
-    `without_locks`: whether to go on where the file system has no locks.
-    """
+    """Lock a folder, or return None if another process, or another part of this one, holds the lock."""
     path = folder / LOCK_FILE
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # the former holder has just removed the folder
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor, kept = os.open(path, os.O_RDWR | os.O_CREAT, 0o666), False
             try:
                 if not try_lock(descriptor, without_locks=without_locks):
-                    os.close(descriptor)
                     return None
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
+                    kept = True
                     return FolderLock(folder, descriptor)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
+            finally:
+                if not kept:
+                    os.close(descriptor)

@@ -1,12 +1,36 @@
-"""The base class of parameters and of records that are written as JSON, and types of lists on the command line."""
+"""Parameters: their base class, lists on the command line, nested mappings, and errors in one line."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from ease.io.names import nearest
+
+RENAMED = {
+    "checkpoint_every": "checkpoint_seconds",
+    "block_rows": "mini_batch_size",
+    "hard_negative_bonus": "hard_negative_weight",
+    "languages": "setting.languages",
+    "max_gradient_norm": "max_grad_norm",
+    "pooling": "setting.encoder.pooling",
+    "start": "setting.start",
+    "steps": "max_steps",
+    "tasks": "setting.test_tasks",
+}
+"""Former names of parameters with their current names, from the same place, for the error message."""
 
 
 def split_words(value: Any) -> Any:
@@ -14,6 +38,14 @@ def split_words(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return ["no" if word is False else word for word in value]
     return value.split() if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
+"""Words of a list in a list, or of a parameter outside a model"""
+
+Numbers = tuple[Annotated[int, Field(ge=0)], ...]
+Dimensions = tuple[Annotated[int, Field(ge=1)], ...]
+"""Numbers of first dimensions of embeddings"""
 
 
 class StrictModel(BaseModel):
@@ -30,9 +62,8 @@ class StrictModel(BaseModel):
     def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
         kinds = _kinds(cls)[info.field_name or ""]
         if str in kinds and bool not in kinds:
-            value = "no" if value is False else value
             is_key = isinstance(value, dict) and list(value.values()) == [None]
-            return f"{next(iter(value))}:" if is_key else value
+            return "no" if value is False else f"{next(iter(value))}:" if is_key else value
         if any(get_origin(kind) is tuple and Ellipsis in get_args(kind) for kind in kinds):
             value = "no" if value is False else value
             return split_words([value] if isinstance(value, int | float) else value)
@@ -50,9 +81,57 @@ def _kinds(model: type[BaseModel]) -> dict[str, list[Any]]:
     return found
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
-"""Words of a list in a list, or of a parameter outside a model"""
+def format_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return one line that names every invalid field and its error, with suggestions for misspelt names."""
+    faults = []
+    for fault in error.errors():
+        *above, name = map(str, fault["loc"] or [""])
+        field = ".".join([*above, name])
+        if fault["type"] != "extra_forbidden":
+            about = f"{field}: " if field else ""
+            faults.append(f"{about}{fault['msg'].removeprefix('Value error, ')}")
+            continue
+        known, renamed = _fields(model, above), RENAMED.get(name, "")
+        near = nearest(name, known)
+        hint = (
+            f": did you mean {' or '.join(near)}?"
+            if near
+            else f"; it has {', '.join(known)}"
+            if known
+            else ""
+        )
+        is_renamed = renamed.partition(".")[0] in known
+        unknown = f"there is no field `{field}`{hint}"
+        faults.append(f"`{field}` was renamed: use `{renamed}`" if is_renamed else unknown)
+    return "; ".join(faults)
 
-Numbers = tuple[Annotated[int, Field(ge=0)], ...]
-Dimensions = tuple[Annotated[int, Field(ge=1)], ...]
-"""Numbers of first dimensions of embeddings"""
+
+def _fields(annotation: Any, place: list[str]) -> list[str]:
+    """Return the fields of the model at a place within a type; none if there is no model."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not place:
+            return list(annotation.model_fields)
+        found = annotation.model_fields.get(place[0])
+        return _fields(found.annotation, place[1:]) if found else []
+    # A union has the place of its members; a list or mapping is one step above its items.
+    inner = (_fields(part, rest) for part in get_args(annotation) for rest in (place, place[1:]))
+    return next((fields for fields in inner if fields), [])
+
+
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the innermost values by dotted names: `{"a": {"b": 1}}` becomes `{"a.b": 1}`, or `{"prefix.a.b": 1}`."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        name = f"{prefix}.{key}" if prefix else key
+        flat.update(dotted(value, name) if isinstance(value, Mapping) else {name: value})
+    return flat
+
+
+def overlaid(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with changes; mappings are merged, all other values replaced."""
+    merged = dict(values)
+    for name, change in changes.items():
+        old = merged.get(name)
+        both = isinstance(change, Mapping) and isinstance(old, Mapping)
+        merged[name] = overlaid(old, change) if both else change  # type: ignore[arg-type]
+    return merged

@@ -36,7 +36,16 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
         files: At least one; folders only with Spark.
     """
     if engine.name == "duckdb":
-        table = engine.read_parquet([_path_in_duckdb(engine, file) for file in files])
+        places = []
+        for file in files:
+            if is_remote(file):
+                reads = _ExactReads(as_remote(file).fs)
+                if reads.protocol not in engine.con.list_filesystems():
+                    engine.register_filesystem(reads)
+                places.append(f"{reads.protocol}://{as_remote(file).path}")
+            else:
+                places.append(str(file))
+        table = engine.read_parquet(places)
     else:
         from pyspark.sql import SparkSession
 
@@ -59,15 +68,6 @@ def files_of(table: ibis.Table) -> list[Path]:
     """Return the files that `read_parquet` read this very table from; none for a table computed from others."""
     is_stored = isinstance(table.op(), ibis.expr.operations.DatabaseTable)
     return _files_read.get(table.get_name(), []) if is_stored else []
-
-
-def _path_in_duckdb(engine: Any, file: Path) -> str:
-    if not is_remote(file):
-        return str(file)
-    reads = _ExactReads(as_remote(file).fs)
-    if reads.protocol not in engine.con.list_filesystems():
-        engine.register_filesystem(reads)
-    return f"{reads.protocol}://{as_remote(file).path}"
 
 
 class _ExactReads(AbstractFileSystem):

@@ -1,7 +1,4 @@
-"""Text files read line by line, as rows of fields or by named columns; plain, gzip or bzip2.
-
-Every error names the file, and the line where there is one.
-"""
+"""Text files as lines, rows of fields or named columns; plain, gzip or bzip2. Every error names the file and line."""
 
 from __future__ import annotations
 
@@ -29,8 +26,7 @@ Column = str | int
 def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to read its bytes, decompressed if its content (not its name) is gzip or bzip2.
 
-    Raises:
-        EaseError: If the file cannot be read, or its compressed data are damaged or cut, also while it is read.
+    Raises EaseError if the file cannot be read, or its compressed data are damaged or cut, also while it is read.
     """
     try:
         with path.open("rb") as file:
@@ -44,34 +40,12 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
         raise EaseError(f"{path} is cut or damaged ({error}): fetch the file again.") from error
 
 
-def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]:
-    r"""Yield the lines of a UTF-8 file with their numbers from 1, without a byte order mark, `\n` or `\r\n`.
-
-    Other characters that Unicode counts as ends of lines stay inside their line.
-
-    Args:
-        path: The file.
-        latin1: Decode lines that are not UTF-8 as Latin-1.
-
-    Raises:
-        EaseError: If the file cannot be read, or a line is not UTF-8, too long, or, with `latin1`, holds a zero byte.
-    """
-    with open_decompressed(path) as file:
-        for number, line in bounded_lines(file, path):
-            content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            text = content.removesuffix(b"\n").removesuffix(b"\r")
-            yield number, _decode(text, f"{path}, line {number}", latin1)
-
-
 def bounded_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of an open file with their numbers from 1.
 
-    Raises:
-        EaseError: If a line is longer than `LONGEST_LINE`.
+    Raises EaseError if a line is longer than `LONGEST_LINE`.
     """
-    number = 0
-    while line := file.readline(LONGEST_LINE + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
         if len(line) > LONGEST_LINE:
             raise EaseError(
                 f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?"
@@ -79,25 +53,39 @@ def bounded_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _decode(line: bytes, place: str, latin1: bool) -> str:
-    if latin1 and b"\0" in line:
-        raise EaseError(f"{place}: contains zero bytes, so it is not text; fetch the file again.")
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if latin1:
-            return line.decode("latin-1")
-        raise EaseError(
-            f"{place}: not UTF-8 (byte {line[error.start]:#04x} at {error.start}); if it is text, convert "
-            "the file, for example by `iconv -f latin1 -t utf-8`."
-        ) from error
+def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]:
+    r"""Yield the lines of a UTF-8 file with their numbers from 1, without a byte order mark, `\n` or `\r\n`.
+
+    Other characters that Unicode counts as ends of lines stay inside their line. With `latin1`, lines that are not
+    UTF-8 are decoded as Latin-1.
+
+    Raises:
+        EaseError: If the file cannot be read, or a line is not UTF-8, too long, or, with `latin1`, holds a zero byte.
+    """
+    with open_decompressed(path) as file:
+        for number, line in bounded_lines(file, path):
+            content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            content = content.removesuffix(b"\n").removesuffix(b"\r")
+            if latin1 and b"\0" in content:
+                raise EaseError(
+                    f"{path}, line {number}: contains zero bytes, so it is not text; fetch the file again."
+                )
+            try:
+                text = content.decode("utf-8")
+            except UnicodeDecodeError as error:
+                if not latin1:
+                    raise EaseError(
+                        f"{path}, line {number}: not UTF-8 (byte {content[error.start]:#04x} at {error.start}); if it "
+                        "is text, convert the file, for example by `iconv -f latin1 -t utf-8`."
+                    ) from error
+                text = content.decode("latin-1")
+            yield number, text
 
 
 def read_parallel_lines(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the number and the lines of several files, read in parallel.
 
-    Raises:
-        EaseError: If one file has fewer lines than another.
+    Raises EaseError if one file has fewer lines than another.
     """
     ended: Any = (0, None)
     for number, lines in enumerate(zip_longest(*map(read_lines, paths), fillvalue=ended), start=1):
@@ -147,20 +135,21 @@ def read_records(
         EaseError: As `read_rows` with `strict`, or if a column is missing or named twice, a row and the header differ
             in their number of fields, or there is no row.
     """
-    header: list[str] | None = None
-    place = None
-    for number, row in read_rows(path, delimiter, quoted=quoted, strict=True):
-        fields = [field.strip() for field in row]
-        if not any(fields):
-            continue
-        if header is None:
-            header = fields
+    stripped = (
+        (number, [field.strip() for field in row])
+        for number, row in read_rows(path, delimiter, quoted=quoted, strict=True)
+    )
+    rows = ((number, fields) for number, fields in stripped if any(fields))
+    header: list[str] = []
+    for number, fields in rows:
+        if not header:
+            header, place = fields, None
             find_columns(path, columns, header)
             continue
         place = f"{path}, line {number}"
         _check_width(place, fields, header)
         yield place, dict(zip(header, fields, strict=True))
-    if place is None:
+    if not header or place is None:
         raise EaseError(f"{path}: contains no row; fetch the file again.")
 
 
@@ -191,11 +180,7 @@ def read_columns(
 
 
 def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> list[int]:
-    """Return the positions of columns in a header.
-
-    Raises:
-        EaseError: If a column is missing or named twice.
-    """
+    """Return the positions of columns in a header; raises EaseError if a column is missing or named twice."""
     missing = [name for name in names if name not in header]
     if missing:
         raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.")

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.io.names import UNTRAINED
-from ease.io.registry import check_name, module_names, named_module
-from ease.io.validation import format_validation_error
+from ease.io.models import format_validation_error
+from ease.io.names import UNTRAINED, check_name, module_names, named_module
 
 if TYPE_CHECKING:
     from ease.methods.base import TrainingMethod

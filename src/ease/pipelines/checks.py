@@ -30,9 +30,8 @@ from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import check_scorable, read_located, require_named_set, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
+from ease.io.models import dotted, format_validation_error
 from ease.io.names import PREPARATION, UNTRAINED
-from ease.io.nested import dotted
-from ease.io.validation import format_validation_error
 from ease.io.versions import provenance_of
 from ease.methods import method_names, reads_entities
 from ease.pipelines.acquire.nodes import locate_dumps

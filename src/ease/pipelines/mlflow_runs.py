@@ -31,9 +31,8 @@ from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
-from ease.io.models import StrictModel
+from ease.io.models import StrictModel, dotted
 from ease.io.names import RUN_FILE, safe_name
-from ease.io.nested import dotted
 from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)

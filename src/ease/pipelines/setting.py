@@ -11,10 +11,8 @@ from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
-from ease.io.models import StrictModel, Words
-from ease.io.nested import overlaid
-from ease.io.registry import check_name
-from ease.io.validation import format_validation_error
+from ease.io.models import StrictModel, Words, format_validation_error, overlaid
+from ease.io.names import check_name
 from ease.wikimedia.languages import check_codes
 
 EASE_PLUS = "ease_plus"

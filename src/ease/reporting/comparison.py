@@ -11,11 +11,9 @@ import pandas as pd
 from ease.evaluation.resampling import Interval, Resampled, holm, paired_p
 from ease.evaluation.tasks import get_task
 from ease.reporting.own import Measured, OwnModel, gather_models
-from ease.reporting.published import Model, Paper, Published, Source, base_name
+from ease.reporting.published import Paper, Published, Source, base_name
 from ease.reporting.score_summaries import main_figures
 
-Kind = Literal["published", "own", "difference"]
-PAPER = "paper"
 SIGNIFICANCE = 0.05
 """A score of a lower corrected p-value is significantly below the best one."""
 
@@ -39,23 +37,19 @@ class Cell:
     @property
     def limits(self) -> str:
         """The formatted 95% interval; empty if unknown."""
-        return (
-            "" if self.interval is None else f"[{_points(self.interval.low)}, {_points(self.interval.high)}]"
-        )
+        return f"[{', '.join(map(_points, self.interval))}]" if self.interval else ""
 
     @property
     def text(self) -> str:
         """The formatted score with its standard deviation."""
         if self.value is None:
             return NONE
-        rounded = round(self.value, 1) + 0.0  # turns negative zero into zero
-        value = f"{rounded:{'+' if self.signed and rounded else ''}.1f}"
         spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
-        return value.replace("-", MINUS) + spread
+        return ("+" if self.signed and round(self.value, 1) > 0 else "") + _points(self.value) + spread
 
 
 def _points(value: float) -> str:
-    return f"{round(value, 1) + 0.0:.1f}".replace("-", MINUS)
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", MINUS)  # + 0.0 turns negative zero into zero
 
 
 @dataclass(frozen=True)
@@ -65,12 +59,13 @@ class Row:
     name: str
     label: str
     """The name in figures."""
-    kind: Kind
+    kind: Literal["published", "own", "difference"]
     base: str
     """Name, without owner, of the encoder that training starts from; groups rows."""
     origin: str
     cells: tuple[Cell, ...]
     method: str = ""
+    model: OwnModel | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -92,105 +87,75 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> Compariso
         None if none of our models has a score for it.
     """
     table = paper.tables[number]
-    sources = [paper.sources(number, column.header) for column in table.columns]
-    likes = [paper.models[name] for name in table.rows]
-    fitting = [model for model in own if not table.counterparts_only or any(map(model.is_like, likes))]
-    shown = _own_rows(fitting, sources)
-    if not shown.rows:
-        return None
-    published = {
-        name: Row(
-            name,
-            name,
-            "published",
-            base_name(model.base),
-            PAPER,
-            tuple(map(Cell, figures)),
-            model.method or "",
-        )
-        for name, model, figures in zip(table.rows, likes, table.rows.values(), strict=True)
-    }
-    bases = dict.fromkeys(row.base for row in (*published.values(), *shown.rows))
-    rows: list[Row] = []
-    for base in bases:
-        group = [row for row in (*published.values(), *shown.rows) if row.base == base]
-        for row in _mark_best(group):
-            rows.append(row)
-            rows += _differences(row, shown.models.get(row.label), paper.models, published)
     headers = tuple(column.header for column in table.columns)
-    return ComparisonTable(
-        paper.heading(number), table.score, headers, rows, list(table.notes), shown.footnotes
-    )
+    likes = {name: paper.models[name] for name in table.rows}
+    fitting = [m for m in own if not table.counterparts_only or any(map(m.is_like, likes.values()))]
+    shown, footnotes = _own_rows(fitting, [paper.sources(number, header) for header in headers])
+    if not shown:
+        return None
+    published = {}
+    for name, model in likes.items():
+        cells, base = tuple(map(Cell, table.rows[name])), base_name(model.base)
+        published[name] = Row(name, name, "published", base, "paper", cells, model.method or "")
+    every = [*published.values(), *shown]
+    rows: list[Row] = []
+    for base in dict.fromkeys(row.base for row in every):
+        for row in _mark_best([row for row in every if row.base == base]):
+            rows.append(row)
+            alike = (
+                theirs for name, theirs in published.items() if row.model and row.model.is_like(likes[name])
+            )
+            if (theirs := next(alike, None)) and (difference := _difference(row, theirs)):
+                rows.append(difference)
+    return ComparisonTable(paper.heading(number), table.score, headers, rows, list(table.notes), footnotes)
 
 
 def build_plain_table(
     title: str, score: str, columns: dict[str, Source], own: Sequence[OwnModel]
 ) -> ComparisonTable:
     """Return a table of scores that no paper reports, one column per score."""
-    shown = _own_rows(own, [(source,) for source in columns.values()])
-    return ComparisonTable(title, score, tuple(columns), _mark_best(shown.rows), [], shown.footnotes)
+    rows, footnotes = _own_rows(own, [(source,) for source in columns.values()])
+    return ComparisonTable(title, score, tuple(columns), _mark_best(rows), [], footnotes)
 
 
-@dataclass
-class _Own:
-    """Our rows of a table, their models by the rows' labels, and footnotes."""
+def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) -> tuple[list[Row], list[str]]:
+    """Return rows of our models that have a score in some column, and footnotes, of which equal ones are one."""
+    rows: list[Row] = []
+    footnotes: dict[str, int] = {}
 
-    rows: list[Row] = field(default_factory=list)
-    models: dict[str, OwnModel] = field(default_factory=dict)
-    footnotes: list[str] = field(default_factory=list)
+    def cell(model: OwnModel, found: Measured, needed: Sequence[Source]) -> Cell:
+        note, have = "", len(needed) - len(found.missing)
+        if found.missing and have:
+            note = f"{have} of {len(needed)} scores exist; the average is shown only over all of them"
+        elif found.mean is not None:
+            note = found.note
+        number = footnotes.setdefault(f"{model.label}: {note}.", len(footnotes) + 1) if note else None
+        return Cell(
+            found.mean,
+            found.deviation,
+            comparable=found.comparable,
+            footnote=number,
+            interval=found.interval,
+            resampled=found.resampled,
+            data=found.data,
+        )
 
-    def note(self, text: str) -> int | None:
-        """Return a footnote's number; equal footnotes share it."""
-        if not text:
-            return None
-        if text not in self.footnotes:
-            self.footnotes.append(text)
-        return self.footnotes.index(text) + 1
-
-
-def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) -> _Own:
-    """Return rows of our models that have a score in some column."""
-    shown = _Own()
     for model in own:
         measured = [model.measure(needed) for needed in sources]
-        if all(found.mean is None for found in measured):
-            continue
-        notes = (shown.note(_footnote(model, *found)) for found in zip(measured, sources, strict=True))
-        cells = tuple(
-            Cell(
-                found.mean,
-                found.deviation,
-                comparable=found.comparable,
-                footnote=note,
-                interval=found.interval,
-                resampled=found.resampled,
-                data=found.data,
-            )
-            for found, note in zip(measured, notes, strict=True)
-        )
-        base = base_name(model.base)
-        shown.rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method))
-        shown.models[model.label] = model
-    return shown
-
-
-def _footnote(model: OwnModel, found: Measured, needed: Sequence[Source]) -> str:
-    """Return the note of a score, or why an average is missing."""
-    have = len(needed) - len(found.missing)
-    if found.missing and have:
-        return f"{model.label}: {have} of {len(needed)} scores exist; the average is shown only over all of them."
-    return f"{model.label}: {found.note}." if found.note and found.mean is not None else ""
+        if any(found.mean is not None for found in measured):
+            cells = tuple(cell(model, found, needed) for found, needed in zip(measured, sources, strict=True))
+            base = base_name(model.base)
+            rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method, model))
+    return rows, list(footnotes)
 
 
 def _mark_best(group: Sequence[Row]) -> list[Row]:
     """Mark the best comparable scores of each column, if several models have one: see `best_cells`."""
-    marked = list(group)
-    for column in range(len(group[0].cells) if group else 0):
-        for index in best_cells([row.cells[column] for row in group]):
-            cells = list(marked[index].cells)
-            cells[column] = replace(cells[column], best=True)
-            marked[index] = replace(marked[index], cells=tuple(cells))
-    return marked
+    columns = [list(cells) for cells in zip(*(row.cells for row in group), strict=True)]
+    for cells in columns:
+        for index in best_cells(cells):
+            cells[index] = replace(cells[index], best=True)
+    return [replace(row, cells=cells) for row, cells in zip(group, zip(*columns, strict=True), strict=True)]
 
 
 def best_cells(cells: Sequence[Cell]) -> set[int]:
@@ -220,31 +185,21 @@ def best_cells(cells: Sequence[Cell]) -> set[int]:
     return near | {position for position, (rounded, *_) in figures.items() if rounded == figures[first][0]}
 
 
-def _differences(
-    row: Row, model: OwnModel | None, published: dict[str, Model], rows: dict[str, Row]
-) -> list[Row]:
-    """Return our rounded scores minus those of the published counterpart, if the table has one."""
-    if row.kind != "own" or model is None:
-        return []
-    counterpart = next((name for name in rows if model.is_like(published[name])), None)
-    if counterpart is None:
-        return []
+def _difference(row: Row, published: Row) -> Row | None:
+    """Return our rounded scores minus those of the published counterpart; None if no column has both."""
     cells = tuple(
         Cell(round(ours.value, 1) - theirs.value, signed=True)
         if ours.value is not None and theirs.value is not None and ours.comparable
         else Cell()
-        for ours, theirs in zip(row.cells, rows[counterpart].cells, strict=True)
+        for ours, theirs in zip(row.cells, published.cells, strict=True)
     )
-    name = f"difference from {counterpart}"
+    name = f"difference from {published.name}"
     differs = any(cell.value is not None for cell in cells)
-    return [Row(name, name, "difference", row.base, "", cells)] if differs else []
+    return Row(name, name, "difference", row.base, "", cells) if differs else None
 
 
 PRINTED_COLUMNS = ("paper", "table", "row", "baseline", "column", "printed", "here", "difference", "note")
 """Columns of the comparison: one row a printed figure; `here` is missing if it could not be measured."""
-
-_DECIMALS = 6
-"""Differences are rounded, so that 72.8 - 72.5 is not larger than 0.3."""
 
 
 def printed_figures(published: Published, model: OwnModel) -> Iterator[tuple[str, str, str, str, float]]:
@@ -257,22 +212,23 @@ def printed_figures(published: Published, model: OwnModel) -> Iterator[tuple[str
     for name, paper in published.root.items():
         for number, table in paper.tables.items():
             for row, figures in table.rows.items():
-                if not _same(model, paper.models[row]):
-                    continue
-                for column, figure in zip(table.columns, figures, strict=True):
-                    if figure is not None:
-                        yield name, number, row, column.header, figure
+                theirs = paper.models[row]
+                # Of an encoder without checkpoints, a paper may score several poolings.
+                pooled = not theirs.pooling or theirs.pooling == model.pooling or theirs.checkpoints
+                if pooled and model.is_like(theirs):
+                    for column, figure in zip(table.columns, figures, strict=True):
+                        if figure is not None:
+                            yield name, number, row, column.header, figure
 
 
 def printed_tasks(published: Published, model: OwnModel) -> tuple[str, ...]:
     """Return the tasks of the figures that are printed for a model."""
-    return tuple(
-        dict.fromkeys(
-            source.task
-            for paper, table, _, column, _ in printed_figures(published, model)
-            for source in published.root[paper].sources(table, column)
-        )
+    tasks = (
+        source.task
+        for paper, table, _, column, _ in printed_figures(published, model)
+        for source in published.root[paper].sources(table, column)
     )
+    return tuple(dict.fromkeys(tasks))
 
 
 def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd.DataFrame:
@@ -283,21 +239,16 @@ def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd
     """
     rows = []
     for model in models:
-        for paper, table, row, column, figure in printed_figures(published, model):
-            measured = model.measure(published.root[paper].sources(table, column))
+        for name, table, row, column, figure in printed_figures(published, model):
+            paper = published.root[name]
+            measured = model.measure(paper.sources(table, column))
             here = measured.mean if measured.comparable else None
             missing = ", ".join(f"{source.task} {source.subset}" for source in measured.missing)
             note = measured.note if here is not None or not missing else f"not scored: {missing}"
-            difference = None if here is None else round(here - figure, _DECIMALS)
-            heading = published.root[paper].short
-            rows.append((heading, table, row, model.method, column, figure, here, difference, note))
+            # Rounded, so that 72.8 - 72.5 is not larger than 0.3
+            difference = None if here is None else round(here - figure, 6)
+            rows.append((paper.short, table, row, model.method, column, figure, here, difference, note))
     return pd.DataFrame(rows, columns=list(PRINTED_COLUMNS))
-
-
-def _same(model: OwnModel, published: Model) -> bool:
-    """Whether a figure is of this checkpoint; one of its pooling, where the paper scores several."""
-    of_pooling = not published.pooling or published.pooling == model.pooling
-    return model.is_like(published) and (of_pooling or bool(published.checkpoints))
 
 
 Rows = Iterable[Mapping[str, Any]]
@@ -321,7 +272,10 @@ def dimension_tables(rows: Rows) -> list[ComparisonTable]:
     if "dimension" not in scores or scores["dimension"].isna().all():
         return []
     keys = [name for name in ("setting", "method", "model", "base", "pooling", "seed") if name in scores]
-    means = _means(scores, [*keys, "task", "metric", "dimension"])
+    groups = main_figures(scores).groupby(
+        [*keys, "task", "metric", "dimension"], sort=False, dropna=False, as_index=False
+    )
+    means = groups["value"].mean()
     several = means.groupby([*keys, "task"], dropna=False)["dimension"].transform("nunique") > 0
     tables = []
     for name, own in means[several].groupby("task", sort=False):
@@ -336,8 +290,3 @@ def dimension_tables(rows: Rows) -> list[ComparisonTable]:
         score = f"{metric.replace('_', ' ')} by the number of first dimensions, mean over subsets"
         tables.append(build_plain_table(f"Task {task} by dimension", score, columns, gather_models(known)))
     return tables
-
-
-def _means(scores: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the mean of each model's main scores over the subsets of each task, by dimension."""
-    return main_figures(scores).groupby(keys, sort=False, dropna=False, as_index=False)["value"].mean()

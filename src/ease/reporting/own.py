@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,21 +18,14 @@ from ease.evaluation.score_cache import read_resampled
 from ease.evaluation.tasks import AVERAGE
 from ease.io.names import BASELINES, UNTRAINED
 from ease.reporting.plots import method_label
-from ease.reporting.published import Model, Source
+from ease.reporting.published import Model, Source, base_name
 
-ENCODING = (
-    "revision",
-    "used_pooling",
-    "normalized",
-    "embedding_dimension",
-    "precision",
-    "max_length",
-    "prompt",
-)
+ENCODING = ("revision used_pooling normalized embedding_dimension precision max_length prompt").split()
 """Columns of rows of scores that say how texts were embedded"""
 
+_MODEL = ["setting", "method", "base", "pooling", "model", "sweep"]
 COLUMNS = (
-    *("setting", "method", "base", "pooling", "model", "sweep", "seed", "task", "subset", "metric"),
+    *(*_MODEL, "seed", "task", "subset", "metric"),
     *("value", "deviation", "low", "high", "note", "data", "code", "items"),
     *ENCODING,
 )
@@ -91,52 +84,54 @@ class OwnModel:
         return self.method if self.setting == BASELINES else f"{method_label(self.method)}, {self.setting}"
 
     @property
+    def _seeds(self) -> str:
+        return f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
+
+    @property
     def origin(self) -> str:
         """Origin of its scores, with the number of seeds."""
-        return f"here, {_count(self.seeds)}" if self.seeds else "here"
+        return f"here, {self._seeds}" if self.seeds else "here"
 
     @property
     def label(self) -> str:
         """The model's name with its sweep."""
-        return f"{self.name} (sweep {self.sweep}, {_count(self.seeds)})" if self.sweep else self.name
+        return f"{self.name} (sweep {self.sweep}, {self._seeds})" if self.sweep else self.name
 
     def measure(self, sources: Sequence[Source]) -> Measured:
         """Return the mean of the sources over all seeds that have every one of them."""
-        found = {source: self._of(source) for source in sources}
+        found = {source: self._rows_by_source.get(source, self.rows.iloc[:0]) for source in sources}
         missing = tuple(source for source, rows in found.items() if rows.empty)
         notes = {source: note for source, rows in found.items() for note in rows["note"].unique() if note}
         partial = any(source.subset.startswith(AVERAGE) for source in notes)
         note = "; ".join(dict.fromkeys(notes.values()))
         if missing:
             return Measured(None, None, missing, note, partial)
-        values = pd.concat([rows.set_index("seed")["value"] for rows in found.values()], axis=1)
-        means = [fmean(row) for row in values.dropna().to_numpy()]
+        values = pd.concat([rows.set_index("seed")["value"] for rows in found.values()], axis=1).dropna()
+        means = [fmean(row) for row in values.to_numpy()]
         if not means:
             return Measured(None, None, tuple(sources), note, partial)
-        kept = pd.concat([rows[rows["seed"].isin(values.dropna().index)] for rows in found.values()])
+        kept = pd.concat([rows[rows["seed"].isin(values.index)] for rows in found.values()])
         resampled = self._resampled(kept)
-        return Measured(
-            fmean(means),
-            stdev(means) if len(means) > 1 else None,
-            (),
-            note,
-            partial,
-            seed_interval(means) if len(means) > 1 else _item_interval(kept, resampled),
-            resampled,
-            tuple(sorted(kept["data"].unique())),
-        )
+        limits, spread = kept[["low", "high"]].to_numpy(dtype=float), None
+        if len(means) > 1:
+            spread = seed_interval(means)
+        elif resampled is not None:
+            spread = interval(resampled)
+        elif len(kept) == 1 and np.isfinite(limits).all():  # the interval of a mean is unknown
+            spread = Interval(*map(float, limits[0]))
+        deviation = stdev(means) if len(means) > 1 else None
+        data = tuple(sorted(kept["data"].unique()))
+        return Measured(fmean(means), deviation, (), note, partial, spread, resampled, data)
 
     def _resampled(self, rows: pd.DataFrame) -> Resampled | None:
         """Return the mean of the rows' resampled scores; None if one of them is not kept."""
-        found = [
-            kept_resamples(self.cache / items).get((subset, metric)) if self.cache and items else None
-            for items, subset, metric in zip(rows["items"], rows["subset"], rows["metric"], strict=True)
-        ]
-        values = [resampled for resampled in found if resampled is not None]
-        return np.mean(values, axis=0) if values and len(values) == len(rows) else None
-
-    def _of(self, source: Source) -> pd.DataFrame:
-        return self._rows_by_source.get((source.task, source.subset, source.metric), self.rows.iloc[:0])
+        values = []
+        for items, subset, metric in zip(rows["items"], rows["subset"], rows["metric"], strict=True):
+            kept = kept_resamples(self.cache / items) if self.cache and items else {}
+            if (subset, metric) not in kept:
+                return None
+            values.append(kept[subset, metric])
+        return np.mean(values, axis=0)
 
     @cached_property
     def _rows_by_source(self) -> dict[tuple[str, str, str], pd.DataFrame]:
@@ -144,19 +139,15 @@ class OwnModel:
 
     def is_like(self, published: Model) -> bool:
         """Whether a published model is the same checkpoint, or the same method from the same encoder."""
-        if self.setting == BASELINES and published.is_checkpoint(self.model):
+        is_baseline = self.setting == BASELINES
+        if is_baseline and base_name(self.model) in map(base_name, published.checkpoints):
             return True
-        method = UNTRAINED if self.setting == BASELINES else self.method
-        same_pooling = not published.pooling or not self.pooling or published.pooling == self.pooling
-        return published.trains_like(method) and same_pooling and published.starts_from(self.base)
-
-
-def _item_interval(rows: pd.DataFrame, resampled: Resampled | None) -> Interval | None:
-    """Return the interval of a single row, or of the mean of several."""
-    if resampled is not None:
-        return interval(resampled)
-    limits = rows[["low", "high"]].to_numpy(dtype=float)
-    return Interval(*map(float, limits[0])) if len(rows) == 1 and np.isfinite(limits).all() else None
+        method = UNTRAINED if is_baseline else self.method
+        return (
+            method in (published.method, *published.variants)
+            and (not published.pooling or not self.pooling or published.pooling == self.pooling)
+            and base_name(self.base) in map(base_name, (published.base, *published.bases))
+        )
 
 
 @lru_cache(maxsize=64)
@@ -173,26 +164,18 @@ def gather_models(rows: Iterable[dict[str, object]], cache: Path | None = None) 
         cache: Folder of the files of items; without it, encoders are not compared on the same items.
     """
     scores = pd.DataFrame(list(rows)).reindex(columns=list(COLUMNS))
-    texts = ["setting", "method", "base", "pooling", "model", "sweep", "note", "data", "code", "items"]
+    texts = [*_MODEL, "note", "data", "code", "items"]
     scores[texts] = scores[texts].astype(object).fillna("").astype(str)
     scores["seed"] = [str(int(seed)) if pd.notna(seed) else "" for seed in scores["seed"]]
-    keys = ["setting", "method", "base", "pooling", "model", "sweep"]
-    unique = scores.drop_duplicates([*keys, "seed", "task", "subset", "metric"], keep="last")
+    unique = scores.drop_duplicates([*_MODEL, "seed", "task", "subset", "metric"], keep="last")
     models = []
-    for key, group in unique.groupby(keys, sort=False):
-        about = dict(zip(keys, key, strict=True))
-        models.append(OwnModel(**about, seeds=_seeds(about, group), rows=group, cache=cache))
+    for key, group in unique.groupby(_MODEL, sort=False):
+        about = dict(zip(_MODEL, key, strict=True))
+        # Weights depend on a seed, which may be unknown, if they were trained or drawn here.
+        pretrained = about["method"] == UNTRAINED and not about["base"].startswith(RANDOM)
+        seeds = () if about["setting"] == BASELINES or pretrained else tuple(group["seed"].unique())
+        models.append(OwnModel(**about, seeds=seeds, rows=group, cache=cache))
     return models
-
-
-def _seeds(about: dict[str, Any], rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return the training seeds, including an unknown one."""
-    pretrained = about["method"] == UNTRAINED and not about["base"].startswith(RANDOM)
-    return () if about["setting"] == BASELINES or pretrained else tuple(rows["seed"].unique())
-
-
-def _count(seeds: Sequence[str]) -> str:
-    return f"{len(seeds)} seed{'' if len(seeds) == 1 else 's'}"
 
 
 SHOWN_COMMIT = 12
@@ -208,27 +191,20 @@ def encoding_text(rows: pd.DataFrame) -> str:
     known = rows.dropna(subset=["embedding_dimension"])
     if known.empty:
         return ""
-    row = known.iloc[-1]
+    row = {name: value for name, value in known.iloc[-1].items() if pd.notna(value) and value != ""}
     parts = [
-        f"{row['used_pooling']} pooling" if _given(row["used_pooling"]) else "",
-        "normalized" if _given(row["normalized"]) and row["normalized"] else "",
+        f"{row['used_pooling']} pooling" if "used_pooling" in row else "",
+        "normalized" if row.get("normalized") else "",
         f"{int(row['embedding_dimension'])} dimensions",
-        str(row["precision"]) if _given(row["precision"]) else "",
-        f"at most {int(row['max_length'])} tokens" if _given(row["max_length"]) else "",
-        f"commit {str(row['revision'])[:SHOWN_COMMIT]}" if _given(row["revision"]) else "",
+        str(row.get("precision", "")),
+        f"at most {int(row['max_length'])} tokens" if "max_length" in row else "",
+        f"commit {str(row['revision'])[:SHOWN_COMMIT]}" if "revision" in row else "",
     ]
-    return "; ".join(filter(None, [", ".join(filter(None, parts)), _prompts(known)]))
-
-
-def _prompts(rows: pd.DataFrame) -> str:
-    """Return each prompt with its tasks, or the prompt alone if all tasks have the same one."""
-    tasks: dict[str, list[str]] = {}
-    for task, prompt in rows[["task", "prompt"]].drop_duplicates().itertuples(index=False):
-        tasks.setdefault(prompt if _given(prompt) else "", []).append(str(task))
-    if len(tasks) == 1:
-        return "".join(f"prompt “{prompt}”" for prompt in tasks if prompt)
-    return "; ".join(f"prompt “{prompt}” ({', '.join(names)})" for prompt, names in tasks.items() if prompt)
-
-
-def _given(value: object) -> bool:
-    return bool(pd.notna(value)) and value != ""
+    prompts = known.assign(prompt=known["prompt"].fillna(""))[["task", "prompt"]].drop_duplicates()
+    tasks = {str(prompt): list(own) for prompt, own in prompts.groupby("prompt", sort=False)["task"]}
+    texts = [
+        f"prompt “{prompt}”" + (f" ({', '.join(names)})" if len(tasks) > 1 else "")
+        for prompt, names in tasks.items()
+        if prompt
+    ]
+    return "; ".join(filter(None, [", ".join(filter(None, parts)), *texts]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, RootModel, field_validator, model_validator
 
 from ease.errors import EaseError
 from ease.io.models import StrictModel
@@ -27,14 +27,6 @@ class Source(NamedTuple):
     metric: str
 
 
-class Named(StrictModel):
-    """A score that is averaged in a column but has no column of its own."""
-
-    task: str
-    subset: str
-    metric: str
-
-
 class Column(StrictModel):
     """A column of one score or the mean of several."""
 
@@ -42,7 +34,7 @@ class Column(StrictModel):
     task: str | None = Field(None, description="task of a column of one score")
     subset: str | None = Field(None, description="subset of the score")
     metric: str | None = Field(None, description="metric of the score; null: the table's")
-    mean_of: tuple[str | Named, ...] = Field((), description="headers or scores to average")
+    mean_of: tuple[str | Source, ...] = Field((), description="headers or scores to average")
     table: str | None = Field(None, description="table of the headers in `mean_of`; null: this one")
 
     @model_validator(mode="after")
@@ -65,18 +57,6 @@ class Model(StrictModel):
     )
     pooling: str | None = Field(None, description="pooling, if the paper scores several")
     checkpoints: tuple[str, ...] = Field((), description="hub names or file names of the published model")
-
-    def trains_like(self, method: str) -> bool:
-        """Whether our method, or the variant of a sweep, is trained in the same way as the model."""
-        return method in (self.method, *self.variants)
-
-    def starts_from(self, encoder: str) -> bool:
-        """Whether the training of the model, or of one of its columns, starts from an encoder."""
-        return base_name(encoder) in map(base_name, (self.base, *self.bases))
-
-    def is_checkpoint(self, encoder: str) -> bool:
-        """Whether an encoder is the published model, or that of one of its columns."""
-        return base_name(encoder) in map(base_name, self.checkpoints)
 
 
 class Table(StrictModel):
@@ -116,7 +96,7 @@ class Table(StrictModel):
 
     def figure(self, model: str, header: str) -> float | None:
         """Return a published score, if the paper gives it."""
-        return self.rows[model][[column.header for column in self.columns].index(header)]
+        return self.rows[model][self.columns.index(self.column(header))]
 
 
 class Paper(StrictModel):
@@ -125,21 +105,12 @@ class Paper(StrictModel):
     citation: str
     short: str = Field(description="the paper's name in titles")
     models: dict[str, Model]
-    tables: dict[str, Table]
-
-    @field_validator("tables", mode="before")
-    @classmethod
-    def _numbers(cls, tables: Any) -> Any:
-        """Accept table numbers that YAML reads as integers."""
-        return (
-            {str(number): table for number, table in tables.items()} if isinstance(tables, dict) else tables
-        )
+    tables: dict[Annotated[str, BeforeValidator(str)], Table]  # YAML reads most numbers as integers
 
     @model_validator(mode="after")
     def _resolved(self) -> Paper:
         for number, table in self.tables.items():
-            unknown = [model for model in table.rows if model not in self.models]
-            if unknown:
+            if unknown := [model for model in table.rows if model not in self.models]:
                 raise EaseError(
                     f"Table {number} of {self.short} has rows without an entry in `models`: {unknown}."
                 )
@@ -157,22 +128,21 @@ class Paper(StrictModel):
         return tuple(self._sources(number, header, ()))
 
     def _sources(self, number: str, header: str, above: tuple[tuple[str, str], ...]) -> Iterator[Source]:
-        if number not in self.tables or (number, header) in above:
-            fault = (
-                "refers to itself"
-                if number in self.tables
-                else f"refers to table {number}, which does not exist"
+        if number not in self.tables:
+            raise EaseError(
+                f"The column {header!r} of {self.short} refers to table {number}, which does not exist."
             )
-            raise EaseError(f"The column {header!r} of {self.short} {fault}.")
+        if (number, header) in above:
+            raise EaseError(f"The column {header!r} of {self.short} refers to itself.")
         table = self.tables[number]
         column = table.column(header)
         if column.task and column.subset:
             yield Source(column.task, column.subset, column.metric or table.metric)
         for part in column.mean_of:
-            if isinstance(part, Named):
-                yield Source(part.task, part.subset, part.metric)
-            else:
+            if isinstance(part, str):
                 yield from self._sources(column.table or number, part, (*above, (number, header)))
+            else:
+                yield part
 
 
 class Published(RootModel[dict[str, Paper]]):

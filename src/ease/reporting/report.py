@@ -1,25 +1,41 @@
-"""The content of the report: tables, figures, and the names of omitted tables."""
+"""The report of scores beside the published ones, in HTML and Markdown, and the page that compares methods."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.resampling import Interval, seed_interval
+from ease.evaluation.resampling import seed_interval
 from ease.evaluation.tasks import AVERAGE, get_task
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.io.models import StrictModel
-from ease.reporting.comparison import ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel, encoding_text
-from ease.reporting.published import Paper, Published, Source
+from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
+from ease.reporting.plots.style import TITLE
+from ease.reporting.published import Published, Source
 
 TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
+
+
+class Points(NamedTuple):
+    """Columns `label`, `kind` (published or own), `method`, `x`, `y`; titles of figure and axes."""
+
+    title: str
+    points: pd.DataFrame
+    x_title: str
+    y_title: str
 
 
 @dataclass
@@ -32,6 +48,21 @@ class Report:
     scatters: list[Points] = field(default_factory=list)
     models: pd.DataFrame = field(default_factory=pd.DataFrame)
     scores: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+
+class Scatter(StrictModel):
+    """Two tables of a paper to plot against each other."""
+
+    paper: str
+    title: str
+    x: str = Field(description="number of the table of the horizontal axis")
+    y: str = Field(description="number of the table of the vertical axis")
+
+
+class ReportOptions(StrictModel):
+    """Figures of the report beside the tables' own."""
+
+    scatters: tuple[Scatter, ...] = ()
 
 
 def build_report(published: Published, options: ReportOptions, own: Sequence[OwnModel]) -> Report:
@@ -53,47 +84,18 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
 def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ComparisonTable]:
     """Return tables of the main scores of tasks that no paper reports, one per task and sweep."""
     tables = []
-    sweeps = dict.fromkeys(model.sweep for model in own)
     for task in dict.fromkeys(task for model in own for task in model.rows["task"] if task not in published):
         metric = get_task(task).METRIC
-        scored = [
-            model.rows[(model.rows["task"] == task) & (model.rows["metric"] == metric)] for model in own
-        ]
-        columns = {
-            subset: Source(task, subset, metric) for rows in scored for subset in map(str, rows["subset"])
-        }
-        if len(columns) == 2:
-            columns.pop(AVERAGE, None)  # of one subset
-        for sweep in sweeps:
+        models = [model for model in own if task in set(model.rows["task"])]
+        rows = pd.concat([model.rows for model in models])
+        subsets = rows.loc[(rows["task"] == task) & (rows["metric"] == metric), "subset"].unique()
+        shown = [name for name in map(str, subsets) if name != AVERAGE or len(subsets) != 2]  # of one subset
+        columns = {subset: Source(task, subset, metric) for subset in shown}
+        for sweep in dict.fromkeys(model.sweep for model in own):
             title = f"Task {task}, sweep {sweep}" if sweep else f"Task {task}"
-            models = [model for model in own if model.sweep == sweep and task in set(model.rows["task"])]
-            if models:
-                tables.append(build_plain_table(title, metric.replace("_", " "), columns, models))
+            if trained := [model for model in models if model.sweep == sweep]:
+                tables.append(build_plain_table(title, metric.replace("_", " "), columns, trained))
     return tables
-
-
-class Scatter(StrictModel):
-    """Two tables of a paper to plot against each other."""
-
-    paper: str
-    title: str
-    x: str = Field(description="number of the table of the horizontal axis")
-    y: str = Field(description="number of the table of the vertical axis")
-
-
-class ReportOptions(StrictModel):
-    """Figures of the report beside the tables' own."""
-
-    scatters: tuple[Scatter, ...] = ()
-
-
-class Points(NamedTuple):
-    """Columns `label`, `kind` (published or own), `method`, `x`, `y`; titles of figure and axes."""
-
-    title: str
-    points: pd.DataFrame
-    x_title: str
-    y_title: str
 
 
 def build_scatters(options: ReportOptions, published: Published, own: Sequence[OwnModel]) -> list[Points]:
@@ -102,61 +104,47 @@ def build_scatters(options: ReportOptions, published: Published, own: Sequence[O
 
 
 def _points_of(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> Points | None:
-    paper = published.root.get(scatter.paper)
-    if paper is None or not {scatter.x, scatter.y} <= paper.tables.keys():
+    paper, numbers = published.root.get(scatter.paper), (scatter.x, scatter.y)
+    if paper is None or not set(numbers) <= paper.tables.keys():
         raise EaseError(
             f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
             f"published are {published}."
         )
-    numbers = (scatter.x, scatter.y)
-    single = [[column.header for column in paper.tables[number].columns if column.task] for number in numbers]
+
+    def has(model: OwnModel, source: Source) -> bool:
+        return model.measure([source]).mean is not None
+
+    tables = [paper.tables[number] for number in numbers]
     axes = [
-        {header: paper.sources(number, header)[0] for header in headers}
-        for number, headers in zip(numbers, single, strict=True)
+        {column.header: paper.sources(number, column.header)[0] for column in table.columns if column.task}
+        for number, table in zip(numbers, tables, strict=True)
     ]
-    scored = [m for m in own if all(any(_has(m, source) for source in axis.values()) for axis in axes)]
+    scored = [m for m in own if all(any(has(m, source) for source in axis.values()) for axis in axes)]
     # Means must be over the same columns, so a column without a score of one of our models is dropped for all.
     shared = [
-        {header: source for header, source in axis.items() if all(_has(model, source) for model in scored)}
+        {header: source for header, source in axis.items() if all(has(model, source) for model in scored)}
         for axis in axes
     ]
     if not scored or not all(shared):
         return None
-    rows = [
-        {
-            "label": name,
-            "kind": "published",
-            "method": paper.models[name].method or "",
-            **dict(zip("xy", means, strict=True)),
-        }
-        for name in paper.tables[scatter.x].rows
-        if None not in (means := _published_means(paper, name, numbers, shared))
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for name in tables[0].rows:
+        means: list[float] = []
+        for table, axis in zip(tables, shared, strict=True):
+            found = [table.figure(name, header) if name in table.rows else None for header in axis]
+            figures = [figure for figure in found if figure is not None]
+            means += [fmean(figures)] if len(figures) == len(axis) else []
+        if len(means) == 2:
+            rows.append((name, "published", paper.models[name].method or "", *means))
     for model in scored:
-        x, y = (model.measure(list(axis.values())).mean for axis in shared)
-        rows.append({"label": model.label, "kind": "own", "method": model.method, "x": x, "y": y})
+        own_means = (model.measure(list(axis.values())).mean for axis in shared)
+        rows.append((model.label, "own", model.method, *own_means))
     titles = []
-    for number, axis, whole in zip(numbers, shared, axes, strict=True):
-        every = len(axis) == len(whole)
-        over = f"all {len(whole)}" if every else f"{len(axis)} of {len(whole)}: {', '.join(axis)}"
-        titles.append(f"Table {number}: {paper.tables[number].score}<br>mean over {over}")
-    return Points(scatter.title, pd.DataFrame(rows), *titles)
-
-
-def _has(model: OwnModel, source: Source) -> bool:
-    return model.measure([source]).mean is not None
-
-
-def _published_means(
-    paper: Paper, model: str, numbers: Sequence[str], shared: Sequence[dict[str, Source]]
-) -> list[float | None]:
-    """Return a published model's mean over the shared columns of each table, if the paper gives all scores."""
-    means: list[float | None] = []
-    for number, axis in zip(numbers, shared, strict=True):
-        table = paper.tables[number]
-        figures = [table.figure(model, header) if model in table.rows else None for header in axis]
-        means.append(None if None in figures else fmean(figure for figure in figures if figure is not None))
-    return means
+    for number, table, axis, full in zip(numbers, tables, shared, axes, strict=True):
+        dropped = len(axis) < len(full)
+        over = f"{len(axis)} of {len(full)}: {', '.join(axis)}" if dropped else f"all {len(full)}"
+        titles.append(f"Table {number}: {table.score}<br>mean over {over}")
+    return Points(scatter.title, pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]), *titles)
 
 
 DIGITS = 12
@@ -192,17 +180,18 @@ def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
     interval, in square brackets, is over the seeds if there are several, else over the test items.
     """
     rows = pd.concat([model.rows.assign(label=model.label) for model in own], ignore_index=True)
-    return {str(task): _scores_of(group) for task, group in rows.groupby("task", sort=False)}
-
-
-def _scores_of(rows: pd.DataFrame) -> pd.DataFrame:
-    keys, labels = ["subset", "metric"], list(rows["label"].unique())
-    if rows["subset"].nunique() == 2:
-        rows = rows[rows["subset"] != AVERAGE]  # of one subset
-    cells = rows.groupby([*keys, "label"], sort=False).apply(_score_text, include_groups=False)
-    wide = cells.unstack("label")[labels].reindex(pd.MultiIndex.from_frame(rows[keys].drop_duplicates()))
-    wide[DATA] = rows.groupby(keys, sort=False).apply(_data_text, include_groups=False)
-    return wide.fillna("").reset_index().rename(columns={"subset": "Subset", "metric": "Metric"})
+    keys, tables = ["subset", "metric"], {}
+    for task, group in rows.groupby("task", sort=False):
+        labels = list(group["label"].unique())
+        if group["subset"].nunique() == 2:
+            group = group[group["subset"] != AVERAGE]  # of one subset
+        cells = group.groupby([*keys, "label"], sort=False).apply(_score_text, include_groups=False)
+        order = pd.MultiIndex.from_frame(group[keys].drop_duplicates())
+        wide = cells.unstack("label")[labels].reindex(order)
+        wide[DATA] = group.groupby(keys, sort=False).apply(_data_text, include_groups=False)
+        named = wide.fillna("").reset_index().rename(columns={"subset": "Subset", "metric": "Metric"})
+        tables[str(task)] = named
+    return tables
 
 
 def _data_text(scores: pd.DataFrame) -> str:
@@ -214,28 +203,20 @@ def _data_text(scores: pd.DataFrame) -> str:
     return next(iter(models), UNKNOWN)
 
 
-def _limits(scores: pd.DataFrame) -> Interval | None:
-    if len(scores) > 1:
-        return seed_interval(list(scores["value"]))
-    limits = scores[["low", "high"]].iloc[0].astype(float)
-    return None if limits.isna().any() else Interval(*limits)
-
-
 def _score_text(scores: pd.DataFrame) -> str:
-    """Format a score with its standard deviation and note."""
+    """Format a score with its standard deviation, interval and note."""
+    text, first = f"{scores['value'].mean():.2f}", scores.iloc[0]
+    low, high = first["low"], first["high"]
     deviations = scores["deviation"].dropna()
-    text = f"{scores['value'].mean():.2f}"
     if len(scores) > 1:
         text += f" ± {scores['value'].std():.2f}"
+        low, high = seed_interval(list(scores["value"]))
     elif len(deviations):
         text += f" ({deviations.iloc[0]:.2f})"
-    if limits := _limits(scores):
-        text += f" [{limits.low:.2f}, {limits.high:.2f}]"
+    if pd.notna(low) and pd.notna(high):
+        text += f" [{low:.2f}, {high:.2f}]"
     notes = [note for note in scores["note"].unique() if note]
     return f"{text}, {'; '.join(notes)}" if notes else text
-
-
-BAR_COLUMNS = ["label", "kind", "method", "column", "value", "low", "high"]
 
 
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
@@ -249,27 +230,118 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
         95% interval, `low` and `high`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
-    compared = [row for row in table.rows if row.kind == "published" and row.name in named]
+    published = [row for row in table.rows if row.kind == "published"]
+    compared = [row for row in published if row.name in named]
+    if not compared:
+        best: dict[str, Row] = {}
+        for row in published:
+            if row.base not in best or _last_figure(row) > _last_figure(best[row.base]):
+                best[row.base] = row
+        compared = [row for row in best.values() if _last_figure(row) > float("-inf")]
     own = [row for row in table.rows if row.kind == "own"]
     ours = [any(row.cells[place].value is not None for row in own) for place in range(len(table.headers))]
     rows = [
         (row.label, row.kind, row.method, header, cell.value, *(cell.interval or (None, None)))
-        for row in (*(compared or best_published(table)), *own)
+        for row in (*compared, *own)
         for header, cell, shown in zip(table.headers, row.cells, ours, strict=True)
         if shown and cell.value is not None
     ]
-    return pd.DataFrame(rows, columns=BAR_COLUMNS)
+    return pd.DataFrame(rows, columns=["label", "kind", "method", "column", "value", "low", "high"])
 
 
-def best_published(table: ComparisonTable) -> list[Row]:
-    """Return the published model of each encoder with the highest score in the last column."""
-    best: dict[str, Row] = {}
-    for row in table.rows:
-        if row.kind == "published" and _last_figure(row) > _last_figure(best.get(row.base)):
-            best[row.base] = row
-    return list(best.values())
+def _last_figure(row: Row) -> float:
+    return next((cell.value for cell in reversed(row.cells) if cell.value is not None), float("-inf"))
 
 
-def _last_figure(row: Row | None) -> float:
-    figures = [cell.value for cell in row.cells if cell.value is not None] if row else []
-    return figures[-1] if figures else float("-inf")
+CONFIG = {"displayModeBar": False, "responsive": True}
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def render_html(report: Report) -> str:
+    """Render the report with Plotly embedded."""
+    bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
+    scatters = [plot_table_scatter([points]) for points in report.scatters]
+    figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
+    return _render("report", with_plotly=bool(bars), report=report, **TEXTS, **figures)
+
+
+def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], about: str) -> str:
+    """Render a table of scores (see `score_table`), with figures by their headings.
+
+    Args:
+        table: Scores, one column per method.
+        figures: The first one stands beside the table, the others below.
+        about: What the methods share, as a part of the first sentence.
+    """
+    groups = {
+        names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]
+        for names, rows in table.groupby(["task", "metric"], sort=False)
+    }
+    subsets = {task: sum(name != AVERAGE for name, _ in rows) for (task, _), rows in reversed(groups.items())}
+    return _render(
+        "comparison",
+        with_plotly=True,
+        methods=[method_label(method) for method in table.columns[3:]],
+        tasks=[
+            task + (f" ({count} subsets)" if count > 1 else "") for task, count in reversed(subsets.items())
+        ],
+        groups=groups,
+        metrics={name: TEXTS["metrics"].get(name) for _, name in groups},
+        about=about,
+        today=datetime.now(UTC).date(),
+        figures=dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True)),
+    )
+
+
+def _render(name: str, *, with_plotly: bool, **values: Any) -> str:
+    loader = PackageLoader("ease.reporting")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    plotly = ""
+    if with_plotly:
+        from plotly.offline import get_plotlyjs  # imports IPython
+
+        plotly = Markup(get_plotlyjs())
+    return environment.get_template(f"{name}.html.j2").render(average=AVERAGE, plotly=plotly, **values)
+
+
+def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
+    """Return the figures as HTML elements of a page that has loaded plotly.js and has the titles as headings."""
+    elements = []
+    for number, figure in enumerate(figures, start=1):
+        layout = figure.layout
+        lower = {"margin_t": layout.margin.t - TITLE, "height": layout.height - TITLE}
+        untitled = go.Figure(figure).update_layout(title_text=None, legend_y=1, **lower)
+        options = {"full_html": False, "include_plotlyjs": False, "config": CONFIG}
+        elements.append(Markup(untitled.to_html(div_id=f"{name}-{number}", **options)))
+    return elements
+
+
+def render_markdown(report: Report) -> str:
+    """Render the report."""
+    parts = [f"# {TEXTS['title']}", TEXTS["legend"]]
+    parts += [f"- {paper}" for paper in report.papers]
+    parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
+    if report.tables:
+        parts += ["## Where the scores come from", format_table(report.models)]
+        parts += ["## All scores", TEXTS["spreads"]]
+        parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
+    return "\n\n".join([*parts, *report.skipped]) + "\n"
+
+
+def table_markdown(table: ComparisonTable, width: int | None = None) -> str:
+    """Render a table with its notes, without its title; columns give way to lines of at most `width`."""
+
+    def cell_text(cell: Cell) -> str:
+        text = f"**{cell.text}**" if cell.best else cell.text
+        return f"{text}{str(cell.footnote or '').translate(SUPERSCRIPTS)} {cell.limits}".rstrip()
+
+    cells = [[row.name, row.origin, *map(cell_text, row.cells)] for row in table.rows]
+    grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
+    footnotes = [
+        f"{number}".translate(SUPERSCRIPTS) + f" {note}" for number, note in enumerate(table.footnotes, 1)
+    ]
+    text = f"{table.score}\n\n{format_table(grid, right=table.headers, width=width)}"
+    notes = "  \n".join([*footnotes, *table.notes])
+    return f"{text}\n\n{notes}" if notes else text

@@ -38,9 +38,8 @@ def compare_before_after(
         frame = main_figures(frame) if scored else frame
         found.append(frame[[*columns, "value"]].rename(columns={"value": name}))
     joined = found[0].merge(found[1], on=columns)
-    own = [any(has_languages(str(subset), [language])) for subset in joined["subset"]]
-    kind = pd.Series([NEW if new else OLD for new in own], index=joined.index, dtype=object)
-    joined.insert(3, "kind", kind)
+    kinds = [NEW if any(has_languages(str(name), [language])) else OLD for name in joined["subset"]]
+    joined.insert(3, "kind", pd.Series(kinds, index=joined.index, dtype=object))
     return joined.assign(gain=joined["after"] - joined["before"])
 
 
@@ -69,11 +68,9 @@ def explain_start(pairs: int, accept: bool) -> str:
 
 def summarize_kinds(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the subsets of each task, apart for the new language and the others."""
+    means = {name: (name, "mean") for name in ("before", "after", "gain")}
     groups = scores.groupby(["task", "kind"], sort=False)
-    means = groups.agg(
-        subsets=("subset", "size"), before=("before", "mean"), after=("after", "mean"), gain=("gain", "mean")
-    )
-    return means.reset_index()
+    return groups.agg(subsets=("subset", "size"), **means).reset_index()
 
 
 def render_teaching(
@@ -95,24 +92,20 @@ def render_teaching(
         verdict: Sentence on a training that kept its start.
     """
     name = f"{Language(language).english_name} ({language})"
+    new = scores[scores["kind"] == NEW].drop(columns="kind")
     old = scores[scores["kind"] == OLD].drop(columns="kind").sort_values("gain")
     lost, gained = old[old["gain"] < 0].head(SHOWN), old[old["gain"] > 0].tail(SHOWN)[::-1]
+    sections = {name: new, "Largest losses of others": lost, "Largest gains of others": gained}
     parts = [
         f"# {name}: what the encoder gained and lost",
-        "\n".join(f"- {key}: {facts[key]}" for key in facts),
-    ]
-    parts += [
+        "\n".join(f"- {key}: {value}" for key, value in facts.items()),
         "## Summary",
-        *([verdict] if verdict else []),
+        verdict,
         "Means of the main scores, in points of 100. `new`: subsets with the language.",
+        format_table(summarize_kinds(scores)) if len(scores) else "No task has data: nothing was scored.",
     ]
-    parts += [
-        format_table(summarize_kinds(scores)) if len(scores) else "No task has data: nothing was scored."
-    ]
-    new = scores[scores["kind"] == NEW].drop(columns="kind")
-    sections = {name: new, "Largest losses of others": lost, "Largest gains of others": gained}
     for title, own in sections.items():
         parts += [f"## {title}", format_table(own) if len(own) else "None."]
     parts += ["## Training data", format_table(languages)]
     parts += ["## Development score by step", format_table(curve)] if len(curve) else []
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"

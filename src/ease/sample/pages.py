@@ -10,7 +10,7 @@ from itertools import cycle
 from random import Random
 from typing import NamedTuple
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.sample.world import (
     SHARED_FRAMES,
     STANDARDS,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from babel import Locale
 from babel.core import get_global
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.titles import capitalize_first
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import reduce
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,77 +17,68 @@ if TYPE_CHECKING:
     from ease.search.engine import Search
 
 
-@click.group()
+class _Commands(click.Group):
+    """Prints an error that a user can fix as one line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EaseError as error:
+            click.secho(f"Error: {error}", fg="red", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=_Commands)
 def main() -> None:
     """Search the sentences of a project by their meaning, in all of its languages."""
 
 
-_setting = click.option(
-    "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
+def _check_reader(context: click.Context, parameter: click.Parameter, language: str) -> str:
+    check_languages([language], "--reader")
+    return language
+
+
+def _option(*names: str, **about: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(*names, show_default=True, **about)
+
+
+_setting = _option("--setting", default="multilingual", help="Whose sentences are searched.")
+_project = _option("--project", type=Path, default=Path("."), help="Folder of the project.")
+_k = _option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
+_reader = _option("--reader", default="en", callback=_check_reader, help="Language of the entities' labels.")
+_model = _option(
+    "--model",
+    default="ease_plus",
+    help="A trained method, `untrained`, or the folder or hub name of any encoder.",
 )
-_project = click.option(
-    "--project", type=Path, default=Path("."), show_default=True, help="Folder of the project."
+_index = click.option("--index", type=Path, help="Folder of the index; default: one in the project's data.")
+_memory = _option(
+    "--memory",
+    type=click.IntRange(min=64),
+    default=MEMORY,
+    help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
 )
-OPTIONS = (
-    _setting,
-    click.option(
-        "--model",
-        default="ease_plus",
-        show_default=True,
-        help="A trained method, `untrained`, or the folder or hub name of any encoder.",
-    ),
-    _project,
-    click.option("--index", type=Path, help="Folder of the index; default: one in the project's data."),
-    click.option(
-        "--memory",
-        type=click.IntRange(min=64),
-        default=MEMORY,
-        show_default=True,
-        help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
-    ),
-    click.option(
-        "--exact-limit",
-        type=click.IntRange(min=0),
-        default=EXACT_LIMIT,
-        show_default=True,
-        help="Sentences beyond which faiss is used.",
-    ),
+_exact_limit = _option(
+    "--exact-limit",
+    type=click.IntRange(min=0),
+    default=EXACT_LIMIT,
+    help="Sentences beyond which faiss is used.",
 )
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that choose sentences, model and index."""
-    return reduce(lambda wrapped, option: option(wrapped), reversed(OPTIONS), command)
-
-
-_k = click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
-
-
-def _check_reader(context: click.Context, parameter: click.Parameter, language: str) -> str:
-    """Refuse a language that has no labels."""
-    try:
-        check_languages([language], "--reader")
-    except EaseError as error:
-        raise click.ClickException(str(error)) from error
-    return language
-
-
-_reader = click.option(
-    "--reader",
-    default="en",
-    show_default=True,
-    callback=_check_reader,
-    help="Language of the entities' labels.",
-)
+    for option in (_exact_limit, _memory, _index, _project, _model, _setting):
+        command = option(command)
+    return command
 
 
 @main.command()
 @_options
 def build(**given: Any) -> None:
     """Build the index of a model, or complete one that was interrupted."""
-    with _reported():
-        search = _opened(given)
-        click.echo(f"{search.index.description.rows:,} sentences in {search.index.folder}")
+    index = _opened(given).index
+    click.echo(f"{index.description.rows:,} sentences in {index.folder}")
 
 
 @main.command()
@@ -102,14 +91,13 @@ def build(**given: Any) -> None:
 @_options
 def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: Any) -> None:
     """Print the sentences nearest to TEXT, with language, page, linked entities, and why each is near."""
-    with _reported():
-        for one in _opened(given).search(text, k, languages or None, reader):
-            click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
-            more = f" and {len(one.pages) - 1} more" if len(one.pages) > 1 else ""
-            click.echo(f"        page: {one.pages[0]}{more}")
-            _echo_list("entities", [link.label for link in one.entities])
-            _echo_list("shared entities", [link.label for link in one.why.entities])
-            _echo_list("shared words", one.why.words)
+    for one in _opened(given).search(text, k, languages or None, reader):
+        click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
+        more = f" and {len(one.pages) - 1} more" if len(one.pages) > 1 else ""
+        click.echo(f"        page: {one.pages[0]}{more}")
+        _echo_list("entities", [link.label for link in one.entities])
+        _echo_list("shared entities", [link.label for link in one.why.entities])
+        _echo_list("shared words", one.why.words)
 
 
 @main.command()
@@ -119,14 +107,11 @@ def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: An
 @_options
 def entities(text: str, k: int, reader: str, **given: Any) -> None:
     """Print the entities nearest to TEXT."""
-    with _reported():
-        search = _opened(given)
-        if search.entities is None:
-            raise EaseError(
-                f"No sentence in {search.index.folder} links to an entity: choose another --setting."
-            )
-        for one in search.nearest_entities(text, k, reader):
-            click.echo(f"{one.cosine:6.3f}  {one.label} ({one.entity})")
+    search = _opened(given)
+    if search.entities is None:
+        raise EaseError(f"No sentence in {search.index.folder} links to an entity: choose another --setting.")
+    for one in search.nearest_entities(text, k, reader):
+        click.echo(f"{one.cosine:6.3f}  {one.label} ({one.entity})")
 
 
 @main.command()
@@ -136,11 +121,10 @@ def entities(text: str, k: int, reader: str, **given: Any) -> None:
 @_options
 def why(first: str, second: str, reader: str, **given: Any) -> None:
     """Print the cosine of two texts, and the entities and words that they share."""
-    with _reported():
-        cosine, reasons = _opened(given).why(first, second, reader=reader)
-        click.echo(f"cosine {cosine:.3f}")
-        _echo_list("shared entities", [link.label for link in reasons.entities])
-        _echo_list("shared words", reasons.words)
+    cosine, reasons = _opened(given).why(first, second, reader=reader)
+    click.echo(f"cosine {cosine:.3f}")
+    _echo_list("shared entities", [link.label for link in reasons.entities])
+    _echo_list("shared words", reasons.words)
 
 
 @main.command()
@@ -149,16 +133,15 @@ def why(first: str, second: str, reader: str, **given: Any) -> None:
 @click.option(
     "--model", "models", multiple=True, help="Folder or hub name of a further encoder; may be repeated."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any.")
+@_option("--host", default="127.0.0.1", help="Address to listen at.")
+@_option("--port", type=click.IntRange(0, 65535), default=8000, help="Port; 0: any.")
 def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port: int) -> None:
     """Serve the search page until Ctrl-C."""
-    with _reported():
-        try:
-            from ease.search.page import serve as serve_page
-        except ImportError as error:
-            raise EaseError(f"The search page needs {error.name}: install the extra `demo`.") from error
-        serve_page(project, setting, models, host, port)
+    try:
+        from ease.search.page import serve as serve_page
+    except ImportError as error:
+        raise EaseError(f"The search page needs {error.name}: install the extra `demo`.") from error
+    serve_page(project, setting, models, host, port)
 
 
 def _opened(given: dict[str, Any]) -> Search:
@@ -179,16 +162,6 @@ def _opened(given: dict[str, Any]) -> Search:
 def _echo_list(name: str, values: list[str]) -> None:
     if values:
         click.echo(f"        {name}: {', '.join(values)}")
-
-
-@contextmanager
-def _reported() -> Iterator[None]:
-    """Print an error that a user can fix as one line."""
-    try:
-        yield
-    except EaseError as error:
-        click.secho(f"Error: {error}", fg="red", err=True)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -23,12 +23,17 @@ from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
-from ease.io.cache_users import note_user
-from ease.io.files import read_json
+from ease.io.files import read_globals
 from ease.io.locks import is_locked
-from ease.io.project import read_globals
-from ease.io.suggestions import suggest
-from ease.io.versions import MODELS, saved_encoders, saved_versions, trained_methods
+from ease.io.names import suggest
+from ease.io.versions import (
+    MODELS,
+    note_user,
+    provenance_of,
+    saved_encoders,
+    saved_versions,
+    trained_methods,
+)
 from ease.methods import in_order
 from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.entities import Entities, Labels, Link, open_entities
@@ -37,9 +42,19 @@ from ease.search.index import Encode, Index, build_index
 MAX_CHARACTERS = 10_000
 EXAMPLES, EXAMPLE_ROWS = 6, 5_000
 """Maximum number of examples, and the sentences of each language that they are chosen from."""
-
 REASONS = 10
 """Entities nearest to a text that may be a reason for a result."""
+WORD = 100
+"""ICU's rule status of numbers; words have higher ones, spaces and punctuation lower ones."""
+TRAIN = "kedro run --pipelines=train_multilingual"
+
+
+class Reasons(NamedTuple):
+    """What two sentences share."""
+
+    entities: list[Link]
+    words: list[str]
+    """In the order and spelling of the first sentence"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,18 @@ class Found:
     """Those that the sentence links to"""
     why: Reasons
     """Linked entities that are among the nearest to the text, and words of the text in the sentence"""
+
+
+@dataclass(frozen=True)
+class Model:
+    """An encoder that can be searched with."""
+
+    name: str
+    """Method of the project, `untrained`, folder or hub name"""
+    location: str
+    """Folder or hub name"""
+    vocabulary: str | None
+    """Version of the vocabulary that it was trained with; None: unknown"""
 
 
 @dataclass(frozen=True)
@@ -83,19 +110,17 @@ class Search:
             EaseError: If the text is blank or too long, k is below 1, or there is no sentence in a language.
         """
         embedding = self.embed(text)
-        rows = self._distinct(embedding, k, languages)
-        titles = {entity: title for same, _ in rows for row in same for entity, title in _links(row).items()}
-        labels = self.labels.find(titles, reader, titles)
+        groups = self._distinct(embedding, k, languages)
+        titles = {entity: title for rows, _ in groups for row in rows for entity, title in _links(row)}
+        labels = self.labels.find(titles, reader)
         near = self._nearest_entities(embedding, REASONS, reader)
         found = []
-        for same, cosine in rows:
-            links = [
-                Link(entity, labels[entity])
-                for entity in dict.fromkeys(e for row in same for e in _links(row))
-            ]
-            why = Reasons(shared_links(links, near), shared_words(text, same[0]["text"]))
-            pages = list(dict.fromkeys(row["page_title"] for row in same))
-            found.append(Found(same[0]["text"], same[0]["language"], pages, cosine, links, why))
+        for rows, cosine in groups:
+            linked = dict.fromkeys(entity for row in rows for entity, _ in _links(row))
+            links = [Link(entity, labels[entity]) for entity in linked]
+            why = Reasons(shared_links(links, near), shared_words(text, rows[0]["text"]))
+            pages = list(dict.fromkeys(row["page_title"] for row in rows))
+            found.append(Found(rows[0]["text"], rows[0]["language"], pages, cosine, links, why))
         return found
 
     def _distinct(
@@ -105,14 +130,11 @@ class Search:
         asked = 2 * k
         while True:
             near = self.index.nearest(embedding, asked, languages)
-            groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-            cosines: dict[tuple[str, str], float] = {}
+            groups: dict[tuple[str, str], tuple[list[dict[str, Any]], float]] = {}
             for row, cosine in zip(self.index.sentences.rows(near.rows), near.cosines.tolist(), strict=True):
-                key = row["language"], row["text"]
-                groups.setdefault(key, []).append(row)
-                cosines.setdefault(key, cosine)
+                groups.setdefault((row["language"], row["text"]), ([], cosine))[0].append(row)
             if len(groups) >= k or len(near.rows) < asked:
-                return [(groups[key], cosines[key]) for key in list(groups)[:k]]
+                return list(groups.values())[:k]
             asked *= 4
 
     def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[Link]:
@@ -124,6 +146,12 @@ class Search:
             EaseError: If the text is blank or too long, or k is below 1.
         """
         return self._nearest_entities(self.embed(text), k, reader)
+
+    def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[Link]:
+        near = self.entities.nearest(embedding, k) if self.entities is not None else []
+        titles = {row["entity"]: row.get("title", "") for row, _ in near}
+        labels = self.labels.find(titles, reader)
+        return [Link(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
 
     @cached_property
     def examples(self) -> list[tuple[str, str]]:
@@ -152,8 +180,7 @@ class Search:
     def why(self, first: str, second: str, k: int = 5, reader: str = "en") -> tuple[float, Reasons]:
         """Return the cosine of two texts, and what they share: entities among the k nearest to each, and words.
 
-        Raises:
-            EaseError: If a text is blank or too long, or k is below 1.
+        Raises EaseError if a text is blank or too long, or k is below 1.
         """
         embeddings = [self.embed(text) for text in (first, second)]
         left, right = (self._nearest_entities(embedding, k, reader) for embedding in embeddings)
@@ -162,11 +189,7 @@ class Search:
         return cosine, Reasons(shared_links(left, right), shared_words(first, second))
 
     def embed(self, text: str) -> NDArray[np.float32]:
-        """Return the embedding of a text, (dimension,).
-
-        Raises:
-            EaseError: If the text is blank or too long.
-        """
+        """Return the embedding of a text, (dimension,); raises EaseError if the text is blank or too long."""
         if not re.search(r"\w", text):
             raise EaseError("The text has no letter or digit: type a sentence.")
         if len(text) > MAX_CHARACTERS:
@@ -176,18 +199,10 @@ class Search:
         embedding: NDArray[np.float32] = self.encode([text])[0]
         return embedding
 
-    def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[Link]:
-        if self.entities is None:
-            return []
-        near = self.entities.nearest(embedding, k)
-        titles = {row["entity"]: row.get("title", "") for row, _ in near}
-        labels = self.labels.find(titles, reader, titles)
-        return [Link(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
 
-
-def _links(row: dict[str, Any]) -> dict[int, str]:
+def _links(row: dict[str, Any]) -> list[tuple[int, str]]:
     """Return the entities that a sentence links to, and the titles in its language."""
-    return dict(zip(row["entities"] or (), row["titles"] or (), strict=True))
+    return list(zip(row["entities"] or (), row["titles"] or (), strict=True))
 
 
 def open_search(
@@ -233,11 +248,7 @@ class Opening:
     """The steps of `open_search`: the page searches an index while another thread builds it."""
 
     def __init__(self, sources: Sources, name: str, index: str | Path | None = None) -> None:
-        """Load the encoder.
-
-        Raises:
-            EaseError: If there are no sentences or no such encoder.
-        """
+        """Load the encoder; raises EaseError if there are no sentences or no such encoder."""
         self._sources = sources
         files = sources.sentences()
         links = sources.table("02_intermediate", "links.parquet")
@@ -252,60 +263,31 @@ class Opening:
         self._encode = one_at_a_time
         self._fingerprint = fingerprint(encoder)
         self._tables = files, links, digest_tables([*files, *links])
+        # The default folder changes with the encoder and the sentences.
+        key = f"{self._fingerprint[:12]}-{self._tables[2][:12]}"
+        safe = re.sub(r"[^\w.-]+", "_", self.model.name).strip("_.")
+        own = sources.data / "07_model_output" / "search" / sources.setting / safe / key
         self._given = index is not None
-        self.folder = Path(index) if index is not None else self._own_folder()
+        self.folder = own if index is None else Path(index)
 
     def build(self, memory: int, exact_limit: int, report: Callable[[int, int], None]) -> None:
         """Build or complete the index, and remove older ones of the same model that no process builds."""
         if not self._given:
             note_user(self.folder, self._fingerprint, self.model.location)  # for `make prune`
-        build_index(
-            self.folder,
-            self._encode,
-            self._fingerprint,
-            self._tables,
-            memory=memory,
-            exact_limit=exact_limit,
-            report=report,
-        )
-        if not self._given:
-            for other in self.folder.parent.iterdir():
-                if other != self.folder and not is_locked(other):
-                    shutil.rmtree(other, ignore_errors=True)
+        limits = {"memory": memory, "exact_limit": exact_limit}
+        build_index(self.folder, self._encode, self._fingerprint, self._tables, report=report, **limits)
+        for other in self.folder.parent.iterdir() if not self._given else ():
+            if other != self.folder and not is_locked(other):
+                shutil.rmtree(other, ignore_errors=True)
 
     def search(self, memory: int) -> Search:
         """Open the index as far as it is built, with the entities of the model."""
         vocabulary = self._sources.table("03_primary", "entity_vocabulary.parquet", self.model.vocabulary)
         index = Index(self.folder)
-        entities = open_entities(self.model.parts, vocabulary, index, memory)
+        trained = Path(self.model.location) / "training" / "parts.safetensors"
+        entities = open_entities(trained, vocabulary, index, memory)
         labels = Labels(self._sources.table("02_intermediate", "sitelinks"), vocabulary)
         return Search(self.model, self._encode, index, entities, labels)
-
-    def _own_folder(self) -> Path:
-        """Return the default folder of the index, which changes with the encoder and the sentences."""
-        name = re.sub(r"[^\w.-]+", "_", self.model.name).strip("_.")
-        key = f"{self._fingerprint[:12]}-{self._tables[2][:12]}"
-        return self._sources.data / "07_model_output" / "search" / self._sources.setting / name / key
-
-
-TRAIN = "kedro run --pipelines=train_multilingual"
-
-
-@dataclass(frozen=True)
-class Model:
-    """An encoder that can be searched with."""
-
-    name: str
-    """Method of the project, `untrained`, folder or hub name"""
-    location: str
-    """Folder or hub name"""
-    vocabulary: str | None
-    """Version of the vocabulary that it was trained with; None: unknown"""
-
-    @property
-    def parts(self) -> Path:
-        """File of the parameters that were trained beside the encoder, which may not exist."""
-        return Path(self.location) / "training" / "parts.safetensors"
 
 
 @dataclass(frozen=True)
@@ -320,8 +302,7 @@ class Sources:
     def of_project(cls, project: str | Path, setting: str) -> Sources:
         """Return those of a project's folder.
 
-        Raises:
-            EaseError: If the folder has no configuration, or its tables are on another machine.
+        Raises EaseError if the folder has no configuration, or its tables are on another machine.
         """
         folder = Path(project)
         values = read_globals(folder)
@@ -334,21 +315,13 @@ class Sources:
     def table(self, stage: str, name: str, version: str | None = None) -> list[Path]:
         """Return the Parquet files of a table's newest version, or of a version if it exists; empty without any."""
         folder = self.tables / stage / self.setting / name
-        if version is not None and (folder / version / name).exists():
-            found = folder / version / name
-        else:
-            versions = saved_versions(folder)
-            if not versions:
-                return []
-            found = versions[-1]
-        return sorted(found.glob("*.parquet")) if found.is_dir() else [found]
+        found = [folder / version / name] if version and (folder / version / name).exists() else []
+        for path in (found or saved_versions(folder))[-1:]:
+            return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        return []
 
     def sentences(self) -> list[Path]:
-        """Return the files of the sentences.
-
-        Raises:
-            EaseError: If there are none.
-        """
+        """Return the files of the sentences; raises EaseError if there are none."""
         files = self.table("02_intermediate", "sentences")
         if not files:
             raise EaseError(
@@ -363,12 +336,10 @@ class Sources:
     def model(self, name: str) -> Model:
         """Return the newest encoder of a method, or the one in a folder or on the hub.
 
-        Raises:
-            EaseError: If there is none.
+        Raises EaseError if there is none.
         """
         if versions := saved_encoders(self.data / MODELS, self.setting, name):
-            made = read_json(versions[-1].parent / "provenance.json") or {}
-            inputs = made.get("inputs", {})
+            inputs = provenance_of(versions[-1].parent).get("inputs", {})
             return Model(name, str(versions[-1]), inputs.get(f"{self.setting}.entity_vocabulary"))
         if Path(name).is_dir() or name.count("/") == 1:
             return Model(name, name, None)
@@ -381,8 +352,7 @@ class Sources:
 def digest_tables(files: list[Path]) -> str:
     """Hash the footers of Parquet files, which have their rows, sizes and extreme values; 32 hexadecimal digits.
 
-    Raises:
-        EaseError: If a file is not Parquet.
+    Raises EaseError if a file is not Parquet.
     """
     digest = hashlib.sha256()
     for file in files:
@@ -392,18 +362,6 @@ def digest_tables(files: list[Path]) -> str:
             raise EaseError(f"{file} is not a Parquet file: {error}") from error
         digest.update(json.dumps(footer, sort_keys=True, default=str).encode())
     return digest.hexdigest()[:32]
-
-
-WORD = 100
-"""ICU's rule status of numbers; words have higher ones, spaces and punctuation lower ones."""
-
-
-class Reasons(NamedTuple):
-    """What two sentences share."""
-
-    entities: list[Link]
-    words: list[str]
-    """In the order and spelling of the first sentence"""
 
 
 def words_of(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,8 +60,15 @@ def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int
     Without an entity table in `parts`, the parameters trained beside the encoder, each entity is the mean of the
     sentences that link to it; None if the index is not complete or has no links. `memory` is DuckDB's, in megabytes.
     """
-    rows = _vocabulary_rows(parts)
-    if rows is None:
+    numbers = None
+    try:
+        if parts.is_file():
+            with safe_open(parts, framework="np") as tensors:
+                if {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
+                    numbers = tensors.get_tensor(ROWS).astype(np.int64)
+    except (OSError, SafetensorError) as error:
+        raise EaseError(f"{parts} is not a safetensors file: {error}") from error
+    if numbers is None:
         return _open_means(index, memory)
     target = index.folder / "trained_entities.npy"
     if not target.exists():
@@ -69,64 +76,61 @@ def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int
     if not vocabulary:
         raise EaseError(f"The entity vocabulary of {parts} is missing: run the pipeline `entity_pairs`.")
     known = pq.read_table(vocabulary, columns=["row", "entity"]).sort_by("row")
-    if len(rows) and rows.max() >= len(known):
+    if len(numbers) and numbers.max() >= len(known):
         raise EaseError(
             f"{parts} was trained with another entity vocabulary than {vocabulary[0]}: train again."
         )
-    entities = known.select(["entity"]).take(rows)
-    return Entities(
-        target, lambda wanted: entities.take(wanted).to_pylist(), "Rows of the trained entity table."
-    )
+    entities = known.select(["entity"]).take(numbers)
+    source = "Rows of the trained entity table."
+    return Entities(target, lambda wanted: entities.take(wanted).to_pylist(), source)
 
 
-def _vocabulary_rows(parts: Path) -> NDArray[np.int64] | None:
-    """Return the vocabulary's row of each entity of a trained table; None without such a table."""
-    if not parts.is_file():
-        return None
-    try:
-        with safe_open(parts, framework="np") as tensors:
-            if not {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
-                return None
-            rows: NDArray[np.int64] = tensors.get_tensor(ROWS).astype(np.int64)
-            return rows
-    except (OSError, SafetensorError) as error:
-        raise EaseError(f"{parts} is not a safetensors file: {error}") from error
+def _project(parts: Path, target: Path) -> None:
+    """Write the rows of the table, projected into the space of the encoder and scaled to length 1, float32."""
+    method = read_json(parts.parent / "method.json") or {}
+    nonlinear = method.get("options", {}).get("projection") == "tanh"
+    with safe_open(parts, framework="pt") as tensors, atomic_path(target) as partial:
+        weight = tensors.get_tensor(f"{PROJECTION}.weight").float()
+        has_bias = f"{PROJECTION}.bias" in tensors.keys()
+        bias = tensors.get_tensor(f"{PROJECTION}.bias").float() if has_bias else torch.zeros(len(weight))
+        table = tensors.get_slice(TABLE)
+        shape = (table.get_shape()[0], len(weight))
+        vectors = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)
+        for start in range(0, len(vectors), BLOCK):
+            projected = table[start : start + BLOCK].float() @ weight.T + bias
+            projected = projected.tanh() if nonlinear else projected
+            vectors[start : start + BLOCK] = unit_or_zero_rows(projected.numpy())
+        vectors.flush()
 
 
 def _open_means(index: Index, memory: int) -> Entities | None:
     folder = index.folder / "mean_entities"
-    names, vectors = folder / "entities.parquet", folder / "vectors.npy"
     if not folder.exists():
         if not index.complete:
             return None
         with atomic_folder(folder) as partial:
-            _write_names(index.folder / SENTENCES, partial / names.name, memory)
-            _write_means(index, partial / names.name, partial / vectors.name)
-    rows = Rows(names)
-    if not len(rows):
-        return None
-    return Entities(vectors, rows.rows, "Each entity is the mean of the sentences that link to it.")
+            _write_means(index, partial, memory)
+    rows = Rows(folder / "entities.parquet")
+    source = "Each entity is the mean of the sentences that link to it."
+    return Entities(folder / "vectors.npy", rows.rows, source) if len(rows) else None
 
 
-def _write_names(sentences: Path, target: Path, memory: int) -> None:
-    """Write the entities that the sentences link to, ascending, each with one of the titles of its links."""
-    engine = ibis.duckdb.connect(memory_limit=f"{memory}MB", temp_directory=str(sentences.parent / "spill"))
-    table = read_parquet(engine, [sentences])
-    linked = table.select(entity=table.entities.unnest(), title=table.titles.unnest())
-    named = linked.group_by("entity").agg(title=linked.title.min())
-    named.order_by("entity").to_parquet(target, row_group_size=ROW_GROUP)
-    engine.disconnect()
+def _write_means(index: Index, folder: Path, memory: int) -> None:
+    """Write each linked entity with a title of its links, ascending, and the mean of its sentences' embeddings.
 
-
-def _write_means(index: Index, names: Path, target: Path) -> None:
-    """Write the mean of the embeddings of each entity's sentences, scaled to length 1, a block of the index at a time.
-
-    Memory holds the numbers of the entities, and a block with the sums of its entities.
+    Memory holds the numbers of the entities, and a block of the index with the sums of its entities.
     """
-    entities = pq.read_table(names, columns=["entity"])["entity"].to_numpy()
+    spill = {"memory_limit": f"{memory}MB", "temp_directory": str(index.folder / "spill")}
+    engine = ibis.duckdb.connect(**spill)
+    table = read_parquet(engine, [index.folder / SENTENCES])
+    linked = table.select(entity=table.entities.unnest(), title=table.titles.unnest())
+    named = linked.group_by("entity").agg(title=linked.title.min()).order_by("entity")
+    named.to_parquet(folder / "entities.parquet", row_group_size=ROW_GROUP)
+    engine.disconnect()
+    entities = pq.read_table(folder / "entities.parquet", columns=["entity"])["entity"].to_numpy()
     blocks = index.description.blocks()
-    dimension = np.load(block_file(index.folder, *blocks[0]), mmap_mode="r").shape[1]
-    sums = np.lib.format.open_memmap(target, mode="w+", dtype=np.float32, shape=(len(entities), dimension))
+    shape = (len(entities), np.load(block_file(index.folder, *blocks[0]), mmap_mode="r").shape[1])
+    sums = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape)
     for block in blocks:
         vectors = np.load(block_file(index.folder, *block), mmap_mode="r")
         lists = index.sentences.column("entities", *block)
@@ -138,27 +142,6 @@ def _write_means(index: Index, names: Path, target: Path) -> None:
     for start in range(0, len(sums), BLOCK):
         sums[start : start + BLOCK] = unit_or_zero_rows(sums[start : start + BLOCK])
     sums.flush()
-
-
-def _project(parts: Path, target: Path) -> None:
-    """Write the rows of the table, projected into the space of the encoder and scaled to length 1, float32."""
-    method = read_json(parts.parent / "method.json") or {}
-    nonlinear = method.get("options", {}).get("projection") == "tanh"
-    with safe_open(parts, framework="pt") as tensors:
-        weight = tensors.get_tensor(f"{PROJECTION}.weight").float()
-        has_bias = f"{PROJECTION}.bias" in tensors.keys()
-        bias = tensors.get_tensor(f"{PROJECTION}.bias").float() if has_bias else torch.zeros(len(weight))
-        table = tensors.get_slice(TABLE)
-        count = table.get_shape()[0]
-        with atomic_path(target) as partial:
-            vectors = np.lib.format.open_memmap(
-                partial, mode="w+", dtype=np.float32, shape=(count, len(weight))
-            )
-            for start in range(0, count, BLOCK):
-                projected = table[start : start + BLOCK].float() @ weight.T + bias
-                projected = projected.tanh() if nonlinear else projected
-                vectors[start : start + BLOCK] = unit_or_zero_rows(projected.numpy())
-            vectors.flush()
 
 
 class Link(NamedTuple):
@@ -180,32 +163,22 @@ class Labels:
         self._sitelinks, self._vocabulary = sitelinks, vocabulary
         self._known: dict[tuple[str, int], str] = {}
 
-    def find(
-        self, wanted: Iterable[int], language: str, titles: dict[int, str] | None = None
-    ) -> dict[int, str]:
+    def find(self, titles: dict[int, str], language: str) -> dict[int, str]:
         """Return the label of each entity; `titles` are those of links to it."""
-        entities = list(dict.fromkeys(wanted))
-        self._read([entity for entity in entities if (language, entity) not in self._known], language)
-        linked = titles or {}
+        if unknown := [entity for entity in titles if (language, entity) not in self._known]:
+            found: dict[int, str] = dict.fromkeys(unknown, "")
+            engine = ibis.duckdb.connect()
+            if self._vocabulary:
+                table = read_parquet(engine, self._vocabulary)
+                rows = table.filter(table.entity.isin(unknown))[["entity", "label"]].to_pandas()
+                found |= dict(rows.itertuples(index=False, name=None))
+            if self._sitelinks:
+                table = read_parquet(engine, self._sitelinks)
+                own = table.filter(table.qid.isin(unknown) & (table.language == language))
+                found |= dict(own[["qid", "title"]].to_pandas().itertuples(index=False, name=None))
+            engine.disconnect()
+            self._known |= {(language, entity): label or "" for entity, label in found.items()}
         return {
-            entity: self._known.get((language, entity))
-            or linked.get(entity)
-            or (f"Q{entity}" if entity > 0 else "?")
-            for entity in entities
+            entity: self._known[language, entity] or title or (f"Q{entity}" if entity > 0 else "?")
+            for entity, title in titles.items()
         }
-
-    def _read(self, entities: list[int], language: str) -> None:
-        if not entities:
-            return
-        found: dict[int, str] = dict.fromkeys(entities, "")
-        engine = ibis.duckdb.connect()
-        if self._vocabulary:
-            table = read_parquet(engine, self._vocabulary).select("entity", "label")
-            rows = table.filter(table.entity.isin(entities)).to_pandas()
-            found |= dict(zip(rows["entity"].tolist(), rows["label"].tolist(), strict=True))
-        if self._sitelinks:
-            table = read_parquet(engine, self._sitelinks)
-            own = table.filter(table.qid.isin(entities) & (table.language == language)).to_pandas()
-            found |= dict(zip(own["qid"].tolist(), own["title"].tolist(), strict=True))
-        engine.disconnect()
-        self._known |= {(language, entity): label or "" for entity, label in found.items()}

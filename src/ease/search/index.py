@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +22,85 @@ from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.models import StrictModel
+from ease.io.names import suggest
 from ease.io.parquet import read_parquet
-from ease.io.suggestions import suggest
 from ease.search import EXACT_LIMIT, MEMORY
 
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+"""n texts to their embeddings, (n, dimension)."""
+VERSION = 1
+"""Raised when an index of an earlier version cannot be read."""
+DESCRIPTION, SENTENCES, APPROXIMATE = "index.json", "sentences.parquet", "vectors.faiss"
+SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1_024, 16_384, 64
+"""Rows of a block, and the number of blocks that small indexes have."""
+ROW_GROUP = 16_384
+"""Rows of a group of the file: a search reads the groups of its results alone."""
 CANDIDATES = 8
 """Sentences that are compared exactly after a search by faiss, as a multiple of those wanted."""
+TRAINING_ROWS_PER_LIST, PROBED = 64, 64
+"""Rows of each list that faiss is trained with, and lists that a search reads."""
+
+
+class Description(StrictModel):
+    """What an index was built from, written when its sentences are."""
+
+    version: int
+    encoder: str
+    """Fingerprint of the encoder"""
+    sentences: str
+    """Digest of the tables"""
+    rows: int
+    languages: dict[str, tuple[int, int]]
+    """First row of each language and the row after its last"""
+    block: int
+    """Rows of a block"""
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """Return the first row of each block and the row after its last."""
+        return [(start, min(start + self.block, self.rows)) for start in range(0, self.rows, self.block)]
+
+
+def read_description(folder: Path) -> Description:
+    """Read what an index was built from."""
+    try:
+        found = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+        if found.get("version") != VERSION:
+            raise EaseError(
+                f"{folder} has an index of another version of EASE: remove it, and build it again."
+            )
+        return Description.model_validate(found)
+    except (OSError, AttributeError, json.JSONDecodeError, ValidationError) as error:
+        raise EaseError(f"{folder} has no index: build it by `python -m ease.search build`.") from error
+
+
+class Rows:
+    """Rows of a Parquet file by their number; memory holds one row group at a time."""
+
+    def __init__(self, file: Path) -> None:
+        """Read the footer."""
+        self._file = pq.ParquetFile(file)
+        sizes = [self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)]
+        self._starts = np.cumsum([0, *sizes])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def rows(self, wanted: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """Return rows with all columns, in the order of the numbers."""
+        found: dict[int, dict[str, Any]] = {}
+        groups = np.searchsorted(self._starts, wanted, side="right") - 1
+        for group in np.unique(groups):
+            inside = np.unique(wanted[groups == group])
+            taken = self._file.read_row_group(int(group)).take(inside - self._starts[group])
+            found |= dict(zip(inside.tolist(), taken.to_pylist(), strict=True))
+        return [found[int(row)] for row in wanted]
+
+    def column(self, name: str, start: int, end: int) -> Any:
+        """Return a column of a range of rows as an array of Arrow."""
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        last = int(np.searchsorted(self._starts, end, side="left"))
+        groups = self._file.read_row_groups([*range(first, last)], [name])
+        return groups[name].slice(start - int(self._starts[first]), end - start).combine_chunks()
 
 
 class Near(NamedTuple):
@@ -77,37 +148,32 @@ class Index:
         """
         if k < 1:
             raise EaseError(f"{k} sentences: ask for at least 1.")
-        ranges = self._ranges(languages)
-        unit = (query / np.linalg.norm(query)).astype(np.float32)
-        if (self.folder / APPROXIMATE).exists():
-            found = search_approximate(self._faiss, unit, k * CANDIDATES, ranges)
-            cosines = self.vectors(found) @ unit if len(found) else np.empty(0, np.float32)
-            return best([found], [cosines], k)
-        rows, scores = [], []
-        for (start, end), vectors in list(self._embedded_blocks().items()):
-            for first, last in ((max(first, start), min(last, end)) for first, last in ranges):
-                if first < last:
-                    near = nearest_neighbours(
-                        unit[None], vectors[first - start : last - start], k, unit_rows=True
-                    )
-                    rows.append(near.rows[0] + first)
-                    scores.append(near.cosines[0])
-        return best(rows, scores, k)
-
-    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the unit vectors of rows that are embedded, (rows, dimension)."""
-        size = self.description.block
-        blocks = {start: vectors for (start, _), vectors in self._embedded_blocks().items()}
-        return np.stack([blocks[row - row % size][row % size] for row in rows.tolist()])
-
-    def _ranges(self, languages: Sequence[str] | None) -> list[tuple[int, int]]:
         known = self.description.languages
         for language in languages or ():
             if language not in known:
                 raise EaseError(f"No sentence in the language {language!r}: {suggest(language, known)}")
-        if not languages:
-            return [(0, self.description.rows)]
-        return [known[language] for language in dict.fromkeys(languages)]
+        ranges = [known[name] for name in dict.fromkeys(languages or ())] or [(0, self.description.rows)]
+        unit = (query / np.linalg.norm(query)).astype(np.float32)
+        blocks = self._embedded_blocks()
+        rows, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        if (self.folder / APPROXIMATE).exists():
+            found = search_approximate(self._faiss, unit, k * CANDIDATES, ranges)
+            vectors = {start: block for (start, _), block in blocks.items()}
+            size = self.description.block
+            if near := [vectors[row - row % size][row % size] for row in found.tolist()]:
+                rows.append(found)
+                cosines.append(np.stack(near) @ unit)
+        else:
+            for (start, end), block in list(blocks.items()):
+                for first, last in ((max(first, start), min(last, end)) for first, last in ranges):
+                    if first < last:
+                        inside = block[first - start : last - start]
+                        exact = nearest_neighbours(unit[None], inside, k, unit_rows=True)
+                        rows.append(exact.rows[0] + first)
+                        cosines.append(exact.cosines[0])
+        all_rows, all_cosines = np.concatenate(rows), np.concatenate(cosines)
+        order = np.lexsort((all_rows, -all_cosines))[:k]  # equal ones in the order of the rows
+        return Near(all_rows[order], all_cosines[order])
 
     def _embedded_blocks(self) -> dict[tuple[int, int], NDArray[np.float32]]:
         """Return the vectors of the finished blocks, mapped from the disk."""
@@ -119,43 +185,6 @@ class Index:
     @cached_property
     def _faiss(self) -> Any:
         return load_faiss().read_index(str(self.folder / APPROXIMATE), load_faiss().IO_FLAG_MMAP)
-
-
-def best(rows: list[NDArray[np.int64]], cosines: list[NDArray[np.float32]], k: int) -> Near:
-    """Return the k highest cosines; equal ones in the order of the rows."""
-    if not rows:
-        return Near(np.empty(0, np.int64), np.empty(0, np.float32))
-    all_rows, all_cosines = np.concatenate(rows), np.concatenate(cosines)
-    order = np.lexsort((all_rows, -all_cosines))[:k]
-    return Near(all_rows[order], all_cosines[order])
-
-
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]
-"""n texts to their embeddings, (n, dimension)."""
-VERSION = 1
-"""Raised when an index of an earlier version cannot be read."""
-DESCRIPTION, SENTENCES = "index.json", "sentences.parquet"
-SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1_024, 16_384, 64
-"""Rows of a block, and the number of blocks that small indexes have."""
-
-
-class Description(StrictModel):
-    """What an index was built from, written when its sentences are."""
-
-    version: int
-    encoder: str
-    """Fingerprint of the encoder"""
-    sentences: str
-    """Digest of the tables"""
-    rows: int
-    languages: dict[str, tuple[int, int]]
-    """First row of each language and the row after its last"""
-    block: int
-    """Rows of a block"""
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """Return the first row of each block and the row after its last."""
-        return [(start, min(start + self.block, self.rows)) for start in range(0, self.rows, self.block)]
 
 
 def build_index(
@@ -179,80 +208,56 @@ def build_index(
         exact_limit: Sentences beyond which faiss is used.
         report: Called with the sentences embedded so far and their number.
     """
-    sentences, links, digest = tables
     with folder_lock(folder):
-        if (folder / DESCRIPTION).is_file():
-            description = read_description(folder)
-            wanted = {
-                "another model": description.encoder == encoder,
-                "other sentences": description.sentences == digest,
-            }
-            if other := [name for name, same in wanted.items() if not same]:
-                raise EaseError(
-                    f"The index {folder} was built with {' and '.join(other)}: remove that folder, or name another by "
-                    "--index."
-                )
-        else:
-            write_sentences(folder / SENTENCES, sentences, links, memory)
-            rows = len(Rows(folder / SENTENCES))
-            if not rows:
-                raise EaseError("The table of sentences is empty: there is nothing to search.")
-            description = Description(
-                version=VERSION,
-                encoder=encoder,
-                sentences=digest,
-                rows=rows,
-                languages=language_ranges(folder / SENTENCES),
-                block=min(LARGEST_BLOCK, max(SMALLEST_BLOCK, rows // BLOCKS)),
-            )
-            write_text_atomically(folder / DESCRIPTION, description.model_dump_json(indent=1))
-        _embed(folder, description, encode, report)
+        description = _describe(folder, encoder, tables, memory)
+        blocks, sentences, done = description.blocks(), Rows(folder / SENTENCES), 0
+        # An order that mixes the languages, so that a part of the index is useful
+        for number in np.random.default_rng(0).permutation(len(blocks)):
+            start, end = blocks[number]
+            path = block_file(folder, start, end)
+            if not path.exists():
+                vectors = normalize_rows(encode(sentences.column("text", start, end).to_pylist()))
+                with atomic_path(path) as partial, partial.open("wb") as file:
+                    np.save(file, vectors.astype(np.float32))
+            done += end - start
+            report(done, description.rows)
         if description.rows > exact_limit and not (folder / APPROXIMATE).exists():
-            build_approximate(folder, [block_file(folder, *block) for block in description.blocks()], memory)
+            build_approximate(folder, [block_file(folder, *block) for block in blocks], memory)
 
 
-def read_description(folder: Path) -> Description:
-    """Read what an index was built from."""
-    path = folder / DESCRIPTION
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found.get("version") != VERSION:
+def _describe(
+    folder: Path, encoder: str, tables: tuple[list[Path], list[Path], str], memory: int
+) -> Description:
+    """Read what an index was built from, or write its sentences and what it is built from."""
+    sentences, links, digest = tables
+    if (folder / DESCRIPTION).is_file():
+        found = read_description(folder)
+        given = {"another model": (found.encoder, encoder), "other sentences": (found.sentences, digest)}
+        if other := [name for name, (old, new) in given.items() if old != new]:
             raise EaseError(
-                f"{folder} has an index of another version of EASE: remove it, and build it again."
+                f"The index {folder} was built with {' and '.join(other)}: remove that folder, or name another by "
+                "--index."
             )
-        return Description.model_validate(found)
-    except (OSError, AttributeError, json.JSONDecodeError, ValidationError) as error:
-        raise EaseError(f"{folder} has no index: build it by `python -m ease.search build`.") from error
+        return found
+    write_sentences(folder / SENTENCES, sentences, links, memory)
+    rows = len(Rows(folder / SENTENCES))
+    if not rows:
+        raise EaseError("The table of sentences is empty: there is nothing to search.")
+    description = Description(
+        version=VERSION,
+        encoder=encoder,
+        sentences=digest,
+        rows=rows,
+        languages=language_ranges(folder / SENTENCES),
+        block=min(LARGEST_BLOCK, max(SMALLEST_BLOCK, rows // BLOCKS)),
+    )
+    write_text_atomically(folder / DESCRIPTION, description.model_dump_json(indent=1))
+    return description
 
 
 def block_file(folder: Path, start: int, end: int) -> Path:
     """Return the file of a block's unit vectors, (rows, dimension) float32."""
     return folder / f"vectors-{start:010d}-{end:010d}.npy"
-
-
-def _embed(
-    folder: Path, description: Description, encode: Encode, report: Callable[[int, int], None]
-) -> None:
-    """Embed the blocks without vectors, in an order that mixes the languages, so that a part of the index is useful."""
-    blocks, sentences = description.blocks(), Rows(folder / SENTENCES)
-    done = 0
-    for number in np.random.default_rng(0).permutation(len(blocks)):
-        start, end = blocks[number]
-        path = block_file(folder, start, end)
-        if not path.exists():
-            vectors = normalize_rows(encode(sentences.column("text", start, end).to_pylist())).astype(
-                np.float32
-            )
-            with atomic_path(path) as partial, partial.open("wb") as file:
-                np.save(file, vectors)
-        done += end - start
-        report(done, description.rows)
-
-
-APPROXIMATE = "vectors.faiss"
-TRAINING_ROWS_PER_LIST = 64
-PROBED = 64
-"""Lists that a search reads."""
 
 
 def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None:
@@ -265,11 +270,10 @@ def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None
     rows, dimension = sum(map(len, vectors)), vectors[0].shape[1]
     most = max(1, rows // TRAINING_ROWS_PER_LIST)
     lists = 2 ** math.floor(math.log2(min(4 * math.sqrt(rows), most)))
-    index = faiss.index_factory(
-        dimension, f"IVF{lists},{vector_code(rows, dimension, memory)}", faiss.METRIC_INNER_PRODUCT
-    )
-    wanted = min(rows, lists * TRAINING_ROWS_PER_LIST)
-    index.train(np.concatenate([block[:: max(1, rows // wanted)] for block in vectors]))
+    name = f"IVF{lists},{vector_code(rows, dimension, memory)}"
+    index = faiss.index_factory(dimension, name, faiss.METRIC_INNER_PRODUCT)
+    step = max(1, rows // min(rows, lists * TRAINING_ROWS_PER_LIST))
+    index.train(np.concatenate([block[::step] for block in vectors]))
     for block in vectors:
         index.add(np.ascontiguousarray(block))
     with atomic_path(folder / APPROXIMATE) as partial:
@@ -294,12 +298,11 @@ def search_approximate(
 ) -> NDArray[np.int64]:
     """Return the rows of about the nearest vectors within ranges of rows: at most `count`, in no order."""
     faiss = load_faiss()
-    parts = [faiss.IDSelectorRange(start, end) for start, end in ranges]
-    chosen = parts[0]
-    kept = [*parts]  # faiss holds pointers to the parts of a selector
-    for part in parts[1:]:
+    kept = [faiss.IDSelectorRange(start, end) for start, end in ranges]
+    chosen = kept[0]
+    for part in kept[1:]:
         chosen = faiss.IDSelectorOr(chosen, part)
-        kept.append(chosen)
+        kept.append(chosen)  # faiss holds pointers to the parts of a selector
     options = faiss.SearchParametersIVF(sel=chosen, nprobe=min(PROBED, index.nlist))
     rows = index.search(query[None], count, params=options)[1][0]
     found: NDArray[np.int64] = rows[rows >= 0]
@@ -315,10 +318,6 @@ def load_faiss() -> Any:
             "An index of so many sentences needs faiss: install the extra `demo`, or `pip install faiss-cpu`."
         ) from error
     return faiss
-
-
-ROW_GROUP = 16_384
-"""Rows of a group of the file: a search reads the groups of its results alone."""
 
 
 def write_sentences(target: Path, sentences: list[Path], links: list[Path], memory: int) -> None:
@@ -351,39 +350,11 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path], memo
 
 def language_ranges(file: Path) -> dict[str, tuple[int, int]]:
     """Return the first row of each language and the row after its last; the rows are ordered by language."""
-    counts: Counter[str] = Counter()
+    ranges: dict[str, tuple[int, int]] = {}
+    end = 0
     for batch in pq.ParquetFile(file).iter_batches(columns=["language"]):
         for counted in batch.column(0).value_counts().to_pylist():
-            counts[counted["values"]] += counted["counts"]
-    ends = list(accumulate(counts.values()))
-    return {code: (end - counts[code], end) for code, end in zip(counts, ends, strict=True)}
-
-
-class Rows:
-    """Rows of a Parquet file by their number; memory holds one row group at a time."""
-
-    def __init__(self, file: Path) -> None:
-        """Read the footer."""
-        self._file = pq.ParquetFile(file)
-        sizes = [self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)]
-        self._starts = np.cumsum([0, *sizes])
-
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
-    def rows(self, wanted: NDArray[np.int64]) -> list[dict[str, Any]]:
-        """Return rows with all columns, in the order of the numbers."""
-        found: dict[int, dict[str, Any]] = {}
-        groups = np.searchsorted(self._starts, wanted, side="right") - 1
-        for group in np.unique(groups):
-            inside = np.unique(wanted[groups == group])
-            taken = self._file.read_row_group(int(group)).take(inside - self._starts[group])
-            found |= dict(zip(inside.tolist(), taken.to_pylist(), strict=True))
-        return [found[int(row)] for row in wanted]
-
-    def column(self, name: str, start: int, end: int) -> Any:
-        """Return a column of a range of rows as an array of Arrow."""
-        first = int(np.searchsorted(self._starts, start, side="right")) - 1
-        last = int(np.searchsorted(self._starts, end, side="left"))
-        groups = self._file.read_row_groups([*range(first, last)], [name])
-        return groups[name].slice(start - int(self._starts[first]), end - start).combine_chunks()
+            start, _ = ranges.get(counted["values"], (end, end))
+            end += counted["counts"]
+            ranges[counted["values"]] = start, end
+    return ranges

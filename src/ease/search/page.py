@@ -27,13 +27,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ease.errors import EaseError
-from ease.io.names import UNTRAINED
-from ease.io.suggestions import suggest
+from ease.io.names import UNTRAINED, check_name
 from ease.methods import get_method, method_names
 from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.engine import Found, Opening, Search, Sources, words_of
 from ease.search.entities import Link
 from ease.wikimedia.languages import Language
+
+logger = logging.getLogger(__name__)
 
 LARGEST_K = 50
 FAR_SENTENCE, FAR_ENTITY = 0.65, 0.58
@@ -44,6 +45,8 @@ EASE+ trained on the sample wiki gives ten texts on its facts 0.73 or more and 0
 """
 CODE = re.compile(r"[a-z][a-z0-9-]{1,19}")
 """Form of the codes of Wikipedia's languages"""
+PATIENCE = 8.0
+"""Seconds that a request waits for the first part of an index."""
 POLICY = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
 POLICY += "frame-ancestors 'none'"
 """The browser requests nothing but the page and its style, and shows it in no other page."""
@@ -68,11 +71,11 @@ class Panel:
     title: str
     search: Search | None
     """None while the model is being loaded"""
-    embedded: tuple[int, int] | None = None
+    embedded: tuple[int, int] | None
     """Sentences that the answer was chosen from, and their number; None: all"""
+    error: str
     found: Sequence[Found] = ()
     entities: Sequence[Link] = ()
-    error: str = ""
 
 
 class _Guard:
@@ -84,18 +87,15 @@ class _Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, answer = Headers(scope=scope), self._app
-        if not self._is_own(headers.get("host", "")):
+        own = False
+        with suppress(ValueError):
+            name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+            own = name in self._names or bool(ip_address(name))
+        if not own:
             answer = PlainTextResponse("Unknown host: open the address that the command printed.", 400)
         elif headers.get("sec-fetch-site") == "cross-site":
             answer = PlainTextResponse("Requests of other sites are refused: open the address itself.", 403)
         await answer(scope, receive, send)
-
-    def _is_own(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-            return name in self._names or bool(ip_address(name))
-        except ValueError:
-            return False
 
 
 def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
@@ -103,10 +103,12 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
 
     `host` is a name of this machine, beside its addresses, by which browsers may ask.
     """
-    environment = Environment(loader=PackageLoader("ease.search"), autoescape=True, undefined=StrictUndefined)
-    environment.trim_blocks = environment.lstrip_blocks = True
+    loader = PackageLoader("ease.search")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["pieces"] = marked_pieces
-    environment.globals.update(title_of=model_title, language_name=_language_name)
+    environment.globals.update(title_of=model_title, language_name=lambda code: Language(code).english_name)
     environment.globals.update(far_sentence=FAR_SENTENCE, far_entity=FAR_ENTITY)
     template = environment.get_template("search.html.j2")
     style = files("ease.search").joinpath("templates/style.css").read_text(encoding="utf-8")
@@ -115,7 +117,8 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
         error, panels, asked = "", [], Asked("", models.names[-1:], [], _reader_of(request), 10)
         try:
             asked = _asked(request, models)
-            panels = _answers(models, asked)
+            opened = [models.choose(name) for name in asked.models]  # all are loaded at once
+            panels = [_answer(model, asked) for model in opened]
         except EaseError as problem:
             error = str(problem)
         search = next((panel.search for panel in panels if panel.search), None)
@@ -135,10 +138,8 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
     def stylesheet(request: Request) -> Response:
         return Response(style, media_type="text/css")
 
-    return Starlette(
-        routes=[Route("/", show), Route("/style.css", stylesheet)],
-        middleware=[Middleware(_Guard, host)],
-    )
+    routes = [Route("/", show), Route("/style.css", stylesheet)]
+    return Starlette(routes=routes, middleware=[Middleware(_Guard, host)])
 
 
 def _asked(request: Request, models: OpenModels) -> Asked:
@@ -157,28 +158,23 @@ def _asked(request: Request, models: OpenModels) -> Asked:
 
 def _reader_of(request: Request) -> str:
     """Return the first language that the browser asks for."""
-    first = request.headers.get("accept-language", "en").partition(",")[0]
-    code = first.partition(";")[0].partition("-")[0].strip().lower()
+    first = request.headers.get("accept-language", "en")
+    code = re.split("[,;-]", first, maxsplit=1)[0].strip().lower()
     return code if CODE.fullmatch(code) else "en"
 
 
-def _answers(models: OpenModels, asked: Asked) -> list[Panel]:
-    """Load all chosen models at once, then ask each."""
-    panels = []
-    for model in [models.choose(name) for name in asked.models]:
-        model.wait()
-        # Read before the answer, since the thread that builds the index continues meanwhile.
-        embedded, search = None if model.complete else model.progress, model.search
-        panel = Panel(model.name, model_title(model.name), search, embedded, error=model.error)
-        if search is not None and asked.text:
-            try:
-                found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
-                entities = search.nearest_entities(asked.text, 8, asked.reader)
-                panel = replace(panel, found=found, entities=entities)
-            except EaseError as error:
-                panel = replace(panel, error=str(error))
-        panels.append(panel)
-    return panels
+def _answer(model: OpenModel, asked: Asked) -> Panel:
+    model.wait()
+    # Read before the answer, since the thread that builds the index continues meanwhile.
+    embedded, search = None if model.complete else model.progress, model.search
+    panel = Panel(model.name, model_title(model.name), search, embedded, model.error)
+    if search is None or not asked.text:
+        return panel
+    try:
+        found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
+        return replace(panel, found=found, entities=search.nearest_entities(asked.text, 8, asked.reader))
+    except EaseError as error:
+        return replace(panel, error=str(error))
 
 
 def model_title(name: str) -> str:
@@ -199,16 +195,6 @@ def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     return [piece for piece in [*pieces, (text[start:], False)] if piece[0]]
 
 
-def _language_name(code: str) -> str:
-    return Language(code).english_name
-
-
-logger = logging.getLogger(__name__)
-
-PATIENCE = 8.0
-"""Seconds that a request waits for the first part of an index."""
-
-
 class _Closed(Exception):
     """Raised in a thread to end it after the current block of an index."""
 
@@ -216,7 +202,7 @@ class _Closed(Exception):
 class OpenModel:
     """A model that a thread of its own loads and builds the index of."""
 
-    def __init__(self, sources: Sources, name: str, memory: int, exact_limit: int) -> None:
+    def __init__(self, sources: Sources, name: str) -> None:
         """Start the thread."""
         self.name = name
         self.search: Search | None = None
@@ -224,8 +210,7 @@ class OpenModel:
         self.progress = (0, 0)
         """Embedded sentences and their number; the latter is 0 until it is known"""
         self._searchable, self._closing = threading.Event(), threading.Event()
-        arguments = (sources, memory, exact_limit)
-        self._thread = threading.Thread(target=self._open, args=arguments, daemon=True, name=f"open {name}")
+        self._thread = threading.Thread(target=self._open, args=(sources,), daemon=True, name=f"open {name}")
         self._thread.start()
 
     def wait(self, seconds: float = PATIENCE) -> None:
@@ -242,7 +227,7 @@ class OpenModel:
         """Whether the index has all sentences, and the model its entities."""
         return not self._thread.is_alive()
 
-    def _open(self, sources: Sources, memory: int, exact_limit: int) -> None:
+    def _open(self, sources: Sources) -> None:
         try:
             opening = Opening(sources, self.name)
 
@@ -251,11 +236,11 @@ class OpenModel:
                     raise _Closed
                 self.progress = (done, total)
                 if self.search is None:
-                    self.search = opening.search(memory)
+                    self.search = opening.search(MEMORY)
                     self._searchable.set()
 
-            opening.build(memory, exact_limit, report)
-            self.search = opening.search(memory)  # Only a complete index has the means of sentences.
+            opening.build(MEMORY, EXACT_LIMIT, report)
+            self.search = opening.search(MEMORY)  # Only a complete index has the means of sentences.
         except _Closed:
             pass
         except EaseError as error:
@@ -270,37 +255,22 @@ class OpenModel:
 class OpenModels:
     """The models that can be chosen, and those that were."""
 
-    def __init__(
-        self,
-        sources: Sources,
-        further: Sequence[str] = (),
-        *,
-        memory: int = MEMORY,
-        exact_limit: int = EXACT_LIMIT,
-    ) -> None:
-        """Find the models; none is loaded.
-
-        Args:
-            sources: The tables and models of the setting.
-            further: Folders or hub names of further encoders.
-            memory: Memory limit in megabytes, as in `open_search`.
-            exact_limit: As in `open_search`.
-        """
+    def __init__(self, sources: Sources, further: Sequence[str] = ()) -> None:
+        """Find the models; none is loaded. `further` are folders or hub names of further encoders."""
         sources.sentences()
         self.names = [*sources.models(), *(sources.model(name).name for name in further)]
         if not self.names:
             sources.model("ease_plus")  # raises the error with what to do
-        self._sources, self._limits = sources, (memory, exact_limit)
+        self._sources = sources
         self._open: dict[str, OpenModel] = {}
         self._lock = threading.Lock()
 
     def choose(self, name: str) -> OpenModel:
         """Return a model, which is loaded in the background if it is not yet; failed ones are tried again."""
-        if name not in self.names:
-            raise EaseError(f"Unknown model {name!r}: {suggest(name, self.names)}")
+        check_name(name, self.names, "model")
         with self._lock:
             if name not in self._open or self._open[name].error:
-                self._open[name] = OpenModel(self._sources, name, *self._limits)
+                self._open[name] = OpenModel(self._sources, name)
             return self._open[name]
 
     def close(self) -> None:

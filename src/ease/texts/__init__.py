@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
-from ease.io.registry import module_names, named_module
-from ease.io.validation import format_validation_error
+from ease.io.models import format_validation_error
+from ease.io.names import module_names, named_module
 from ease.texts.components.sources import COLUMNS, Source, SourceOptions, Workspace
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.validation import format_validation_error
+from ease.io.models import format_validation_error
 from ease.methods.components.distributed import process_rank
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job

@@ -22,8 +22,8 @@ from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.suggestions import suggest
-from ease.io.validation import RENAMED
+from ease.io.models import RENAMED
+from ease.io.names import suggest
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse

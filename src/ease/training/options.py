@@ -12,8 +12,7 @@ from ease.encoders.check import check_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import Numbers, StrictModel, Words
-from ease.io.validation import format_validation_error
+from ease.io.models import Numbers, StrictModel, Words, format_validation_error
 from ease.methods import method_options
 from ease.training.sampling import BatchOptions
 

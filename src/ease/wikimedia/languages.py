@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from babel.core import Locale, UnknownLocaleError
 
 from ease.errors import EaseError
-from ease.io.data_files import read_data_file
-from ease.io.suggestions import nearest
+from ease.io.files import read_data_file
+from ease.io.names import nearest
 
 if TYPE_CHECKING:
     import icu

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.wikimedia.wikitext import parser, passes
 from ease.wikimedia.wikitext.parser import link_trail, parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo

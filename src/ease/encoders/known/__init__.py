@@ -15,8 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import StrictModel
-from ease.io.validation import format_validation_error
+from ease.io.models import StrictModel, format_validation_error
 
 FILES = Path(__file__).parent
 

@@ -24,7 +24,7 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.items import Items
 from ease.io.models import StrictModel
-from ease.io.registry import check_name
+from ease.io.names import check_name
 
 Files = Mapping[str, tuple[Path, ...]]
 """The files of each subset of a task."""

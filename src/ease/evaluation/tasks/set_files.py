@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, Files, SubsetOptions, Task, TaskOptions, no_set
 from ease.io.models import StrictModel, Words, split_words
-from ease.io.suggestions import suggest
+from ease.io.names import suggest
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
 
 Form = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]

@@ -13,8 +13,8 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions
 from ease.evaluation.sets import Located, read_located
 from ease.io.lazy import ibis
+from ease.io.models import dotted
 from ease.io.names import BASELINES, PREPARATION
-from ease.io.nested import dotted
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
 from ease.pipelines.evaluate.scoring import score_each
 from ease.pipelines.mlflow_runs import (

@@ -11,7 +11,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.models import Dimensions, StrictModel, Words
-from ease.io.registry import check_name
+from ease.io.names import check_name
 from ease.pipelines.setting import Setting
 
 ALL = "all"

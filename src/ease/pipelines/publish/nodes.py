@@ -10,7 +10,7 @@ from typing import Any
 from ease.errors import EaseError
 from ease.io.atomic import finish_replacement
 from ease.io.lazy import ibis
-from ease.io.suggestions import suggest
+from ease.io.names import suggest
 from ease.io.versions import setting_and_method
 from ease.methods import method_names
 from ease.pipelines.mlflow_runs import set_alias

@@ -25,8 +25,15 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.reporting.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.published import Published
-from ease.reporting.rendering import render_comparison, render_html, render_markdown, table_markdown
-from ease.reporting.report import ReportOptions, bar_rows, build_report
+from ease.reporting.report import (
+    ReportOptions,
+    bar_rows,
+    build_report,
+    render_comparison,
+    render_html,
+    render_markdown,
+    table_markdown,
+)
 from ease.reporting.score_summaries import COLUMNS, score_table
 
 logger = logging.getLogger(__name__)

@@ -10,10 +10,9 @@ from pydantic import Field, field_validator, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
-from ease.io.data_files import read_data_file
-from ease.io.models import Numbers, StrictModel, Words, split_words
-from ease.io.nested import dotted
-from ease.io.registry import check_name
+from ease.io.files import read_data_file
+from ease.io.models import Numbers, StrictModel, Words, dotted, split_words
+from ease.io.names import check_name
 from ease.methods import method_names
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Overlay, Setting

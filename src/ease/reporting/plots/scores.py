@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -23,8 +25,6 @@ from ease.reporting.plots.style import (
 )
 from ease.reporting.score_summaries import split_scores, with_limits
 
-MAIN_PANEL = "Main score of each task"
-
 
 def plot_scores(scores: pd.DataFrame) -> go.Figure:
     """Plot methods side by side: one panel of all main scores, and one per task with several subsets.
@@ -39,25 +39,20 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
-    mains = mains.assign(subset=mains["task"])
-    panels = [
-        (MAIN_PANEL, mains),
-        *(_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)),
-    ]
+    panels = [("Main score of each task", mains.assign(subset=mains["task"]))]
+    for task, rows in subsets.groupby("task", sort=False):
+        partners = rows["subset"].str.partition("-")
+        if partners[2].nunique() == 1 and partners[2].all():
+            # A language common to all subsets is named in the title only.
+            panels.append((f"{task}, each with {partners[2].iloc[0]}", rows.assign(subset=partners[0])))
+        else:
+            panels.append((str(task), rows))
     styles = {method_label(method): style for method, style in method_styles(list(scores["method"])).items()}
     named = [
         (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"]))
         for name, rows in panels
     ]
     return stack_bars(title, named, styles)
-
-
-def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """Return a task's title and rows; a language common to all subsets is named in the title only."""
-    partners = rows["subset"].str.partition("-")
-    if partners[2].nunique() > 1 or not partners[2].all():
-        return task, rows
-    return f"{task}, each with {partners[2].iloc[0]}", rows.assign(subset=partners[0])
 
 
 def plot_variants(
@@ -72,39 +67,29 @@ def plot_variants(
     """
     if table.empty:
         return nothing(title)
-    variants = list(dict.fromkeys(table["variant"].astype(str)))
+    table = table.assign(variant=table["variant"].astype(str))
+    centres = {variant: centre for centre, variant in enumerate(table["variant"].unique())}
     figure = go.Figure()
     for method, style in method_styles(list(table["method"])).items():
-        points = table[table["method"] == method].assign(variant=lambda rows: rows["variant"].astype(str))
-        figure.add_trace(
-            go.Scatter(
-                x=_spread(points, variants),
-                y=points["value"],
-                mode="markers",
-                name=method_label(method),
-                marker={"color": style.colour, "symbol": style.symbol, "size": 10, "opacity": 0.8},
-                customdata=points["seed"],
-                hovertemplate=f"{method_label(method)}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>",
-            )
-        )
+        points = table[table["method"] == method]
+        # Seeds lie side by side around the variant's centre, so that equal scores stay visible.
+        count = points.groupby("variant")["seed"].transform("size")
+        rank = points.sort_values("seed").groupby("variant").cumcount().reindex(points.index)
+        x = points["variant"].map(centres) + (rank - (count - 1) / 2) * 0.08
+        marker = {"color": style.colour, "symbol": style.symbol, "size": 10, "opacity": 0.8}
+        label = method_label(method)
+        hover = f"{label}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>"
+        text = {"name": label, "customdata": points["seed"], "hovertemplate": hover}
+        figure.add_scatter(x=x, y=points["value"], mode="markers", marker=marker, **text)
         line = {"color": style.colour, "width": 2}
         for variant, mean in points.groupby("variant", sort=False)["value"].mean().items():
-            centre, y = variants.index(str(variant)), float(mean)
+            centre, y = centres[str(variant)], float(mean)
             figure.add_shape(type="line", x0=centre - 0.3, x1=centre + 0.3, y0=y, y1=y, line=line)
             figure.add_annotation(x=centre + 0.31, y=y, text=f"{y:.1f}", showarrow=False, xanchor="left")
-    figure.update_xaxes(
-        tickvals=list(range(len(variants))), ticktext=variants, range=[-0.6, len(variants) - 0.4]
-    )
+    ticks = {"tickvals": list(centres.values()), "ticktext": list(centres)}
+    figure.update_xaxes(**ticks, range=[-0.6, len(centres) - 0.4])
     figure.update_yaxes(title_text=value_label, rangemode="tozero")
     return finish(figure, title, 480)
-
-
-def _spread(points: pd.DataFrame, variants: Sequence[str]) -> list[float]:
-    """Return positions around a variant's centre, so that equal scores stay visible."""
-    count = points.groupby("variant")["seed"].transform("size")
-    rank = points.sort_values("seed").groupby("variant").cumcount().reindex(points.index)
-    offset = (rank - (count - 1) / 2) * 0.08
-    return [variants.index(variant) + shift for variant, shift in zip(points["variant"], offset, strict=True)]
 
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:
@@ -117,22 +102,21 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     history = history.dropna(subset="value")
     if history.empty:
         return nothing(title)
-    names = _curve_names(history["name"])
+    scores = {name for name in history["name"].unique() if name.partition("/")[0] == DEVELOPMENT}
+    names = sorted(history["name"].unique(), key=lambda name: (name not in scores, name.count("/"), name))
+    if DEVELOPMENT in scores and len(scores) == 2:  # the development score is that of its single task
+        names.remove(*(scores - {DEVELOPMENT}))
     # Titles have the units: titles of inner axes would meet the numbers in a narrow figure.
-    units = ["points" if _is_development(name) else "nats" if "loss" in name else "" for name in names]
-    titles = [
-        name.replace("_", " ") + f" ({unit})" * bool(unit) for name, unit in zip(names, units, strict=True)
-    ]
+    units = [" (points)" if name in scores else " (nats)" if "loss" in name else "" for name in names]
+    titles = [name.replace("_", " ") + unit for name, unit in zip(names, units, strict=True)]
     figure, places = panel_grid(titles, 2, gap=0.28, spacing=0.08)
     for method, style in method_styles(list(history["method"])).items():
-        shown = False
+        own, first = history[history["method"] == method], True
         for name, place in zip(names, places, strict=True):
-            curve = history[(history["method"] == method) & (history["name"] == name)].sort_values("step")
+            curve = own[own["name"] == name].sort_values("step")
             if not curve.empty:
-                figure.add_trace(_curve(curve, method, style, shown), **place)
-                shown = True
-                if _is_development(name):
-                    figure.add_trace(_best_point(curve, method, style), **place)
+                _add_curve(figure, curve, method, style, {**place, "showlegend": first}, name in scores)
+                first = False
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
     for name, place in zip(names, places, strict=True):
         if name.endswith("per_second"):
@@ -143,60 +127,28 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     return finish(figure, title, 170 + 240 * places[-1]["row"])
 
 
-def _is_development(name: str) -> bool:
-    return name.partition("/")[0] == DEVELOPMENT
-
-
-def _curve_names(names: pd.Series) -> list[str]:
-    """Return the curves to show, development scores first; skip the per-task curve if there is only one task."""
-    shown = sorted(names.unique(), key=lambda name: (not _is_development(name), name.count("/"), name))
-    parts = [name for name in shown if _is_development(name) and name != DEVELOPMENT]
-    if DEVELOPMENT in shown and len(parts) == 1:
-        shown.remove(parts[0])
-    return shown
-
-
-def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Scatter:
-    """Return one method's line in one panel; short curves have markers."""
-    return go.Scatter(
-        x=curve["step"],
-        y=curve["value"],
-        mode="lines+markers" if len(curve) <= 30 else "lines",
-        name=method_label(method),
-        legendgroup=method,
-        showlegend=not shown,
-        line={"color": style.colour, "dash": style.dash, "width": 2},
-        marker={"symbol": style.symbol, "size": 6},
-        hovertemplate=f"{method_label(method)}, step %{{x:,}}: %{{y:.4g}}<extra></extra>",
-    )
-
-
-def _best_point(curve: pd.DataFrame, method: str, style: Style) -> go.Scatter:
-    """Return a star at the highest point of a development curve."""
+def _add_curve(
+    figure: go.Figure, curve: pd.DataFrame, method: str, style: Style, place: dict[str, Any], starred: bool
+) -> None:
+    """Add one method's line in one panel, with a star at its highest point if asked; short curves have markers."""
+    label = method_label(method)
+    hover = f"{label}, step %{{x:,}}: %{{y:.4g}}<extra></extra>"
+    line = {"color": style.colour, "dash": style.dash, "width": 2}
+    look: dict[str, Any] = {"line": line, "marker": {"symbol": style.symbol, "size": 6}}
+    text: dict[str, Any] = {"name": label, "legendgroup": method, "hovertemplate": hover}
+    mode = "lines+markers" if len(curve) <= 30 else "lines"
+    figure.add_scatter(x=curve["step"], y=curve["value"], mode=mode, **look, **text, **place)
+    if not starred:
+        return
     best = curve.loc[curve["value"].idxmax()]
     side = {curve["step"].min(): "right", curve["step"].max(): "left"}.get(best["step"], "center")
-    return go.Scatter(
-        x=[best["step"]],
-        y=[best["value"]],
-        mode="markers+text",
-        text=[f"{best['value']:.1f}"],
-        textposition=f"bottom {side}",  # a label at an end of the axis would be cut
-        cliponaxis=False,
-        legendgroup=method,
-        showlegend=False,
-        marker={"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}},
-        hovertemplate=f"{method_label(method)}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>",
-    )
-
-
-Scatter = tuple[str, pd.DataFrame, str, str]
-"""Title of a panel; points with columns `label`, `kind`, `method`, `x`, `y`; titles of the axes."""
-
-SCATTER_PANEL = 480
-"""Height in pixels."""
-
-WIDTH = 1000
-"""Assumed width of a panel in pixels for placing labels."""
+    marker = {"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}}
+    # A label at an end of the axis would be cut.
+    text = {"text": [f"{best['value']:.1f}"], "textposition": f"bottom {side}", "mode": "markers+text"}
+    hover = f"{label}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>"
+    look = {"marker": marker, "cliponaxis": False, "legendgroup": method, "hovertemplate": hover}
+    star = {"x": [best["step"]], "y": [best["value"]]}
+    figure.add_scatter(**star, **text, **look, **{**place, "showlegend": False})
 
 
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
@@ -207,75 +159,64 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
             `value`, and `low` and `high`, the limits of the 95% interval (may be missing).
     """
     title = "Scores beside the published ones"
-    tables = [(name, rows.assign(label=_marked(rows))) for name, rows in tables if not rows.empty]
-    if not tables:
-        return nothing(title)
-    return stack_bars(title, tables, _styles([rows for _, rows in tables]))
-
-
-def _marked(rows: pd.DataFrame) -> pd.Series:
-    """Return the labels, with a mark at those of published models."""
-    return rows["label"].where(rows["kind"] != "published", rows["label"] + " (paper)")
-
-
-def _panels(names: Sequence[str]) -> go.Figure:
-    """Return stacked panels, with titles if there are several."""
-    titles = list(names) if len(names) > 1 else None
-    return make_subplots(rows=len(names), cols=1, subplot_titles=titles, vertical_spacing=0.24 / len(names))
+    marked = [
+        (
+            name,
+            rows.assign(label=rows["label"].where(rows["kind"] != "published", rows["label"] + " (paper)")),
+        )
+        for name, rows in tables
+        if not rows.empty
+    ]
+    return stack_bars(title, marked, _styles([rows for _, rows in marked])) if marked else nothing(title)
 
 
 def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
     """Return each model's style in all panels."""
     series = pd.concat(list(tables)).drop_duplicates("label")
     own, published = series[series["kind"] == "own"], series[series["kind"] == "published"]
-    greys = [PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)] for index in range(len(published))]
     return {
-        **dict(zip(published["label"], greys, strict=True)),
+        **dict(zip(published["label"], cycle(PUBLISHED_STYLES), strict=False)),
         **dict(zip(own["label"], series_styles(list(own["method"])), strict=True)),
     }
 
 
-def plot_table_scatter(panels: Sequence[Scatter]) -> go.Figure:
+SCATTER_PANEL, WIDTH = 480, 1000
+"""Height of a panel, and its assumed width for placing labels, in pixels"""
+
+
+def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> go.Figure:
     """Plot models as points, one panel per pair of tables: our models in colour, published ones in grey.
 
     Args:
-        panels: Titles, scores in points, and titles of the axes.
+        panels: Title of the panel; scores in points with columns `label`, `kind`, `method`, `x`, `y`; titles of the
+            axes.
     """
     title = "One kind of task against another"
     if not panels:
         return nothing(title)
-    figure = _panels([name for name, *_ in panels])
+    names = [name for name, *_ in panels] if len(panels) > 1 else None
+    figure = make_subplots(
+        rows=len(panels), cols=1, subplot_titles=names, vertical_spacing=0.24 / len(panels)
+    )
     styles = _styles([points for _, points, *_ in panels])
     for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
         x_range, y_range = _padded(points["x"]), _padded(points["y"])
         places = place_labels(points, x_range, y_range, WIDTH, SCATTER_PANEL - 130)
-        for (_, row), place in zip(points.iterrows(), places, strict=True):
-            figure.add_trace(_point(row, styles[row["label"]], place), panel, 1)
+        for row, place in zip(points.itertuples(), places, strict=True):
+            style, ours = styles[row.label], row.kind == "own"
+            look = {"color": style.colour, "symbol": style.symbol, "size": 12, "line": {"width": 0}}
+            grey = {"color": "#8C8C8C", "symbol": "circle-open", "size": 9, "line": {"width": 2}}
+            text = f"<b>{row.label}</b>" if ours else row.label
+            label = {"text": [text], "textposition": place, "textfont_size": 12 if ours else 11}
+            hover = f"{row.label}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>"
+            point = {"x": [row.x], "y": [row.y], "name": row.label, "hovertemplate": hover}
+            marker = look if ours else grey
+            figure.add_scatter(**point, **label, mode="markers+text", marker=marker, row=panel, col=1)
         figure.update_xaxes(title_text=x_title, range=x_range, row=panel, col=1)
         figure.update_yaxes(title_text=y_title, range=y_range, row=panel, col=1)
     figure.update_layout(showlegend=False)
-    finish(figure, panels[0][0] if len(panels) == 1 else title, 60 + SCATTER_PANEL * len(panels))
+    finish(figure, title if names else panels[0][0], 60 + SCATTER_PANEL * len(panels))
     return figure.update_layout(margin={"t": 80, "b": 90, "l": 90})
-
-
-def _point(row: pd.Series, style: Style, place: str) -> go.Scatter:
-    own = row["kind"] == "own"
-    return go.Scatter(
-        x=[row["x"]],
-        y=[row["y"]],
-        mode="markers+text",
-        name=row["label"],
-        text=[f"<b>{row['label']}</b>" if own else row["label"]],
-        textposition=place,
-        textfont_size=12 if own else 11,
-        marker={
-            "color": style.colour if own else "#8C8C8C",
-            "symbol": style.symbol if own else "circle-open",
-            "size": 12 if own else 9,
-            "line": {"width": 0 if own else 2},
-        },
-        hovertemplate=f"{row['label']}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>",
-    )
 
 
 def _padded(values: pd.Series) -> list[float]:

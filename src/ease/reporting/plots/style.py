@@ -1,7 +1,4 @@
-"""The common style of all figures.
-
-Each method has the same colour, pattern, dash and symbol in every figure, so that no figure relies on colour alone.
-"""
+"""The common style of all figures: a method has the same colour, pattern, dash and symbol in each of them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.io.names import UNTRAINED
 from ease.methods import get_method, method_names
 
@@ -22,9 +19,9 @@ class Style(NamedTuple):
     """Style of a method: colour, fill pattern of bars, dash of lines, symbol of points."""
 
     colour: str
-    pattern: str
-    dash: str
-    symbol: str
+    pattern: str = ""
+    dash: str = ""
+    symbol: str = ""
 
 
 _STYLES = read_data_file("ease.reporting.plots", "styles.yml")
@@ -32,6 +29,29 @@ STYLES = {method: Style(*parts) for method, parts in _STYLES["methods"].items()}
 OTHER_STYLES, PUBLISHED_STYLES, AMOUNT_STYLES = (
     [Style(*parts) for parts in _STYLES[name]] for name in ("others", "published", "amounts")
 )
+
+INK = "#6E6E6E"
+"""Of texts and whiskers: readable on white and on black; the pages replace it by the colour of their texts"""
+
+_CLEAR, _GRID = "rgba(0,0,0,0)", "rgba(127,127,127,0.25)"
+_AXIS = {"gridcolor": _GRID, "zerolinecolor": _GRID, "automargin": True, "title": {"standoff": 8}}
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
+        "paper_bgcolor": _CLEAR,
+        "plot_bgcolor": _CLEAR,
+        "xaxis": _AXIS,
+        "yaxis": {**_AXIS, "ticklabelstandoff": 5},
+        "title": {"x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 6}},
+        "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
+    }
+)
+TITLE, ROW = 42, 26
+"""Heights of a figure's title and of a row of its legend, in pixels"""
+THINNEST, THICKEST, MANY = 4, 18, 700
+"""Height of a bar in pixels: the thickest, which has space for a number, or less where all would be higher than that"""
+BAR_GAP, PANEL_GAP = 10, 60
+"""Heights of the gaps between groups of bars, and between panels"""
 
 
 def fill(style: Style) -> dict[str, Any]:
@@ -42,8 +62,7 @@ def fill(style: Style) -> dict[str, Any]:
 
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
     """Return each method's style; methods without a fixed style get the others in order of their names."""
-    others = sorted(set(methods) - STYLES.keys())
-    given = {method: OTHER_STYLES[index % len(OTHER_STYLES)] for index, method in enumerate(others)}
+    given = dict(zip(sorted(set(methods) - STYLES.keys()), cycle(OTHER_STYLES), strict=False))
     return {method: STYLES.get(method) or given[method] for method in dict.fromkeys(methods)}
 
 
@@ -79,34 +98,31 @@ def stack_bars(
         columns * (labels * width + BAR_GAP) for (columns, labels), width in zip(sizes, widths, strict=True)
     ]
     plot = sum(heights) + PANEL_GAP * (len(panels) - 1)
+    several = len(panels) > 1
     figure = make_subplots(
         rows=len(panels),
         row_heights=heights,
-        vertical_spacing=PANEL_GAP / plot if len(panels) > 1 else 0,
-        subplot_titles=[name for name, _ in panels] if len(panels) > 1 else None,
+        vertical_spacing=PANEL_GAP / plot if several else 0,
+        subplot_titles=[name for name, _ in panels] if several else None,
     )
     shown: set[str] = set()
     for row, ((_, rows), width) in enumerate(zip(panels, widths, strict=True), start=1):
-        for label in dict.fromkeys(rows["label"]):
-            bars = _score_bars(rows[rows["label"] == label], label, styles[label], width == THICKEST)
+        for label, own in rows.groupby("label", sort=False):
+            bars = _score_bars(own, label, styles[label], width == THICKEST)
             bars[0].showlegend = label not in shown
             figure.add_traces(bars, row, 1)
             shown.add(label)
-        columns = list(dict.fromkeys(rows["column"]))
+        columns = list(rows["column"].unique())
         figure.update_yaxes(type="category", categoryarray=columns, range=[len(columns) - 0.5, -0.5], row=row)
     # Numbers that are higher than their bars, as in a small preview, are hidden.
     figure.update_layout(barmode="group", bargap=0.18, uniformtext={"minsize": 9, "mode": "hide"})
     # One range for all panels, with space beyond the longest bar for its number.
-    figure.update_xaxes(range=_score_range(pd.concat([rows for _, rows in panels])), showticklabels=False)
+    limits = pd.concat([rows[["value", "low", "high"]].astype(float) for _, rows in panels])
+    score_range = [min(0.0, float(limits.min().min()) * 1.1), max(1.0, float(limits.max().max()) * 1.12)]
+    figure.update_xaxes(range=score_range, showticklabels=False)
     figure.update_xaxes(title_text="points", showticklabels=True, row=len(panels))
     figure.update_yaxes(showgrid=False)
-    return finish(figure, panels[0][0] if len(panels) == 1 else title, plot + 130)
-
-
-THINNEST, THICKEST, MANY = 4, 18, 700
-"""Height of a bar in pixels: the thickest, which has space for a number, or less where all would be higher than that"""
-BAR_GAP, PANEL_GAP = 10, 60
-"""Heights of the gaps between groups of bars, and between panels"""
+    return finish(figure, title if several else panels[0][0], plot + 130)
 
 
 def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> list[go.Bar]:
@@ -126,49 +142,14 @@ def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) ->
     return [bars, go.Bar(x=ends, **text, **quiet, **place)]
 
 
-def _score_range(rows: pd.DataFrame) -> list[float]:
-    """Return a range of the points axis with all bars, intervals and numbers."""
-    limits = rows[["value", "low", "high"]].astype(float)
-    lowest, highest = float(limits.min().min()), float(limits.max().max())
-    return [min(0.0, lowest * 1.1), max(1.0, highest * 1.12)]
-
-
 def panel_grid(
     titles: Sequence[str], columns: int, gap: float, spacing: float, **shared: str
 ) -> tuple[go.Figure, list[dict[str, int]]]:
     """Return a figure with a panel for each title, and the panels' rows and columns."""
     rows = -(-len(titles) // columns)
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        subplot_titles=titles,
-        horizontal_spacing=spacing,
-        vertical_spacing=gap / rows,
-        **shared,
-    )
+    gaps = {"horizontal_spacing": spacing, "vertical_spacing": gap / rows}
+    figure = make_subplots(rows=rows, cols=columns, subplot_titles=titles, **gaps, **shared)
     return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
-
-
-INK = "#6E6E6E"
-"""Of texts and whiskers: readable on white and on black; the pages replace it by the colour of their texts"""
-
-_CLEAR, _GRID = "rgba(0,0,0,0)", "rgba(127,127,127,0.25)"
-_AXIS = {"gridcolor": _GRID, "zerolinecolor": _GRID, "automargin": True, "title": {"standoff": 8}}
-TEMPLATE = go.layout.Template(
-    layout={
-        "font": {"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
-        "paper_bgcolor": _CLEAR,
-        "plot_bgcolor": _CLEAR,
-        "xaxis": _AXIS,
-        "yaxis": {**_AXIS, "ticklabelstandoff": 5},
-        "title": {"x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 6}},
-        "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
-    }
-)
-
-
-TITLE, ROW = 42, 26
-"""Heights of a figure's title and of a row of its legend, in pixels"""
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
@@ -186,8 +167,6 @@ def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
 
 def nothing(title: str) -> go.Figure:
     """Return a figure that says that the table is empty."""
-    figure = go.Figure()
+    figure = go.Figure().update_xaxes(visible=False).update_yaxes(visible=False)
     figure.add_annotation(text="Nothing to show: the table is empty.", showarrow=False, font={"size": 16})
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False)
     return finish(figure, title, 300)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from babel.dates import format_date
 from tqdm import tqdm
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.io.result_versions import SAMPLE_NEWS
 from ease.sample.dump_files import dump_name, revision_id, write_dump
 from ease.sample.options import SampleNewsOptions, generate_folder

@@ -45,8 +45,8 @@ from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_folder
 from ease.io.device import best_device
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.registry import check_name
-from ease.io.validation import format_validation_error
+from ease.io.models import format_validation_error
+from ease.io.names import check_name
 from ease.training.prepared_pairs import default_prompt
 from ease.training.progress import Report
 from ease.training.students import ShallowOptions, StaticOptions

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.io.models import StrictModel
 from ease.io.text_tables import read_parallel_lines
 from ease.wikimedia.dumps.parts import Counts, IngestOptions

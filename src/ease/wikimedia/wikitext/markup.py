@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.wikimedia.wikitext.passes import drop_breaks
 from ease.wikimedia.wikitext.titles import decode_entities, is_capital
 

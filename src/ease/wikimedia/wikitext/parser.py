@@ -14,7 +14,7 @@ from itertools import accumulate, compress
 from operator import add, eq, sub
 from typing import NamedTuple
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.wikimedia.languages import check_languages
 from ease.wikimedia.wikitext.markup import (
     BREAK,

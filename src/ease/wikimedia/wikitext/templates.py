@@ -19,7 +19,7 @@ from babel.numbers import (
 )
 from babel.units import format_unit
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
 from ease.wikimedia.wikitext.markup import BREAK, GAP
 from ease.wikimedia.wikitext.titles import decode_entities

@@ -12,7 +12,7 @@ from html.entities import html5
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.wikimedia.languages import OLDER_CODES, WIKIPEDIA_LANGUAGES, Language
 
 _GEORGIAN = range(0x10D0, 0x1100)

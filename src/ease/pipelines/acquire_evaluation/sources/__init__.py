@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from ease.io.data_files import read_data_file
+from ease.io.files import read_data_file
 from ease.io.models import StrictModel
 
 
