@@ -97,7 +97,7 @@ def test_the_page_shows_where_its_entities_come_from(port: Port) -> None:
     assert "Each entity is the mean of the sentences that link to it." in html
     assert '<span class="label" dir="auto" lang="en">Japan</span>' in html
     assert "in 1 language, 1 entities; model Untrained" in html
-    assert "No entity is near" not in html
+    assert "finds no entity near" not in html
 
 
 def test_a_text_far_from_all_sentences_and_entities_is_noted(
@@ -106,8 +106,8 @@ def test_a_text_far_from_all_sentences_and_entities_is_noted(
     monkeypatch.setattr(Index, "nearest", lambda *_: Near(np.array([0]), np.array([0.6], np.float32)))
     monkeypatch.setattr(Entities, "nearest", lambda *_: [({"entity": 17}, 0.5)])
     html = ask(port, "/?q=Berlin")[1]
-    assert "No entity is near" in html
-    assert "No sentence is near" in html
+    assert "finds no entity near" in html
+    assert "finds no sentence near" in html
 
 
 @pytest.fixture

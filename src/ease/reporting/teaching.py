@@ -18,6 +18,8 @@ NEW, OLD = "new", "old"
 FEW = 10_000
 """Pairs of the language below which they are probably too few for a start that knows other languages"""
 
+MODEL = "data/06_models/teach/ease_plus/latest"
+
 SHOWN = 5
 """Largest losses and gains on the page; the table has all scores."""
 
@@ -101,6 +103,7 @@ def render_teaching(
         "\n".join(f"- {key}: {value}" for key, value in facts.items()),
         "## Summary",
         verdict,
+        f'Load the model by `SentenceTransformer("{MODEL}")`; `make demo ARGS=--setting=teach` searches its sentences.',
         "Means of the main scores, in points of 100. `new`: subsets with the language.",
         format_table(summarize_kinds(scores)) if len(scores) else "No task has data: nothing was scored.",
     ]

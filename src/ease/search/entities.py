@@ -81,7 +81,7 @@ def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int
             f"{parts} was trained with another entity vocabulary than {vocabulary[0]}: train again."
         )
     entities = known.select(["entity"]).take(numbers)
-    source = "Rows of the trained entity table."
+    source = "Entities as the model learnt them."
     return Entities(target, lambda wanted: entities.take(wanted).to_pylist(), source)
 
 

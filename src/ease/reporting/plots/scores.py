@@ -96,7 +96,8 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     """Plot losses, rates and development scores over training steps: one panel a curve, one line per method.
 
     Args:
-        history: Columns `method`, `step`, `name`, `value`. A star marks the best value of development scores.
+        history: Columns `method`, `step`, `name`, `value`. A star marks the best development score of
+            a trained step.
     """
     title = "Training curves"
     history = history.dropna(subset="value")
@@ -130,7 +131,7 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
 def _add_curve(
     figure: go.Figure, curve: pd.DataFrame, method: str, style: Style, place: dict[str, Any], starred: bool
 ) -> None:
-    """Add one method's line in one panel, with a star at its highest point if asked; short curves have markers."""
+    """Add one method's line in one panel, with a star at its best trained step if asked; short curves have markers."""
     label = method_label(method)
     hover = f"{label}, step %{{x:,}}: %{{y:.4g}}<extra></extra>"
     line = {"color": style.colour, "dash": style.dash, "width": 2}
@@ -140,7 +141,8 @@ def _add_curve(
     figure.add_scatter(x=curve["step"], y=curve["value"], mode=mode, **look, **text, **place)
     if not starred:
         return
-    best = curve.loc[curve["value"].idxmax()]
+    trained = curve[curve["step"] > 0] if curve["step"].max() > 0 else curve  # step 0, the start, is not kept
+    best = trained.loc[trained["value"].idxmax()]
     side = {curve["step"].min(): "right", curve["step"].max(): "left"}.get(best["step"], "center")
     marker = {"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}}
     # A label at an end of the axis would be cut.
