@@ -124,7 +124,13 @@ def test_the_most_similar_of_several_near_duplicates_is_the_best_match() -> None
         assert (match.sentence, match.kind, count) == (nearer, MINHASH, 2)
 
 
-def check_engine(connection: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def test_an_engine_scans_the_training_sentences(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    connection: Any = ibis.duckdb.connect()
+    if engine == "spark":
+        connection = ibis.pyspark.connect(request.getfixturevalue("spark"))
     tests = [sentence(14) for _ in range(50)]
     training = [
         *(sentence() for _ in range(3000)),
@@ -143,15 +149,6 @@ def check_engine(connection: Any, tmp_path: Path) -> None:
         tests[5]: (NGRAM, 1),
     }
     assert find_matches([], table, ContaminationOptions()) == {}
-
-
-def test_duckdb_scans_the_training_sentences(tmp_path: Path) -> None:
-    check_engine(ibis.duckdb.connect(), tmp_path)
-
-
-@pytest.mark.spark
-def test_spark_scans_the_training_sentences(spark: Any, tmp_path: Path) -> None:
-    check_engine(ibis.pyspark.connect(spark), tmp_path)
 
 
 def test_items_of_a_task_with_a_leaked_text(tmp_path: Path) -> None:

@@ -1,42 +1,42 @@
-"""Metrics equal hand-computed values and independent implementations."""
+"""Metrics equal hand-computed values and independent implementations, also from the items kept on disk."""
 
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr, rankdata
+from scipy.stats import pearsonr, rankdata, spearmanr
+from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 from sklearn.metrics.pairwise import paired_cosine_distances
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import (
+    Items,
+    agreement_items,
+    mean_items,
     normalize_rows,
+    paired_items,
     pairwise_cosine,
     row_lengths,
     spearman,
 )
-
-
-def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
-    """Return normally distributed rows."""
-    return np.random.default_rng(seed).standard_normal((rows, dimension))
+from ease.evaluation.resampling import with_intervals
+from ease.evaluation.score_cache import cached_scores, items_file, read_items, read_resampled, write_items
+from ease.evaluation.tasks import Score
 
 
 def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
-    left, right = random_rows(200, 16, 1), random_rows(200, 16, 2)
-    np.testing.assert_allclose(
-        pairwise_cosine(left, right), 1 - paired_cosine_distances(left, right), atol=1e-12
-    )
-
-
-def test_rows_of_extreme_length_keep_their_direction() -> None:
+    left, right = np.random.default_rng(1).standard_normal((2, 200, 16))
+    expected = 1 - paired_cosine_distances(left, right)
+    np.testing.assert_allclose(pairwise_cosine(left, right), expected, atol=1e-12)
     tiny = normalize_rows(np.array([[3e-200, 4e-200], [3e200, 4e200]]))
     np.testing.assert_allclose(tiny, [[0.6, 0.8], [0.6, 0.8]])
 
 
-def test_row_norms_equal_numpys() -> None:
-    rows = random_rows(600_000, 8, 15).astype(np.float32)  # more than one block
+def test_row_lengths_equal_numpys() -> None:
+    rows = np.random.default_rng(15).standard_normal((600_000, 8)).astype(np.float32)  # more than one block
     np.testing.assert_allclose(row_lengths(rows), np.linalg.norm(rows.astype(float), axis=1), rtol=1e-12)
     rows[599_999] = 0
     with pytest.raises(EaseError, match="1 of 600000 rows of the queries are zero vectors, first row 599999"):
@@ -48,6 +48,9 @@ def test_spearman_with_ties_correlates_mean_ranks() -> None:
     similarities, gold = generator.integers(0, 9, 300), generator.integers(0, 6, 300)
     expected = pearsonr(rankdata(similarities), rankdata(gold)).statistic
     assert spearman(similarities, gold) == pytest.approx(expected)
+    for same in ([4.0], [4, 4, 4]):
+        with pytest.raises(EaseError, match="gold scores are no two different ones: nothing to rank"):
+            spearman(range(len(same)), same)
 
 
 def test_a_collapsed_model_scores_zero_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -57,34 +60,109 @@ def test_a_collapsed_model_scores_zero_with_a_warning(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "said"),
+    ("right", "said"),
     [
-        (np.ones(3), np.ones(3), r"left embeddings have shape \(3,\)"),
-        (
-            [[1, 1], [0, 0]],
-            [[1, 1], [1, 1]],
-            "1 of 2 rows of the left embeddings are zero vectors, first row 1",
-        ),
-        (
-            [[1, 1], [1, 1]],
-            [[1, np.nan], [1, 1]],
-            "1 of 2 rows of the right embeddings contain NaN.*first row 0",
-        ),
+        (np.ones(3), r"right embeddings have shape \(3,\)"),
+        ([[1, 1], [1, np.nan]], "1 of 2 rows of the right embeddings contain NaN.*first row 1"),
     ],
 )
-def test_unusable_embeddings_are_refused(left: object, right: object, said: str) -> None:
+def test_unusable_embeddings_are_refused(right: object, said: str) -> None:
     with pytest.raises(EaseError, match=said):
-        pairwise_cosine(left, right)
+        pairwise_cosine(np.ones((2, 2)), right)
 
 
-@pytest.mark.parametrize(
-    ("similarities", "gold", "said"),
-    [
-        ([1], [3], "1 sentence pair has a gold score"),
-        ([1, 2, 3], [4, 4, 4], "All 3 gold scores are 4"),
-        ([1, np.nan, 3], [1, 2, 3], "1 of 3 similarities are NaN"),
-    ],
-)
-def test_unusable_scores_are_refused(similarities: list[float], gold: list[float], said: str) -> None:
-    with pytest.raises(EaseError, match=said):
-        spearman(similarities, gold)
+RANDOM = np.random.default_rng(7)
+GOLD = np.round(RANDOM.uniform(0, 5, 400), 0)
+COSINES = np.round(GOLD + RANDOM.normal(0, 2, 400), 1)
+CLASSES = RANDOM.integers(0, 6, 400)
+CLUSTERS = np.where(RANDOM.random(400) < 0.6, CLASSES, RANDOM.integers(0, 7, 400))
+
+
+def test_scores_from_items_equal_scikit_learns_and_scipys() -> None:
+    assert paired_items("spearman", COSINES, GOLD).value() == pytest.approx(
+        100 * spearmanr(COSINES, GOLD).statistic
+    ), "ties on both sides"
+    positive = GOLD > 2
+    assert paired_items("auc", COSINES, positive).value() == pytest.approx(
+        100 * roc_auc_score(positive, COSINES)
+    )
+    runs = [CLUSTERS, CLUSTERS[::-1]]
+    for kind, measure in {
+        "v_measure": v_measure_score,
+        "adjusted_mutual_information": adjusted_mutual_info_score,
+    }.items():
+        expected = 100 * np.mean([measure(CLASSES, run) for run in runs])
+        assert agreement_items(kind, CLASSES, runs).value() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", ["auc", "v_measure", "adjusted_mutual_information"])
+def test_contributions_predict_the_score_of_a_resample(kind: str) -> None:
+    def items(rows: np.ndarray) -> Items:
+        if kind == "auc":
+            return paired_items("auc", COSINES[rows], GOLD[rows] > 2)
+        return agreement_items(kind, CLASSES[rows], [CLUSTERS[rows]])
+
+    contributions = items(np.arange(400)).contributions()[0]
+    drawn = [RANDOM.integers(0, 400, 400) for _ in range(200)]
+    exact = np.array([items(rows).value() for rows in drawn])
+    predicted = np.array([100 * contributions[rows].mean() for rows in drawn])
+    assert np.corrcoef(exact, predicted)[0, 1] > 0.97
+    assert np.std(predicted) == pytest.approx(np.std(exact), rel=0.15)
+
+
+def test_some_of_the_items() -> None:
+    items = paired_items("spearman", COSINES, GOLD)
+    chosen = np.arange(400) % 3 == 0
+    expected = 100 * spearmanr(COSINES[chosen], GOLD[chosen]).statistic
+    assert items.take(chosen).value() == pytest.approx(expected)
+    assert np.isnan(items.take([]).value())
+    assert mean_items([1.0, 0.0, 1.0], denominators=[2, 2, 0]).take([0, 2]).value() == 100
+
+
+def test_items_and_resampled_scores_survive_their_file(tmp_path: Path) -> None:
+    scored = Score("stsb", "test", "spearman", 1.0, items=paired_items("spearman", COSINES, GOLD))
+    scores = [
+        scored,
+        Score("stsb", "average", "spearman", 1.0, parts=(scored,)),
+        Score("stsb", "x", "m", 2.0),
+    ]
+    _, resampled = with_intervals(scores)
+    write_items(tmp_path / "items.parquet", scores, resampled)
+    ((place, kept),) = read_items(tmp_path / "items.parquet").items()
+    assert (place, kept.value()) == (("test", "spearman"), scored.items.value())  # type: ignore[union-attr]
+    found = read_resampled(tmp_path / "items.parquet")
+    assert found.keys() == {("test", "spearman"), ("average", "spearman")}
+    np.testing.assert_array_equal(found["average", "spearman"], resampled[0])
+    (tmp_path / "items.parquet").write_text("no Parquet")
+    with pytest.raises(EaseError, match="items.parquet: not a file of test items .* and evaluate again"):
+        read_items(tmp_path / "items.parquet")
+
+
+HITS = np.random.default_rng(0).random(200) < 0.4
+
+
+def computed() -> list[Score]:
+    return [Score("xnli", "de-en", "retrieval_accuracy", 100 * float(HITS.mean()), items=mean_items(HITS))]
+
+
+def test_scores_come_from_the_cache_with_their_intervals_and_items(tmp_path: Path) -> None:
+    calls = []
+
+    def compute() -> list[Score]:
+        calls.append(1)
+        return computed()
+
+    first, second = (cached_scores(tmp_path, "xnli", {"data": 1}, compute) for _ in range(2))
+    assert len(calls) == 1
+    assert [score.row() for score in first] == [score.row() for score in second]
+    assert second[0].low is not None
+    assert second[0].high is not None
+    assert second[0].low < second[0].value < second[0].high
+    file = items_file(tmp_path, "xnli", {"data": 1})
+    assert read_items(file)["de-en", "retrieval_accuracy"].value() == second[0].value
+    file.unlink()
+    cached_scores(tmp_path, "xnli", {"data": 1}, compute)
+    assert len(calls) == 2
+    assert file.is_file(), "missing items are computed again"
+    (score,) = cached_scores(None, "xnli", {}, computed)
+    assert score.low is not None, "also without a cache"

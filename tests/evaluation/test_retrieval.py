@@ -1,4 +1,4 @@
-"""Parallel retrieval, maps of spaces, CSLS ranks and nDCG equal their definitions, scikit-learn and trec_eval."""
+"""Retrieval, maps of spaces, CSLS, nDCG and mining equal their definitions, scikit-learn and trec_eval."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import numpy as np
 import pytest
 import pytrec_eval
 from scipy.linalg import fractional_matrix_power, polar, sqrtm
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import ndcg_score, precision_recall_fscore_support
 from sklearn.neighbors import NearestNeighbors
 
-from ease.evaluation.retrieval import common_space, csls_ranks, ndcg, parallel_hits, unit_rows
+from ease.evaluation.retrieval import (
+    MinedPairs,
+    best_pairs,
+    best_threshold,
+    common_space,
+    csls_ranks,
+    f1_score,
+    margin_scores,
+    ndcg,
+    parallel_hits,
+    unit_rows,
+)
+from ease.evaluation.search import mutual_neighbours
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -17,7 +29,7 @@ def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
 
 
 def random_units(rows: int, dimension: int, seed: int) -> np.ndarray:
-    drawn = np.random.default_rng(seed).standard_normal((rows, dimension))
+    drawn = random_rows(rows, dimension, seed)
     units: np.ndarray = (drawn / np.linalg.norm(drawn, axis=1)[:, None]).astype(np.float32)
     return units
 
@@ -62,19 +74,14 @@ def test_the_common_space_is_vecmaps() -> None:
         )
 
 
-def test_a_linear_image_comes_onto_its_rows_and_directions_that_no_pair_has_onto_zero() -> None:
-    source = random_rows(60, 12, 1)
-    rotation = np.linalg.qr(random_rows(12, 12, 2))[0]
-    left, right = common_space(source, source @ rotation)
-    np.testing.assert_allclose(source @ left, source @ rotation @ right, atol=1e-6)
-    few = np.hstack([source[:5], np.zeros((5, 1))])
+def test_directions_that_no_pair_has_are_mapped_onto_zero() -> None:
+    few = np.hstack([random_rows(5, 12, 1), np.zeros((5, 1))])
     left, right = common_space(few, few)
     np.testing.assert_allclose(few @ left @ right.T @ few.T, few @ few.T, atol=1e-5)
     np.testing.assert_allclose(left[12], 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("block", [(7, 5), (64, 30), (4096, 8192)])
-@pytest.mark.parametrize("neighbours", [1, 10])
+@pytest.mark.parametrize(("block", "neighbours"), [((7, 5), 1), ((64, 30), 10), ((4096, 8192), 10)])
 def test_ranks_equal_those_of_the_full_matrix(block: tuple[int, int], neighbours: int) -> None:
     sources, targets = random_units(90, 6, 6), random_units(130, 6, 7)
     queries = sources[20:65]
@@ -90,20 +97,6 @@ def test_ranks_equal_those_of_the_full_matrix(block: tuple[int, int], neighbours
     np.testing.assert_array_equal(ranks, expected)
     assert len(gold) > 45
     assert 1 < np.median(expected) < 130
-
-
-def test_csls_penalizes_hubs() -> None:
-    # Angles in the plane: the hub at 0° is nearest to the query at 24°, whose translation is at 50°; but the
-    # other sources, at -2°, 0° and 2°, are all near the hub.
-    def at(*degrees: float) -> np.ndarray:
-        angles = np.deg2rad(degrees)
-        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-
-    sources, targets, gold = at(24, -2, 0, 2), at(0, 50), np.array([[0, 1]])
-    assert (sources[:1] @ targets.T).argmax() == 0
-    # 2 cos 24 - 1 = 0.827 and 2 cos 26 - cos 26 = 0.899, with one neighbour.
-    assert csls_ranks(sources[:1], targets, sources, gold, 1).tolist() == [1]
-    assert csls_ranks(sources[:1], targets, sources[:1], gold, 1).tolist() == [2]
 
 
 def test_ties_rank_before_the_gold_target_unless_they_are_gold() -> None:
@@ -127,16 +120,6 @@ def test_rows_are_scaled_and_centred(dtype: type) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(rows, before)
-
-
-def test_retrieval_by_hand_differs_by_direction() -> None:
-    def at_angles(*degrees: float) -> np.ndarray:
-        radians = np.deg2rad(degrees)
-        return np.column_stack([np.cos(radians), np.sin(radians)])
-
-    # Left 0 is nearest to 40 and left 50 to 45, their own; right 40 is nearer to 50 than to its own 0.
-    forward, backward = parallel_hits(at_angles(0, 50), at_angles(40, 45))
-    assert (forward.tolist(), backward.tolist()) == ([True, True], [False, True])
 
 
 @pytest.mark.parametrize("block", [(1, 300), (40, 70), (4096, 8192)])
@@ -193,3 +176,80 @@ def test_a_collapsed_encoder_and_ties_gain_nothing() -> None:
     assert ndcg(documents[:1], documents, [{0: 1.0}]) == pytest.approx([1 / np.log2(3)])
     best = 2 + 1 / np.log2(3)
     assert ndcg(documents[:1], documents, [{0: 2.0, 1: 1.0}]) == pytest.approx([(1 + 2 / np.log2(3)) / best])
+
+
+def score(scores: object, right: object, gold: int, threshold: float) -> float:
+    return f1_score(MinedPairs(np.asarray(scores), np.asarray(right), gold), threshold)
+
+
+def threshold_of(scores: object, right: object, gold: int) -> float:
+    return best_threshold(MinedPairs(np.asarray(scores), np.asarray(right), gold))
+
+
+def test_margins_equal_the_formula() -> None:
+    queries, targets, k = random_rows(30, 6, 9), random_rows(41, 6, 10), 4
+    forward, backward = mutual_neighbours(queries, targets, k)
+    margins = margin_scores(forward, backward)
+    unit_queries = queries / np.linalg.norm(queries, axis=1)[:, None]
+    unit_targets = targets / np.linalg.norm(targets, axis=1)[:, None]
+    cosines = unit_queries @ unit_targets.T
+    for x in range(30):
+        for place, y in enumerate(forward.rows[x]):
+            around = sum(sorted(cosines[x])[-k:]) / (2 * k) + sum(sorted(cosines[:, y])[-k:]) / (2 * k)
+            assert margins[x, place] == pytest.approx(cosines[x, y] / around, abs=1e-5)
+
+
+def test_the_best_target_may_not_be_the_nearest() -> None:
+    scores, rows = np.array([[0.5, 1.5, 1.2], [3.0, 1.0, 1.0]]), np.array([[7, 8, 9], [4, 5, 6]])
+    mined = best_pairs(scores, rows, np.array([[0, 8], [1, 5]]))
+    np.testing.assert_array_equal(mined.scores, [1.5, 3.0])
+    np.testing.assert_array_equal(mined.right, [True, False])
+
+
+@pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
+def test_a_pair_that_ties_with_a_wrong_one_is_wrong(block: tuple[int, int]) -> None:
+    targets = random_rows(60, 16, 11).astype(np.float32)
+    targets[40] = 3 * targets[12]
+    queries = targets[[12, 40, 5]] + 0.01
+    forward, backward = mutual_neighbours(queries, targets, 4, block)
+    for scores in (forward.cosines, margin_scores(forward, backward)):
+        one_each = best_pairs(scores, forward.rows, np.array([[0, 12], [1, 40], [2, 5]]))
+        np.testing.assert_array_equal(one_each.right, [False, False, True])
+        both_right = best_pairs(scores, forward.rows, np.array([[0, 12], [0, 40], [2, 5]]))
+        np.testing.assert_array_equal(both_right.right, [True, False, True])
+
+
+def test_f1_equals_scikit_learns() -> None:
+    generator = np.random.default_rng(12)
+    scores, right = generator.uniform(0, 1, 300), generator.uniform(0, 1, 300) < 0.4
+    # 17 gold pairs that are not among the mined pairs: they lower the recall.
+    wanted, mined = np.append(right, [True] * 17), np.append(scores >= 0.3, [False] * 17)
+    expected = precision_recall_fscore_support(wanted, mined, average="binary")
+    assert score(scores, right, int(right.sum()) + 17, 0.3) == pytest.approx(expected[2])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_threshold_is_better_than_the_best(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    scores = generator.integers(0, 40, 60) / 7 - 2  # with equal scores among them
+    right = generator.uniform(0, 1, 60) < np.where(scores > 1, 0.7, 0.1)
+    gold = int(right.sum()) + 5
+    threshold = threshold_of(scores, right, gold)
+    best = score(scores, right, gold, threshold)
+    tried = {value: score(scores, right, gold, value) for value in scores}
+    assert best == max(tried.values())
+    assert threshold not in scores or threshold == scores.min()
+    highest = max(value for value, f1 in tried.items() if f1 == best)
+    assert threshold <= highest
+    assert not ((scores < highest) & (scores >= threshold)).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_threshold_separates_adjacent_floats(dtype: type) -> None:
+    low = dtype(0.7)
+    for _ in range(5):
+        high = np.nextafter(low, dtype(1))
+        scores: np.ndarray = np.array([low, high], dtype)
+        right = np.array([False, True])
+        assert score(scores, right, 1, threshold_of(scores, right, 1)) == 1
+        low = high

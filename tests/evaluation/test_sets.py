@@ -66,16 +66,6 @@ def test_faulty_subsets_are_left_out_and_missing_ones_stay_wanted(tmp_path: Path
         assert found["subsets"] == wanted
 
 
-def test_a_task_of_one_file_is_located(tmp_path: Path) -> None:
-    file = tmp_path / "graded.parquet"
-    file.write_bytes(b"PAR1")
-    located = locate_sets(["sample_graded"], {"sample_graded": {"path": str(file)}})
-    assert located["sample_graded"].subsets == {"en": ("",)}
-    assert at_paths({"sample_graded": {"path": "sample:graded"}}, located) == {
-        "sample_graded": {"path": str(file)}
-    }
-
-
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_changed_evaluation_set_is_refused(options: dict[str, dict[str, Any]], deleted: bool) -> None:
     located = locate_sets(["stsb:dev"], options)

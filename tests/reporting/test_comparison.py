@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ease.evaluation.items import mean_items
+from ease.evaluation.metrics import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score

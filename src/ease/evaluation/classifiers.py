@@ -60,7 +60,10 @@ def require_known_classes(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch and linear algebra to one CPU thread, so that results do not depend on the number of threads."""
+    """Limit torch and linear algebra to one CPU thread, so that results do not depend on the number of threads.
+
+    scikit-learn's warnings of fits that have not converged are suppressed: what they concern is logged.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -97,7 +100,7 @@ def fit_selected(
         choosing: Development data, to which the classifier is not fitted, or folds of the training data.
 
     Returns:
-        The classifier, and the accuracy that chose its hyperparameter.
+        The classifier, and the accuracy that chose its hyperparameter; None without a choice.
     """
     require_known_classes(training.labels)
     rows, labels = training.embeddings.astype(np.float64), training.labels
@@ -120,24 +123,19 @@ def fit_selected(
     return fitted, accuracy
 
 
+@dataclass(eq=False)
 class NetworkClassifier(ClassifierMixin, BaseEstimator):
     """A hidden layer, dropout, a sigmoid and an output layer, trained by Adam on mini-batches (SentEval's MLP).
 
     The seed determines the weights, the order of rows and the dropout.
     """
 
-    def __init__(
-        self,
-        hidden: int = 50,
-        dropout: float = 0.2,
-        epochs: int = 10,
-        batch_size: int = 64,
-        weight_decay: float = 0.0,
-        seed: int = 1111,
-    ) -> None:
-        """Keep the hyperparameters, as scikit-learn requires."""
-        self.hidden, self.dropout, self.epochs = hidden, dropout, epochs
-        self.batch_size, self.weight_decay, self.seed = batch_size, weight_decay, seed
+    hidden: int = 50
+    dropout: float = 0.2
+    epochs: int = 10
+    batch_size: int = 64
+    weight_decay: float = 0.0
+    seed: int = 1111
 
     def fit(self, embeddings: ArrayLike, labels: ArrayLike) -> Self:
         """Train on embeddings (n, dimension) and labels (n,) of at least two classes."""
@@ -195,21 +193,18 @@ class LinearClassifier(NamedTuple):
         return hits
 
 
-class Selection(NamedTuple):
-    """The best settings on the development data, with each seed's classifier and its accuracy there."""
-
-    settings: ClassifierSettings
-    classifiers: tuple[LinearClassifier, ...]
-    accuracies: tuple[float, ...]
-
-
 def select_classifiers(
     training: LabelledEmbeddings,
     development: LabelledEmbeddings,
     grid: Sequence[ClassifierSettings],
     seeds: Sequence[int],
-) -> Selection:
-    """Train linear classifiers with all settings and seeds; select the first settings of the best mean accuracy."""
+) -> tuple[ClassifierSettings, list[LinearClassifier], list[float]]:
+    """Train linear classifiers with all settings and seeds.
+
+    Returns:
+        The first settings of the best mean accuracy on the development data, with the classifier of each seed and its
+        accuracy there.
+    """
     found = []
     with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False) as bar:
         for settings in grid:
@@ -217,9 +212,9 @@ def select_classifiers(
             for seed in seeds:
                 trained.append(train_classifier(training, settings, seed, development))
                 bar.update()
-            accuracies = tuple(float(np.mean(one.hits(development))) for one in trained)
-            found.append(Selection(settings, tuple(trained), accuracies))
-    return max(found, key=lambda selection: fmean(selection.accuracies))
+            accuracies = [float(np.mean(one.hits(development))) for one in trained]
+            found.append((settings, trained, accuracies))
+    return max(found, key=lambda selection: fmean(selection[2]))
 
 
 @one_thread()
@@ -232,19 +227,15 @@ def train_classifier(
     rate to 0; normally distributed weights. scikit-learn's solvers would find the same optimum for every learning rate,
     so they cannot reproduce this protocol. The seed determines the first weights and the order of rows.
 
-    Args:
-        training: At least two classes.
-        settings: Hyperparameters.
-        seed: Random seed.
-        development: Labelled with classes of the training data.
+    Raises:
+        EaseError: If the training data have one class, or the development data another one.
     """
     classes = require_known_classes(training.labels, development.labels, "the development data")
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(training.embeddings)  # (n, dimension)
     wanted = torch.from_numpy(np.searchsorted(classes, training.labels))  # (n,)
-    weight = (
-        torch.randn(classes.size, rows.shape[1], generator=generator) * INITIAL_DEVIATION
-    ).requires_grad_()
+    drawn = torch.randn(classes.size, rows.shape[1], generator=generator)
+    weight = (drawn * INITIAL_DEVIATION).requires_grad_()
     bias = torch.zeros(classes.size, requires_grad=True)
     optimizer = torch.optim.AdamW([weight, bias], settings.learning_rate, weight_decay=settings.weight_decay)
     steps = settings.epochs * -(-len(rows) // settings.batch_size)

@@ -77,6 +77,10 @@ class Match(NamedTuple):
     """Jaccard similarity of the character n-grams"""
     sentence: str
 
+    def rank(self) -> tuple[int, float, str]:
+        """Return a key that is lowest for the best match."""
+        return KINDS.index(self.kind), -self.similarity, self.sentence
+
 
 class Prepared(NamedTuple):
     """A normalised text: its tokens in one string, and its runs of tokens and of characters."""
@@ -154,12 +158,8 @@ def best_matches(index: TestIndex, batches: Iterable[Sequence[str | None]]) -> d
     for sentences in batches:
         for text, match in index.matches(sentences):
             known, count = best.get(text, (match, 0))
-            best[text] = min(known, match, key=_order), count + 1
+            best[text] = min(known, match, key=Match.rank), count + 1
     return best
-
-
-def _order(match: Match) -> tuple[int, float, str]:
-    return KINDS.index(match.kind), -match.similarity, match.sentence
 
 
 @cache
@@ -171,12 +171,9 @@ def _index(texts: tuple[str, ...], options: ContaminationOptions) -> TestIndex:
 def find_matches(
     texts: Sequence[str], training: ir.Table, options: ContaminationOptions
 ) -> dict[str, tuple[Match, int]]:
-    """Return the best match of each test text among training sentences, and the number of sentences that match it.
+    """Return the best match of each distinct test text among training sentences, and how many sentences match it.
 
-    Args:
-        texts: Distinct test texts.
-        training: A table of DuckDB or Spark with the column `sentence`.
-        options: Thresholds for near duplicates.
+    `training` is a table of DuckDB or Spark with the column `sentence`.
     """
     if not texts:
         return {}
@@ -225,12 +222,11 @@ def read_task_texts(
                 for metric, texts in by_metric.items()
                 if texts
             ]
+            if not own:
+                raise EaseError("no item of this task contributes alone to its score")
+            found += own
         except EaseError as error:
             failed[name] = str(error)
-            continue
-        found += own
-        if not own:
-            failed[name] = "no item of this task contributes alone to its score"
     return found, failed
 
 
@@ -249,8 +245,28 @@ def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path
     rows: list[dict[str, Any]] = []
     for score in scores:
         found = known.get((score["task"], score["subset"], score.get("metric")))
-        if found is not None and score.get("items") and (cache / score["items"]).is_file():
-            rows += _clean_score(score, found, cache / score["items"])
+        if found is None or not score.get("items") or not (file := cache / score["items"]).is_file():
+            continue
+        items = read_items(file).get((score["subset"], score["metric"]))
+        if items is None or found["data"] != score["data"] or len(items) != found["items"]:
+            logger.warning(
+                "%s %s of %s was scored on other data: run `evaluate` again",
+                *(score["task"], score["subset"], score["method"]),
+            )
+            continue
+        clean = items.take(np.setdiff1d(np.arange(len(items)), found["rows"]))
+        resampled = (
+            resample(clean, f"{score['task']}/{score['subset']}") if len(clean) >= FEWEST_ITEMS else None
+        )
+        low, high = (None, None) if resampled is None else interval(resampled)
+        rows.append(
+            {
+                **{name: score[name] for name in ("method", "model", "task", "subset", "metric")},
+                **{"items": len(items), "contaminated": len(found["rows"])},
+                **{"whole": score["value"], "clean": clean.value()},
+                **{"difference": clean.value() - score["value"], "low": low, "high": high},
+            }
+        )
     keys = ["method", "model", "task", "metric"]
     averages = []
     for key, own in pd.DataFrame(rows).groupby(keys, sort=False) if rows else ():
@@ -263,24 +279,3 @@ def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path
                 | {"difference": means["clean"] - means["whole"]}
             )
     return [*rows, *averages]
-
-
-def _clean_score(score: Row, found: Row, file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the row of a clean score; nothing if the score has no items, or is of other data."""
-    about = {name: score[name] for name in ("method", "model", "task", "subset", "metric")}
-    items = read_items(file)[score["subset"], score["metric"]].items
-    if items is None or found["data"] != score["data"] or len(items) != found["items"]:
-        logger.warning(
-            "%s %s of %s was scored on other data: run `evaluate` again",
-            *(score["task"], score["subset"], score["method"]),
-        )
-        return
-    clean = items.take(np.setdiff1d(np.arange(len(items)), found["rows"]))
-    place = f"{score['task']}/{score['subset']}"
-    low, high = interval(resample(clean, place)) if len(clean) >= FEWEST_ITEMS else (None, None)
-    yield {
-        **about,
-        **{"items": len(items), "contaminated": len(found["rows"])},
-        **{"whole": score["value"], "clean": clean.value(), "difference": clean.value() - score["value"]},
-        **{"low": low, "high": high},
-    }

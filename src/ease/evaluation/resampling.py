@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ease.evaluation.items import GOLD, LEFT, Items
+from ease.evaluation.metrics import Items
 from ease.evaluation.tasks import Score
 
 RESAMPLES = 10_000
@@ -47,45 +47,39 @@ def with_intervals(scores: Sequence[Score]) -> tuple[list[Score], dict[int, Resa
 
     A score without items gets no interval; a score of fewer than 30 items gets a note.
     """
-    found: list[Score] = []
-    resampled: dict[int, Resampled] = {}
     known: dict[int, Resampled | None] = {}
+
+    def resampled(score: Score) -> Resampled | None:
+        """Resample the items of a score, or average those of its parts."""
+        if id(score) not in known:
+            parts = [resampled(part) for part in score.parts]
+            own = None
+            if score.items is not None and len(score.items) >= FEWEST_ITEMS:
+                own = resample(score.items, f"{score.task}/{score.subset}")
+            elif parts and all(part is not None for part in parts):
+                own = np.mean([part for part in parts if part is not None], axis=0)
+            known[id(score)] = own
+        return known[id(score)]
+
+    found = {}
+    noted = list(scores)
     for position, score in enumerate(scores):
-        values = _resampled(score, known)
-        if values is not None:
-            resampled[position] = values
-            found.append(replace(score, **interval(values)._asdict()))
+        if (values := resampled(score)) is not None:
+            found[position] = values
+            noted[position] = replace(score, **interval(values)._asdict())
         elif score.items is not None and len(score.items) < FEWEST_ITEMS:
-            found.append(replace(score, note="; ".join(filter(None, [score.note, TOO_FEW]))))
-        else:
-            found.append(score)
-    return found, resampled
-
-
-def _resampled(score: Score, known: dict[int, Resampled | None]) -> Resampled | None:
-    """Resample the items of a score, or average those of its parts; `known` has them by identity of the part."""
-    if id(score) not in known:
-        parts = [_resampled(part, known) for part in score.parts]
-        if score.items is not None and len(score.items) >= FEWEST_ITEMS:
-            known[id(score)] = resample(score.items, f"{score.task}/{score.subset}")
-        elif parts and all(part is not None for part in parts):
-            known[id(score)] = np.mean([part for part in parts if part is not None], axis=0)
-        else:
-            known[id(score)] = None
-    return known[id(score)]
+            noted[position] = replace(score, note="; ".join(filter(None, [score.note, TOO_FEW])))
+    return noted, found
 
 
 def resample(items: Items, place: str, resamples: int = RESAMPLES) -> Resampled:
     """Return the scores, in points, of seeded resamples that have as many items as the set: (resamples,).
 
-    Args:
-        items: The items with their contributions.
-        place: Task and subset; the same place and number of items give the same resamples.
-        resamples: Number of resamples.
+    The same `place`, task and subset, and number of items give the same resamples.
     """
     generator = np.random.default_rng([SEED, crc32(place.encode()), len(items)])
     if items.kind == "spearman":
-        return _resampled_correlations(items.columns[LEFT], items.columns[GOLD], generator, resamples)
+        return _resampled_correlations(items.columns["cosine"], items.columns["gold"], generator, resamples)
     sums = np.stack(items.contributions())
     if len(items) > MOST_UNITS:
         order = generator.permutation(len(items))
@@ -105,8 +99,7 @@ def resample(items: Items, place: str, resamples: int = RESAMPLES) -> Resampled:
 def _blocks(resamples: int, units: int) -> Iterator[int]:
     """Divide a number of resamples into blocks of bounded memory."""
     size = max(1, BLOCK_ELEMENTS // max(1, units))
-    for start in range(0, resamples, size):
-        yield min(size, resamples - start)
+    yield from (min(size, resamples - start) for start in range(0, resamples, size))
 
 
 def _resampled_correlations(
@@ -117,49 +110,37 @@ def _resampled_correlations(
     A resample weights each row by how often it was drawn. Ranks are cumulative weights in the order of the values. Rows
     are drawn by their place in the order of the gold scores, which is the same for all encoders.
     """
+
+    def runs(ordered: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return where each run of equal values starts, and the number of each row's run."""
+        first = np.append(True, ordered[1:] != ordered[:-1])
+        return np.flatnonzero(first), np.cumsum(first) - 1
+
+    def centred_ranks(weights: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the mean rank of each weighted value minus the mean of all ranks, and their sum of squares."""
+        ranks = np.cumsum(weights, axis=1)
+        ranks -= weights / 2
+        ranks -= np.float32(count / 2)
+        return ranks, np.einsum("rn,rn,rn->r", weights, ranks, ranks)
+
     count, by_gold = len(cosines), np.argsort(gold, kind="stable")
-    gold_starts = _starts(gold[by_gold])
+    gold_starts, groups = runs(gold[by_gold])
     order = np.argsort(cosines[by_gold], kind="stable")
-    starts = _starts(cosines[by_gold][order])
-    groups, tied = (_groups(found, count) for found in (gold_starts, starts))
+    starts, tied = runs(cosines[by_gold][order])
     parts = []
     for rows in _blocks(resamples, count):
         drawn = generator.integers(0, count, size=(rows, count), dtype=np.int32)
         drawn += (np.arange(rows, dtype=np.int32) * count)[:, None]
-        drawings = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
-        weights = drawings.astype(np.float32)
-        of_gold = np.add.reduceat(weights, gold_starts, axis=1)
-        gold_ranks = _centred_ranks(of_gold, count)
-        gold_spread = np.einsum("rn,rn,rn->r", of_gold, gold_ranks, gold_ranks)
+        weights = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float32)
+        gold_ranks, gold_spread = centred_ranks(np.add.reduceat(weights, gold_starts, axis=1))
         weights = weights.take(order, axis=1)
-        of_ties = np.add.reduceat(weights, starts, axis=1) if len(starts) < count else weights
-        ranks = _centred_ranks(of_ties, count)
-        spread = np.einsum("rn,rn,rn->r", of_ties, ranks, ranks)
-        weighted = weights * gold_ranks.take(groups[order], axis=1)
-        if len(starts) < count:
-            ranks = ranks.take(tied, axis=1)
-        shared = np.einsum("rn,rn->r", weighted, ranks)
+        unique = len(starts) == count
+        ranks, spread = centred_ranks(weights if unique else np.add.reduceat(weights, starts, axis=1))
+        ranks = ranks if unique else ranks.take(tied, axis=1)
+        shared = np.einsum("rn,rn->r", weights * gold_ranks.take(groups[order], axis=1), ranks)
         scale = np.sqrt(spread * gold_spread)
         parts.append(np.divide(shared, scale, out=np.zeros(rows, np.float32), where=scale > 0))
     return np.clip(100 * np.concatenate(parts), -100, 100).astype(np.float32)
-
-
-def _groups(starts: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the number of the run of equal values of each row."""
-    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, count)))
-
-
-def _starts(ordered: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return where each run of equal values starts."""
-    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-
-
-def _centred_ranks(weights: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """Return the mean rank of each weighted value of ascending values, minus the mean of all ranks."""
-    ranks = np.cumsum(weights, axis=1)
-    ranks -= weights / 2
-    ranks -= np.float32(count / 2)
-    return ranks
 
 
 def interval(resampled: Resampled) -> Interval:

@@ -1,19 +1,26 @@
-"""Retrieval scores between two embedding spaces: parallel sentences, maps of spaces, CSLS, nDCG. Ties are misses."""
+"""Retrieval and mining between two embedding spaces: parallel sentences, maps, CSLS, nDCG, margins and thresholds.
+
+Ties are misses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ease.evaluation.metrics import Floats, row_lengths, unit_or_zero_rows
+from ease.evaluation.metrics import DECIMALS, Floats, row_lengths, unit_or_zero_rows
 from ease.evaluation.search import (
     BLOCK,
     TIE_TOLERANCE,
     Embeddings,
     Flags,
+    Neighbours,
     Rows,
+    Scores,
     hits_within,
     mutual_neighbours,
     nearest_neighbours,
@@ -29,35 +36,22 @@ SPARE = 90
 
 
 def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> tuple[Flags, Flags]:
-    """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
+    """Return whether each left row finds its translation, the same right row, by cosine, and each right row: (n,) each.
 
-    A translation that ties with another candidate is a miss.
-
-    Args:
-        left: (n, dimension).
-        right: (n, dimension); row i is the translation of the left row i.
-        block: Rows of both sides compared at once.
-
-    Returns:
-        Whether each left row finds its translation, and each right row, (n,) each.
+    Both sides are (n, dimension), compared a `block` at a time. A translation that ties with another row is a miss.
     """
     own = np.arange(np.shape(left)[0])[:, None]
-    forward, backward = mutual_neighbours(left, right, 2, block)
-    return hits_within(forward.cosines, forward.rows == own, 1), hits_within(
-        backward.cosines, backward.rows == own, 1
+    forward, backward = (
+        hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2, block)
     )
+    return forward, backward
 
 
 def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddings") -> Units:
-    """Scale rows to length 1, in single precision: (n, dimension) -> (n, dimension).
-
-    Args:
-        embeddings: One row per word.
-        center: Whether to subtract the mean of the scaled rows and scale again.
-        name: Name of the matrix in error messages.
+    """Scale rows to length 1, in single precision, (n, dimension) -> (n, dimension); `center` subtracts their mean.
 
     Raises:
-        EaseError: If it is not a matrix of finite numbers, or a row is zero.
+        EaseError: If it is not a matrix of finite numbers, or a row is zero; `name` names the matrix.
     """
     lengths = row_lengths(embeddings, name)[:, None]
     units: Units = np.empty(embeddings.shape, dtype=np.float32)
@@ -71,32 +65,29 @@ def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddi
 def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats]:
     """Return a map of each side, (dimension, dimension), into a space in which paired rows are near each other.
 
-    VecMap's supervised mapping: both sides are whitened, rotated onto each other, re-weighted by the square roots of
-    their cross-correlations, and de-whitened. Directions that the pairs do not span are mapped to 0.
-
-    Args:
-        source: (pairs, dimension).
-        target: (pairs, dimension); row i belongs to the source row i.
+    VecMap's supervised mapping: both sides, (pairs, dimension), are whitened, rotated onto each other, re-weighted by
+    the square roots of their cross-correlations, and de-whitened. Directions that no pair has are mapped to 0.
 
     References: Artetxe et al. 2018 (AAAI), "Generalizing and improving bilingual word embedding mappings with a
     multi-step framework of linear transformations"; the settings are those of VecMap's option `--supervised`.
     """
     sides = [side.astype(np.float64) for side in (source, target)]
-    whitening, dewhitening = zip(*map(_whitening, sides), strict=True)
+    whitening, dewhitening = (
+        [],
+        [],
+    )  # symmetric matrices: after `whitening`, columns are uncorrelated, of length 1
+    for rows in sides:
+        _, lengths, axes = np.linalg.svd(rows, full_matrices=False)
+        spanned = lengths > lengths[0] * max(rows.shape) * np.finfo(np.float32).eps
+        lengths, axes = lengths[spanned], axes[spanned]
+        whitening.append((axes.T / lengths) @ axes)
+        dewhitening.append((axes.T * lengths) @ axes)
     first, correlations, second = np.linalg.svd(whitening[0] @ (sides[0].T @ sides[1]) @ whitening[1])
     left, right = (
         white @ (rotation * np.sqrt(correlations)) @ rotation.T @ colour @ rotation
         for white, rotation, colour in zip(whitening, (first, second.T), dewhitening, strict=True)
     )
     return left, right
-
-
-def _whitening(rows: Floats) -> tuple[Floats, Floats]:
-    """Return the symmetric matrix after which columns are uncorrelated and of length 1, and its pseudo-inverse."""
-    _, lengths, axes = np.linalg.svd(rows, full_matrices=False)
-    spanned = lengths > lengths[0] * max(rows.shape) * np.finfo(np.float32).eps
-    lengths, axes = lengths[spanned], axes[spanned]
-    return (axes.T / lengths) @ axes, (axes.T * lengths) @ axes
 
 
 def csls_ranks(
@@ -120,8 +111,7 @@ def csls_ranks(
         sources: (s, dimension), the queries' vocabulary, mapped: r(y) is the mean cosine with the nearest sources.
         gold: (pairs, 2), rows of queries and of targets; each query has one or more.
         neighbours: k of r.
-        block: Queries and targets compared at once.
-        progress: Title of the progress bars; no bar if empty.
+        block, progress: Those of `similarity_blocks`.
     """
     near = nearest_neighbours(targets, sources, neighbours, block, progress, unit_rows=True)
     density = near.cosines.mean(axis=1)  # (m,)
@@ -138,38 +128,123 @@ def csls_ranks(
     return ahead + 1
 
 
-def ndcg(
-    queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int, float]]
-) -> NDArray[np.float64]:
+def ndcg(queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int, float]]) -> Floats:
     """Return the normalised discounted cumulative gain (0 to 1) of each query's 10 nearest documents: (n,).
 
     A document at rank r adds its gain divided by log2(r + 1); the sum is divided by that of the best ranking (Järvelin
     and Kekäläinen, 2002, with the gains as they are, as trec_eval computes it). Documents whose cosines tie are ranked
     by ascending gain.
 
-    Args:
-        queries: (n, dimension).
-        documents: (m, dimension).
-        gains: Gain of each relevant document by its row, for each query, which has at least one above 0.
+    Queries are (n, dimension), documents (m, dimension). `gains` has the gain of each relevant document by its row, for
+    each query, at least one above 0.
     """
     found = nearest_neighbours(queries, documents, K + SPARE)
-    own = [
-        [gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, found.rows.tolist(), strict=True)
-    ]
-    earned = np.array(own, dtype=np.float64)  # (n, candidates)
+    earned = np.array(  # (n, candidates)
+        [[gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, found.rows.tolist(), strict=True)],
+        dtype=np.float64,
+    )
     steps = np.diff(found.cosines, axis=1, prepend=found.cosines[:, :1])
     groups = np.cumsum(steps < -TIE_TOLERANCE, axis=1)
-    order = np.lexsort((earned, groups))
-    ranked = np.take_along_axis(earned, order, axis=1)[:, :K]
+    ranked = np.take_along_axis(earned, np.lexsort((earned, groups)), axis=1)[:, :K]
     ideal = np.zeros((len(gains), K))
     for row, gain in zip(ideal, gains, strict=True):
         best = sorted(gain.values(), reverse=True)[:K]
         row[: len(best)] = best
-    quality: NDArray[np.float64] = _discounted(ranked) / _discounted(ideal)
+    discounts = 1 / np.log2(np.arange(K) + 2)
+    quality: Floats = (ranked @ discounts[: ranked.shape[1]]) / (ideal @ discounts)
     return quality
 
 
-def _discounted(gains: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum gains in the order of their ranks, discounted: (n, ranks) -> (n,)."""
-    discounted: NDArray[np.float64] = gains @ (1 / np.log2(np.arange(gains.shape[1]) + 2))
-    return discounted
+@dataclass(frozen=True)
+class MinedPairs:
+    """The score of each query's best target and whether that target is right, (queries,) each."""
+
+    scores: Scores
+    right: Flags
+    gold: int
+    """Number of gold pairs, found or not"""
+
+
+class Matches(NamedTuple):
+    """Mined pairs of a query and a target, (pairs,) each, best first; each row occurs once."""
+
+    queries: Rows
+    targets: Rows
+    scores: Scores
+    cosines: Scores
+
+
+def margin_scores(forward: Neighbours, backward: Neighbours) -> Scores:
+    """Ratio margins of each query's nearest targets: (n, k), in the order of `forward`.
+
+    The cosine of x and y, divided by the mean of x's mean cosine with its nearest targets and y's mean cosine with its
+    nearest queries (Artetxe and Schwenk, 2019, "Margin-based parallel corpus mining", the ratio margin of section 3).
+    The margin is 0 where the divisor is not positive.
+    """
+    near_query = forward.cosines.astype(np.float64).mean(axis=1)  # (n,)
+    near_target = backward.cosines.astype(np.float64).mean(axis=1)  # (m,)
+    around = (near_query[:, None] + near_target[forward.rows]) / 2
+    margins: Scores = np.divide(forward.cosines, around, out=np.zeros_like(around), where=around > 0)
+    return margins
+
+
+def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) -> Matches:
+    """Match queries and targets one to one: repeatedly the pair with the best margin whose two rows are free.
+
+    Negative row numbers are missing neighbours; `least` is the lowest margin of a match.
+    """
+    sides = []
+    for near, other in ((forward, backward), (backward, forward)):
+        own = np.broadcast_to(np.arange(len(near.rows))[:, None], near.rows.shape)
+        scores = margin_scores(near, other)
+        kept = (near.rows >= 0) & (scores >= least)
+        queries, targets = (own, near.rows) if near is forward else (near.rows, own)
+        sides.append([values[kept] for values in (queries, targets, scores, near.cosines)])
+    found = [np.concatenate(values) for values in zip(*sides, strict=True)]
+    order = np.lexsort((found[1], found[0], -found[2]))
+    pairs = [values[order] for values in found]
+    left = np.arange(len(order))
+    taken: list[Rows] = [left[:0]]
+    while len(left):  # in each round, take all pairs that are the best one of both of their rows
+        queries, targets = pairs[0][left], pairs[1][left]
+        best = [np.unique(rows, return_index=True)[1] for rows in (queries, targets)]
+        first = np.intersect1d(best[0], best[1])
+        taken.append(left[first])
+        left = left[~(np.isin(queries, queries[first]) | np.isin(targets, targets[first]))]
+    chosen = np.sort(np.concatenate(taken))
+    return Matches(*(values[chosen] for values in pairs))
+
+
+def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
+    """Pair each query with its best target; a pair is right if it is gold and no wrong target ties with it.
+
+    Scores and rows are (n, k), of each query's nearest targets, with k of at least 2, so that ties are seen. `gold` is
+    (pairs, 2), rows of queries and of targets.
+    """
+    width = max(int(rows.max(initial=0)), int(gold[:, 1].max(initial=0))) + 1
+    right = np.isin(np.arange(len(rows))[:, None] * width + rows, gold[:, 0] * width + gold[:, 1])
+    best = scores.max(axis=1).astype(np.float64).round(DECIMALS)
+    return MinedPairs(best, hits_within(scores, right, 1), len(gold))
+
+
+def f1_score(mined: MinedPairs, threshold: float) -> float:
+    """Return the F1 (0 to 1) of the pairs, of which some must be gold, whose score reaches the threshold."""
+    found = mined.scores.astype(np.float64) >= threshold
+    return 2 * int(np.sum(mined.right & found)) / (int(np.sum(found)) + mined.gold)
+
+
+def best_threshold(mined: MinedPairs) -> float:
+    """Return the threshold of the highest F1: midway between the lowest score to accept and the next lower score.
+
+    Of several such thresholds it is the highest. There is at least one gold pair and one mined pair.
+    """
+    order = np.argsort(-mined.scores, kind="stable")
+    ranked = mined.scores[order].astype(np.float64)
+    last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))  # of each run of equal scores
+    hits = np.cumsum(mined.right[order])[last]
+    best = int(np.argmax(2 * hits / (last + 1 + mined.gold)))
+    lowest = float(ranked[last[best]])
+    if best + 1 == len(last):
+        return lowest
+    midway = (lowest + float(ranked[last[best + 1]])) / 2
+    return midway if midway > ranked[last[best + 1]] else lowest  # there is no float between adjacent floats

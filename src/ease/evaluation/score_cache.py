@@ -10,21 +10,18 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.errors import EaseError
-from ease.evaluation.items import Items
+from ease.evaluation.metrics import Items
 from ease.evaluation.resampling import Resampled, with_intervals
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.files import report_write_errors
 from ease.io.locks import writing
-
-ITEMS = ".items.parquet"
-"""Ending of the files of items, in place of `.json` of the scores."""
 
 SCHEMA = pa.schema(
     [
@@ -48,31 +45,21 @@ def cached_scores(
     """
     if folder is None:
         return with_intervals(compute())[0]
-    file = folder / f"{task}-{cache_key(depends_on)}.json"
-    if file.is_file() and items_file(folder, task, depends_on).is_file():
+    items = items_file(folder, task, depends_on)
+    file = items.with_name(items.name.replace(".items.parquet", ".json"))
+    if file.is_file() and items.is_file():
         return [Score(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
     scores, resampled = with_intervals(compute())
     with writing(folder), report_write_errors(file):  # another run may have scored the same encoder
-        write_items(items_file(folder, task, depends_on), scores, resampled)
+        write_items(items, scores, resampled)
         write_text_atomically(file, json.dumps([score.row() for score in scores], indent=2))
     return scores
 
 
 def items_file(folder: Path, task: str, depends_on: Any) -> Path:
     """Return the file of the items of a task's scores."""
-    return folder / f"{task}-{cache_key(depends_on)}{ITEMS}"
-
-
-def cache_key(depends_on: Any) -> str:
-    """Return 16 hexadecimal digits of what the scores depend on."""
-    return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()[:16]
-
-
-class Kept(NamedTuple):
-    """The items and the resampled scores of a score; either may be missing."""
-
-    items: Items | None
-    resampled: Resampled | None
+    key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()[:16]
+    return folder / f"{task}-{key}.items.parquet"
 
 
 def write_items(file: Path, scores: Sequence[Score], resampled: Mapping[int, Resampled]) -> None:
@@ -94,45 +81,39 @@ def write_items(file: Path, scores: Sequence[Score], resampled: Mapping[int, Res
         pq.write_table(pa.Table.from_pylist(rows, SCHEMA), aside, compression="zstd")
 
 
-def read_items(file: Path) -> dict[tuple[str, str], Kept]:
-    """Read the items and resampled scores of each score, by subset and metric.
+def read_items(file: Path) -> dict[tuple[str, str], Items]:
+    """Read the items of the scores that have some, by subset and metric.
 
     Raises:
         EaseError: If the file is not such a file.
     """
-    table = _read(file)
-    resampled = _resampled(table)
-    kept = {}
-    for row, kind in enumerate(table["kind"].to_pylist()):
-        subset, metric = table["subset"][row].as_py(), table["metric"][row].as_py()
-        columns = {
-            column["name"].as_py(): column["values"].values.to_numpy(zero_copy_only=False)
-            for column in table["columns"][row]
-        }
-        kept[subset, metric] = Kept(Items(kind, columns) if kind else None, resampled.get((subset, metric)))
-    return kept
+    found = {}
+    for subset, metric, kind, columns in _rows(file, "kind", "columns"):
+        if kind.is_valid:
+            values = {
+                one["name"].as_py(): one["values"].values.to_numpy(zero_copy_only=False) for one in columns
+            }
+            found[subset.as_py(), metric.as_py()] = Items(kind.as_py(), values)
+    return found
 
 
 def read_resampled(file: Path) -> dict[tuple[str, str], Resampled]:
     """Read the resampled scores by subset and metric. Errors are those of `read_items`."""
-    return _resampled(_read(file, ["subset", "metric", "resampled"]))
-
-
-def _resampled(table: pa.Table) -> dict[tuple[str, str], Resampled]:
     return {
         (subset.as_py(), metric.as_py()): scores.values.to_numpy()
-        for subset, metric, scores in zip(table["subset"], table["metric"], table["resampled"], strict=True)
+        for subset, metric, scores in _rows(file, "resampled")
         if scores.is_valid
     }
 
 
-def _read(file: Path, columns: Sequence[str] = SCHEMA.names) -> pa.Table:
+def _rows(file: Path, *columns: str) -> list[Any]:
+    names = ["subset", "metric", *columns]
     try:
-        table = pq.ParquetFile(file).read(columns=list(columns))
-        if not table.schema.equals(pa.schema([SCHEMA.field(name) for name in columns])):
+        table = pq.ParquetFile(file).read(columns=names)
+        if not table.schema.equals(pa.schema([SCHEMA.field(name) for name in names])):
             raise pa.ArrowInvalid(f"its columns are {', '.join(table.column_names)}")
     except (OSError, pa.ArrowInvalid) as error:
         raise EaseError(
             f"{file}: not a file of test items ({error}); delete it and evaluate again."
         ) from error
-    return table
+    return list(zip(*table.columns, strict=True))

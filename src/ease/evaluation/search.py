@@ -55,39 +55,9 @@ class Neighbours:
     rows: Rows
 
 
-class _Nearest:
-    """The k nearest candidates of each row among those compared so far."""
-
-    def __init__(self, rows: int, k: int, device: torch.device) -> None:
-        self.cosines = torch.full((rows, k), -torch.inf, device=device)
-        self.candidates = torch.zeros((rows, k), dtype=torch.int64, device=device)
-
-    def update(self, rows: slice, first: int, similarities: Tensor) -> None:
-        """Compare rows with the candidates numbered from `first`: similarities are (rows, candidates)."""
-        k = self.cosines.shape[1]
-        cosines, columns = _highest(similarities, min(k, similarities.shape[1]))
-        candidates = torch.cat([self.candidates[rows], columns + first], dim=1)
-        self.cosines[rows], order = torch.cat([self.cosines[rows], cosines], dim=1).topk(k, dim=1)
-        self.candidates[rows] = candidates.gather(1, order)
-
-    def neighbours(self) -> Neighbours:
-        return Neighbours(self.cosines.cpu().numpy(), self.candidates.cpu().numpy())
-
-
-def _highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k highest values of each row, highest first, and their columns, both (n, k).
-
-    They are in the k groups of columns with the highest maxima. Maxima need one pass over the values, which torch's
-    search on a GPU makes many times.
-    """
-    rows, columns = values.shape
-    if columns % GROUP or columns < 4 * k * GROUP:
-        return values.topk(k, dim=1)
-    groups = values.view(rows, -1, GROUP)
-    nearest = groups.amax(dim=2).topk(k, dim=1).indices  # (n, k)
-    chosen = groups.gather(1, nearest[:, :, None].expand(-1, -1, GROUP)).view(rows, -1)
-    highest, places = chosen.topk(k, dim=1)
-    return highest, nearest.gather(1, places // GROUP) * GROUP + places % GROUP
+def _device_for(queries: int, targets: int) -> torch.device:
+    """Return the device of a search; few rows are compared faster than the others are copied to a GPU."""
+    return best_device() if min(queries, targets) >= FEW else torch.device("cpu")
 
 
 def _lengths(side: Embeddings, name: str, device: torch.device) -> NDArray[np.float64]:
@@ -99,11 +69,6 @@ def _lengths(side: Embeddings, name: str, device: torch.device) -> NDArray[np.fl
         if (lengths > 0).all() and np.isfinite(lengths).all():
             return lengths
     return row_lengths(side, name)
-
-
-def _device_for(queries: int, targets: int) -> torch.device:
-    """Return the device of a search; few rows are compared faster than the others are copied to a GPU."""
-    return best_device() if min(queries, targets) >= FEW else torch.device("cpu")
 
 
 def similarity_blocks(
@@ -121,7 +86,7 @@ def similarity_blocks(
         targets: (m, dimension), any non-zero length.
         block: Queries and targets compared at once.
         progress: Title of the progress bar; no bar if empty.
-        unit_rows: Both sides are known to be finite and of length 1, which saves the computation of the lengths.
+        unit_rows: Both sides are known to be finite and of length 1.
 
     Raises:
         EaseError: If a side is empty, the dimensions differ, or a row is zero or not finite.
@@ -137,6 +102,9 @@ def similarity_blocks(
             "give at least one row of each, of one dimension."
         )
 
+    def copied(values: Embeddings) -> Tensor:
+        return torch.from_numpy(values.astype(np.float32)).to(device)
+
     def units(side: int, rows: slice) -> Tensor:
         if unit_rows:
             return copied(sides[side][rows])
@@ -144,10 +112,10 @@ def similarity_blocks(
         # A GPU divides faster, in single precision.
         return copied(part / divisors) if device.type == "cpu" else copied(part) / copied(divisors)
 
-    def copied(values: Embeddings) -> Tensor:
-        return torch.from_numpy(values.astype(np.float32)).to(device)
-
-    keeps, kept = _fits(shapes[1], device), dict[int, Tensor]()
+    keeps, kept = False, dict[int, Tensor]()
+    if device.type == "cuda":  # keep the targets on the GPU if they take at most half of its free memory
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        keeps = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
     starts = range(0, shapes[0][0], block[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=not progress):
         here = slice(start, start + block[0])
@@ -160,12 +128,20 @@ def similarity_blocks(
             yield here, there, left @ right.T
 
 
-def _fits(shape: tuple[int, ...], device: torch.device) -> bool:
-    """Return whether a matrix in single precision takes at most half of a GPU's free memory; a CPU has it already."""
-    if device.type != "cuda":
-        return False
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return 4 * math.prod(shape) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
+def _highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the k highest values of each row, highest first, and their columns, both (n, k).
+
+    They are in the k groups of columns with the highest maxima. Maxima need one pass over the values, which torch's
+    search on a GPU makes many times.
+    """
+    rows, columns = values.shape
+    if columns % GROUP or columns < 4 * k * GROUP:
+        return values.topk(k, dim=1)
+    groups = values.view(rows, -1, GROUP)
+    nearest = groups.amax(dim=2).topk(k, dim=1).indices  # (n, k)
+    chosen = groups.gather(1, nearest[:, :, None].expand(-1, -1, GROUP)).view(rows, -1)
+    highest, places = chosen.topk(k, dim=1)
+    return highest, nearest.gather(1, places // GROUP) * GROUP + places % GROUP
 
 
 def nearest_neighbours(
@@ -202,27 +178,31 @@ def mutual_neighbours(
     if k < 1:
         raise EaseError(f"{k} neighbours: ask for at least 1.")
     counts = len(np.atleast_1d(queries)), len(np.atleast_1d(targets))
-    near_queries, near_targets = (
-        _Nearest(count, min(k, other), _device_for(*counts)) for count, other in (counts, counts[::-1])
-    )
-    for here, there, similarities in similarity_blocks(
-        queries, targets, block, progress, unit_rows=unit_rows
-    ):
-        near_queries.update(here, there.start, similarities)
+    device = _device_for(*counts)
+    found = []  # of both sides, the cosines and the row numbers of the nearest so far
+    for count, other in (counts, counts[::-1]):
+        nearest = torch.full((count, min(k, other)), -torch.inf, device=device)
+        found.append((nearest, torch.zeros_like(nearest, dtype=torch.int64)))
+
+    def update(side: int, rows: slice, first: int, similarities: Tensor) -> None:
+        known, candidates = found[side]
+        cosines, columns = _highest(similarities, min(known.shape[1], similarities.shape[1]))
+        known[rows], order = torch.cat([known[rows], cosines], dim=1).topk(known.shape[1], dim=1)
+        candidates[rows] = torch.cat([candidates[rows], columns + first], dim=1).gather(1, order)
+
+    for here, there, cosines in similarity_blocks(queries, targets, block, progress, unit_rows=unit_rows):
+        update(0, here, there.start, cosines)
         if backward:
-            near_targets.update(there, here.start, similarities.T.contiguous())
-    return near_queries.neighbours(), near_targets.neighbours()
+            update(1, there, here.start, cosines.T.contiguous())
+    forward, back = (Neighbours(cosines.cpu().numpy(), rows.cpu().numpy()) for cosines, rows in found)
+    return forward, back
 
 
 def hits_within(scores: Scores, right: Flags, k: int) -> Flags:
     """Whether a right candidate is among the best k of each query: (n,).
 
-    It is if fewer than k wrong candidates score as high as the best right one or tie with it.
-
-    Args:
-        scores: (n, candidates), of each query's nearest; at least k + 1, so that ties at place k are seen.
-        right: (n, candidates), whether the candidate is right.
-        k: Number of candidates that count.
+    It is if fewer than k wrong candidates score as high as the best right one or tie with it. Scores and flags are
+    (n, candidates), of each query's nearest, at least k + 1, so that ties at place k are seen.
     """
     best = np.where(right, scores, -np.inf).max(axis=1)  # (n,)
     rivals = np.sum(~right & (scores >= best[:, None] - TIE_TOLERANCE), axis=1)
@@ -233,61 +213,46 @@ def hits_within(scores: Scores, right: Flags, k: int) -> Flags:
 def candidate_neighbours(
     left: NDArray[np.float32], right: NDArray[np.float32], candidates: Iterable[Candidates], k: int
 ) -> tuple[Neighbours, Neighbours]:
-    """Return each left row's k nearest candidates and each right row's, by cosine.
+    """Return each left row's k nearest candidates and each right row's, by cosine; of equally near ones the first.
 
     A row with fewer than k candidates has neighbours of the row number `MISSING`. The cosine of a missing j-th
     neighbour is the mean cosine of the existing j-th ones on that side, so that margins stay comparable.
 
-    Args:
-        left: (n, dimension), rows of length 1; may be on disk.
-        right: (m, dimension), likewise.
-        candidates: Blocks of pairs: left rows and right rows, (pairs,) each. Each pair occurs once.
-        k: Number of neighbours.
+    Both sides, (n, dimension) and (m, dimension), have rows of length 1 and may be on disk. Each pair occurs once.
 
     Raises:
         EaseError: If there is no candidate.
     """
-    forward, backward = _NearestGiven(len(left), k), _NearestGiven(len(right), k)
+    forward, backward = (
+        Neighbours(np.full((len(side), k), -np.inf, np.float32), np.full((len(side), k), MISSING, np.int64))
+        for side in (left, right)
+    )
+
+    def update(near: Neighbours, rows: Rows, others: Rows, cosines: NDArray[np.float32]) -> None:
+        """Compare rows with one candidate each; a row may occur several times."""
+        touched = np.unique(rows)
+        owners = np.concatenate([np.repeat(touched, k), rows])
+        values = np.concatenate([near.cosines[touched].ravel(), cosines])
+        numbers = np.concatenate([near.rows[touched].ravel(), others])
+        order = np.lexsort((numbers, -values, owners))
+        # Every touched row has at least k entries.
+        best = order[np.searchsorted(owners[order], touched)[:, None] + np.arange(k)]
+        near.cosines[touched], near.rows[touched] = values[best], numbers[best]
+
+    seen = False
     for left_rows, right_rows in candidates:
         for start in range(0, len(left_rows), PAIRS):
             here, there = left_rows[start : start + PAIRS], right_rows[start : start + PAIRS]
             cosines = np.einsum("ij,ij->i", left[here], right[there])
-            forward.update(here, there, cosines)
-            backward.update(there, here, cosines)
-    if not forward.seen:
+            update(forward, here, there, cosines)
+            update(backward, there, here, cosines)
+            seen = True
+    if not seen:
         raise EaseError("There is no candidate to compare: give at least one pair of sentences.")
-    return forward.neighbours(), backward.neighbours()
-
-
-class _NearestGiven:
-    """The k nearest candidates of each row among those compared so far; equally near ones by their row number."""
-
-    def __init__(self, rows: int, k: int) -> None:
-        self.cosines = np.full((rows, k), -np.inf, dtype=np.float32)
-        self.candidates = np.full((rows, k), MISSING, dtype=np.int64)
-        self.seen = False
-
-    def update(self, rows: Rows, candidates: Rows, cosines: NDArray[np.float32]) -> None:
-        """Compare rows with one candidate each; a row may occur several times."""
-        if not len(rows):
-            return
-        self.seen, k = True, self.cosines.shape[1]
-        touched = np.unique(rows)
-        owners = np.concatenate([np.repeat(touched, k), rows])
-        values = np.concatenate([self.cosines[touched].ravel(), cosines])
-        others = np.concatenate([self.candidates[touched].ravel(), candidates])
-        order = np.lexsort((others, -values, owners))
-        owners, values, others = owners[order], values[order], others[order]
-        starts = np.searchsorted(owners, touched)
-        places = starts[:, None] + np.arange(k)  # every touched row has at least k entries
-        self.cosines[touched], self.candidates[touched] = values[places], others[places]
-
-    def neighbours(self) -> Neighbours:
-        """Return the neighbours; missing ones have their column's mean cosine."""
-        for place in range(self.cosines.shape[1]):
-            column = self.cosines[:, place]
-            exists = self.candidates[:, place] != MISSING
-            if exists.any():
-                mean = column[exists].mean(dtype=np.float64)
-            column[~exists] = mean
-        return Neighbours(self.cosines, self.candidates)
+    mean = np.float64(0)
+    for near in (forward, backward):
+        for cosines, rows in zip(near.cosines.T, near.rows.T, strict=True):  # of each place, as views
+            if (exists := rows != MISSING).any():
+                mean = cosines[exists].mean(dtype=np.float64)
+            cosines[~exists] = mean  # of the last place with a neighbour
+    return forward, backward

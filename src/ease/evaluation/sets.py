@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
 from ease.evaluation.tasks import get_task, missing_files, no_set
@@ -48,59 +46,47 @@ Located = Mapping[str, LocatedSet]
 
 def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
     """Find and hash the files of the named tasks, and log missing files and where to download them."""
-    chosen = chosen_tasks(references, options)
-    located = {name: _locate(name, chosen) for name in chosen}
-    for name, found in located.items():
-        files = sorted({file for files in found.missing.values() for file in files})
-        if files:
-            share = f"{len(found.missing)} of {len(found.missing) + len(found.subsets)} subsets"
+    chosen, located = chosen_tasks(references, options), dict[str, LocatedSet]()
+    for name, own in chosen.items():
+        files, path = get_task(name).files(task_options(name, chosen)), Path(own["path"])
+        lacking = missing_files(files)
+        missing = {subset: _below(path, paths) for subset, paths in lacking.items()}
+        subsets = {subset: _below(path, paths) for subset, paths in files.items() if subset not in lacking}
+        sums = {file: hash_contents(path / file) for file in sorted(set().union(*subsets.values()))}
+        located[name] = LocatedSet(path=path, subsets=subsets, sha256=sums, missing=missing)
+        if missing:
             logger.warning(
-                "Evaluation set %s: %s cannot be scored: %s missing in %s. Get them from %s",
-                *(name, share, shortened(files), found.path, get_task(name).SOURCE),
+                "Evaluation set %s: %d of %d subsets cannot be scored: %s missing in %s. Get them from %s",
+                *(name, len(missing), len(files), shortened(sorted(set().union(*missing.values())))),
+                *(path, get_task(name).SOURCE),
             )
     return located
 
 
-def _locate(name: str, options: TaskOptions) -> LocatedSet:
-    files, path = get_task(name).files(task_options(name, options)), Path(options[name]["path"])
-
-    def relative(paths: Sequence[Path]) -> tuple[str, ...]:
-        return tuple(_below(file, path) for file in paths)
-
-    missing = missing_files(files)
-    complete = {subset: relative(paths) for subset, paths in files.items() if subset not in missing}
-    sums = {file: hash_contents(path / file) for file in sorted(set().union(*complete.values()))}
-    lacking = {subset: relative(paths) for subset, paths in missing.items()}
-    return LocatedSet(path=path, subsets=complete, sha256=sums, missing=lacking)
-
-
-def _below(file: Path, path: Path) -> str:
-    """Return a file's name below a folder, empty for the path itself; a file elsewhere keeps its complete path."""
-    if file == path:
-        return ""
-    return os.path.relpath(file, path) if file.is_relative_to(path) else str(file)
+def _below(path: Path, files: Sequence[Path]) -> tuple[str, ...]:
+    """Return names of files below a folder, empty for the path itself; a file elsewhere keeps its complete path."""
+    names = (os.path.relpath(file, path) if file.is_relative_to(path) else str(file) for file in files)
+    return tuple("" if name == "." else name for name in names)
 
 
 def read_sets(located: Located, references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
     """Read every located subset as its task does, and move those that cannot be read to `faults`."""
-    chosen = chosen_tasks(references, options)
-    return {name: _readable(name, found, task_options(name, chosen)) for name, found in located.items()}
-
-
-def _readable(name: str, found: LocatedSet, options: BaseModel) -> LocatedSet:
-    task, faults = get_task(name), {}
-    for subset, paths in task.files(options).items():
-        try:
-            if subset in found.subsets:
-                task.read(options, subset, paths)
-        except EaseError as error:
-            faults[subset] = str(error)
-    for fault in dict.fromkeys(faults.values()):
-        bad = [subset for subset, own in faults.items() if own == fault]
-        logger.warning("Evaluation set %s: %s cannot be scored. %s", name, shortened(bad), fault)
-    subsets = {subset: files for subset, files in found.subsets.items() if subset not in faults}
-    sums = {file: found.sha256[file] for file in sorted(set().union(*subsets.values()))}
-    return found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
+    chosen, read = chosen_tasks(references, options), {}
+    for name, found in located.items():
+        task, validated, faults = get_task(name), task_options(name, chosen), dict[str, str]()
+        for subset, paths in task.files(validated).items():
+            try:
+                if subset in found.subsets:
+                    task.read(validated, subset, paths)
+            except EaseError as error:
+                faults[subset] = str(error)
+        for fault in dict.fromkeys(faults.values()):
+            bad = [subset for subset, own in faults.items() if own == fault]
+            logger.warning("Evaluation set %s: %s cannot be scored. %s", name, shortened(bad), fault)
+        subsets = {subset: files for subset, files in found.subsets.items() if subset not in faults}
+        sums = {file: found.sha256[file] for file in sorted(set().union(*subsets.values()))}
+        read[name] = found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
+    return read
 
 
 def shortened(names: Sequence[str]) -> str:
@@ -115,6 +101,7 @@ def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, A
     Raises:
         EaseError: If a file has changed or is gone.
     """
+    placed: dict[str, Mapping[str, Any]] = {}
     for name, found in located.items():
         for file, sha256 in found.sha256.items():
             path = found.path / file
@@ -123,19 +110,16 @@ def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, A
                     f"{path} of the evaluation set {name!r} is not what was located: its contents have changed. "
                     "Restore the file, or run the pipeline `acquire_evaluation` again."
                 )
-    return {name: _at_path(options[name], found) for name, found in located.items()}
-
-
-def _at_path(options: Mapping[str, Any], found: LocatedSet) -> dict[str, Any]:
-    configured = options.get("subsets")
-    known = (*found.subsets, *found.missing)
-    readable = tuple(
-        subset
-        for subset in known
-        if subset not in found.faults and (configured is None or subset in configured)
-    )
-    restricted = {"subsets": readable} if found.faults and set(readable) & set(found.subsets) else {}
-    return {**options, "path": str(found.path), **restricted}
+        configured = options[name].get("subsets")
+        readable = [
+            subset
+            for subset in (*found.subsets, *found.missing)
+            if subset not in found.faults and (configured is None or subset in configured)
+        ]
+        restricted = found.faults and set(readable) & set(found.subsets)
+        subsets = {"subsets": tuple(readable)} if restricted else {}
+        placed[name] = {**options[name], "path": str(found.path), **subsets}
+    return placed
 
 
 def require_sets(references: Sequence[str], located: Located, options: TaskOptions) -> None:
@@ -203,7 +187,7 @@ def scorable(references: Sequence[str], located: Located) -> list[str]:
     for reference in references:
         name, _, subset = reference.partition(":")
         subsets = _found(name, located).subsets
-        if subsets and (not subset or subset in subsets):
+        if subset in subsets or (subsets and not subset):
             kept.append(reference)
     return kept
 

@@ -1,8 +1,9 @@
-"""A simple encoder for the tests of tasks."""
+"""A simple encoder for the tests of tasks, and a check of every score that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks import Score
+from ease.evaluation.tasks import Score, get_task
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,13 @@ def encode() -> Encode:
         return bags
 
     return encode_bags
+
+
+def evaluate(name: str, encode: Encode, path: Path, **options: Any) -> dict[tuple[str, str], Score]:
+    """Return the scores of a task by subset and metric."""
+    task = get_task(name)
+    found = task.evaluate(encode, task.options(path=path, **options))
+    return {(score.subset, score.metric): score for score in found}
 
 
 @pytest.fixture(autouse=True)

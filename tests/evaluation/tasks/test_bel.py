@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,7 @@ import pytest
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score, missing_files
-from ease.evaluation.tasks.bel import (
-    Query,
-    read_cometa,
-    read_mentions,
-    read_names,
-)
+from ease.evaluation.tasks.bel import Query, read_mentions, read_names
 
 bel = get_task("bel")
 
@@ -75,10 +70,9 @@ def test_documents_are_linked_to_the_nearest_name(
         scores = bel.evaluate(encode, options)
     # At rank 1: the first mention, and the liver, which is a name of both D3 and D4; ovarian cancer is at rank 2.
     assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
-        ("ncbi-disease", "accuracy_at_1", 50, ""),
-        ("ncbi-disease", "accuracy_at_5", 75, ""),
-        ("average", "accuracy_at_1", 50, ""),
-        ("average", "accuracy_at_5", 75, ""),
+        (subset, metric, value, "")
+        for subset in ("ncbi-disease", "average")
+        for metric, value in (("accuracy_at_1", 50), ("accuracy_at_5", 75))
     ]
     assert "1 of 4 mentions have concepts without a name" in caplog.text
     assert scores[0].deviation is None
@@ -93,15 +87,16 @@ def test_all_parts_of_a_composite_mention_must_be_found(tmp_path: Path, encode: 
         document_line("ovarian cancer+", "D2"),  # no part after the separator
     ]
     assert accuracies(encode, write_documents(tmp_path, "".join(lines))) == (75, 100)
+    path = write(tmp_path / "queries.txt", "1||+\n1|2||Ca2+\n")
+    assert read_mentions(path) == [Query(("+",), frozenset("1")), Query(("ca2",), frozenset("12"))]
 
 
-def test_a_name_of_several_concepts_is_one_candidate(tmp_path: Path, encode: Encode) -> None:
+def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(
+    tmp_path: Path, encode: Encode
+) -> None:
     names = "".join(f"D{number}||cold\n" for number in range(9)) + "D7||flu\n"
     lines = "".join(document_line("cold", f"D{number}") for number in range(9))
     assert accuracies(encode, write_documents(tmp_path, lines, names=names)) == (100, 100)
-
-
-def test_names_with_identical_embeddings_are_misses(tmp_path: Path) -> None:
     names = "".join(f"D{number}||name {number}\n" for number in range(9))
     options = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
     assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
@@ -119,12 +114,9 @@ def test_random_vectors_agree_with_a_search_by_the_definition(tmp_path: Path) ->
     for number in range(80):
         parts = [f"m{number}-{part}" for part in range(generator.integers(1, 3))]
         queries.append(("|".join(parts), "|".join(f"C{generator.integers(12)}" for _ in parts)))
-    options = write_documents(
-        tmp_path,
-        "".join(document_line(*query) for query in queries),
-        names="".join(f"{concept}||{name}\n" for concept, name in dictionary),
-    )
-    found = accuracies(encode, options)
+    lines = "".join(document_line(*query) for query in queries)
+    written = "".join(f"{concept}||{name}\n" for concept, name in dictionary)
+    found = accuracies(encode, write_documents(tmp_path, lines, names=written))
     names = encode([name for _, name in dictionary])
     names = names / np.linalg.norm(names, axis=1)[:, None]
     for accuracy, k in zip(found, (1, 5), strict=True):
@@ -138,72 +130,51 @@ def test_random_vectors_agree_with_a_search_by_the_definition(tmp_path: Path) ->
 
 def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) -> None:
     write(tmp_path / "askapatient" / "AskAPatient.dict.txt", "1||head ache\n2||sore throat\n3||cold feet\n")
-    for fold in range(10):
-        lines = "1||Head\n" + "2||cold\n" * fold
-        write(tmp_path / "askapatient" / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt", lines)
+    files = [
+        tmp_path / "askapatient" / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt"
+        for fold in range(10)
+    ]
+    for fold, file in enumerate(files):
+        write(file, "1||Head\n" + "2||cold\n" * fold)
     first, fifth, *_ = bel.evaluate(encode, bel.options(path=tmp_path))
     shares = [100 / (fold + 1) for fold in range(10)]
-    assert first.subset == "askapatient"
     assert first.value == pytest.approx(np.mean(shares))
     assert first.deviation == pytest.approx(np.std(shares, ddof=1))
-    # Of the three names, all but the right one are at least as near to "cold".
-    assert fifth.value == 100
-    (tmp_path / "askapatient" / "AskAPatient.fold-7.test.preprocessed_query.txt").unlink()
-    missing = missing_files(bel.files(bel.options(path=tmp_path)))
-    assert [path.name for path in missing["askapatient"]] == [
-        "AskAPatient.fold-7.test.preprocessed_query.txt"
-    ]
+    assert fifth.value == 100, "of the three names, all but the right one are at least as near to cold"
+    files[7].unlink()
+    assert missing_files(bel.files(bel.options(path=tmp_path)))["askapatient"] == [files[7]]
 
 
 def test_cometa_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> None:
     write_cometa(tmp_path)
-    tests = ("cometa-stratified", "cometa-zeroshot")
-    scores = bel.evaluate(encode, bel.options(path=tmp_path, subsets=tests))
-    assert [(score.subset, score.value) for score in scores[:4:2]] == [
-        ("cometa-stratified", 100),
-        ("cometa-zeroshot", 100),
-    ]
+    for subset, expected in (
+        *(("cometa-stratified", (100, 100)), ("cometa-zeroshot", (100, 100))),
+        ("cometa-zeroshot-dev", (0, 100)),
+    ):
+        assert accuracies(encode, bel.options(path=tmp_path, subsets=(subset,))) == expected
     path = tmp_path / "cometa" / "splits" / "zeroshot_general" / "test.csv"
-    development = bel.evaluate(encode, bel.options(path=tmp_path, subsets=("cometa-zeroshot-dev",)))
-    assert [(score.subset, score.value) for score in development[:2]] == [
-        ("cometa-zeroshot-dev", 0),
-        ("cometa-zeroshot-dev", 100),
-    ]
-    assert read_cometa(path)[1] == Query(("sore + throat",), frozenset({"2"}))
-
-
-def test_mentions_of_punctuation_alone_are_kept(tmp_path: Path) -> None:
-    path = write(tmp_path / "queries.txt", "1||+\n1|2||Ca2+\n")
-    assert read_mentions(path) == [Query(("+",), frozenset("1")), Query(("ca2",), frozenset("12"))]
-
-
-Read = Callable[[Path], object]
+    assert read_mentions(path)[1] == Query(("sore + throat",), frozenset({"2"}))
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "message"),
+    ("name", "text", "message"),
     [
-        (read_names, "", "contains no name of a concept"),
-        (read_names, "CUI-less||a\n", "contains no name of a concept"),
-        (read_names, "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
-        (read_names, "D1||\n", "line 1: the name is missing"),
-        (read_names, "||a\n", "line 1: the concept is missing"),
-        (read_mentions, "", "contains no mention of a concept"),
-        (read_cometa, "Term\tID\na\t1\n", "no column General SNOMED ID; it has Term, ID"),
-        (read_cometa, "Term\tGeneral SNOMED ID\n\t1\n", "line 2: the name is missing"),
+        ("names", "CUI-less||a\n", "contains no name of a concept"),
+        ("names", "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
+        ("names", "D1||\n", "line 1: the concept or the name is missing"),
+        ("names", "||a\n", "line 1: the concept or the name is missing"),
+        ("mentions.txt", "", "contains no mention of a concept"),
+        ("mentions.csv", "Term\tID\na\t1\n", "no column General SNOMED ID; it has Term, ID"),
     ],
 )
-def test_errors_name_invalid_files(tmp_path: Path, read: Read, text: str, message: str) -> None:
-    path = write(tmp_path / "bad.txt", text)
-    with pytest.raises(EaseError, match=rf"bad\.txt.*{message}"):
-        read(path)
+def test_errors_name_invalid_files(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = write(tmp_path / name, text)
+    with pytest.raises(EaseError, match=rf"{name}.*{message}"):
+        (read_names if name == "names" else read_mentions)(path)
 
 
 def test_errors_name_invalid_documents(tmp_path: Path, encode: Encode) -> None:
-    options = write_documents(tmp_path, "", "\n")
-    with pytest.raises(EaseError, match="processed_test: contains no mention of a concept"):
-        bel.evaluate(encode, options)
-    write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
+    options = write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
     with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields separated by \|\| instead of 5"):
         bel.evaluate(encode, options)
     write_documents(tmp_path, document_line("a", "D1"), "")

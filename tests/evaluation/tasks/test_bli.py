@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import EncodeByLanguage
-from ease.evaluation.retrieval import csls_ranks
 from ease.evaluation.tasks import get_task, missing_files
 from ease.evaluation.tasks.bli import read_vocabulary
 
@@ -52,45 +51,38 @@ def test_published_dictionaries_are_read(test_data: Path) -> None:
 def test_a_rotated_space_is_aligned(tmp_path: Path) -> None:
     write(tmp_path, "en-de", numbered(*range(8)), numbered(2, 5))
     scores = bli.evaluate(encode_codes, bli.options(path=tmp_path, neighbours=1))
-    assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
+    assert [(score.subset, score.metric, score.value, score.note) for score in scores[:4]] == [
         ("en-de", "accuracy_at_1", 100, ""),
         ("en-de", "mean_reciprocal_rank", 100, ""),
         ("average", "accuracy_at_1", 100, "1 of 29 subsets"),
         ("average_published", "accuracy_at_1", 100, "1 of 28 subsets"),
-        ("average", "mean_reciprocal_rank", 100, "1 of 29 subsets"),
-        ("average_published", "mean_reciprocal_rank", 100, "1 of 28 subsets"),
     ]
+    write(tmp_path, "en-de", numbered(*range(8)), numbered(1), "500")
+    assert bli.evaluate(encode_codes, bli.options(path=tmp_path, training="500"))[0].value == 100
 
 
 def test_each_language_may_have_its_own_encoder(tmp_path: Path) -> None:
     # The encoder of one language swaps the first two directions of the other's, which no single encoder does.
     training = [(f"w{number}", f"w{number}") for number in range(8)]
     write(tmp_path, "en-de", training, training[:2])
-
-    def swapped(words: Sequence[str]) -> np.ndarray:
-        return encode_codes([f"s{word[1:]}" for word in words])[:, [1, 0, *range(2, 8)]]
-
-    encode = EncodeByLanguage(
-        {"en": swapped, "de": lambda words: encode_codes([f"t{word[1:]}" for word in words])}
-    )
-    options = bli.options(path=tmp_path, neighbours=1, subsets=("en-de",))
-    assert bli.evaluate(encode, options)[0].value == 100
     asked: list[Sequence[str]] = []
 
-    def noted(words: Sequence[str]) -> np.ndarray:
+    def swapped(words: Sequence[str]) -> np.ndarray:
         asked.append(words)
-        return swapped(words)
+        return encode_codes([f"s{word[1:]}" for word in words])[:, [1, 0, *range(2, 8)]]
 
+    def plain(words: Sequence[str]) -> np.ndarray:
+        return encode_codes([f"t{word[1:]}" for word in words])
+
+    options = bli.options(path=tmp_path, neighbours=1, subsets=("en-de",))
+    assert bli.evaluate(EncodeByLanguage({"en": swapped, "de": plain}), options)[0].value == 100
     write(tmp_path, "en-de", [("a0", "b1"), ("a1", "b0")], [("a0", "b1")])
-    bli.evaluate(EncodeByLanguage({"en": noted, "de": swapped}), options)
+    asked.clear()
+    bli.evaluate(EncodeByLanguage({"en": swapped, "de": plain}), options)
     assert asked == [["a0", "a1"]], "English words alone"
-
-
-def test_a_language_without_an_encoder_is_named(tmp_path: Path) -> None:
-    write(tmp_path, "en-de", numbered(*range(8)), numbered(1))
-    encode = EncodeByLanguage({"en": encode_codes, "fr": encode_codes})
+    encode = EncodeByLanguage({"en": plain, "fr": plain})
     with pytest.raises(EaseError, match="No encoder for the language 'de' among en, fr: add one"):
-        bli.evaluate(encode, bli.options(path=tmp_path))
+        bli.evaluate(encode, options)
     with pytest.raises(EaseError, match="one encoder for each of en, fr.*name a task such as bli"):
         encode(["a word of any language"])
 
@@ -105,8 +97,7 @@ def test_every_translation_is_correct_and_a_word_counts_once(tmp_path: Path) -> 
 
 
 def test_the_vocabulary_file_defines_the_candidates(tmp_path: Path) -> None:
-    training, test = numbered(*range(10)), numbered(1, 2)
-    write(tmp_path, "en-de", training, test)
+    write(tmp_path, "en-de", numbered(*range(10)), numbered(1, 2))
     (tmp_path / "words.en.txt").write_text("s1\n\ns2\ns3\n", encoding="utf-8")
     # t10 has the embedding of t2. t9 has that of t1, but comes after the first three words, so only training uses t9.
     (tmp_path / "words.de.txt").write_text("t5\n\nt6\nt10\nt9\n", encoding="utf-8")
@@ -119,47 +110,23 @@ def test_the_vocabulary_file_defines_the_candidates(tmp_path: Path) -> None:
     assert missing_files(bli.files(options))["en-de"] == [tmp_path / "words.de.txt"]
 
 
-def test_words_of_the_dictionaries_alone_are_no_neighbours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, "en-de", numbered(*range(8)), numbered(1))
-    for code, side in (("en", "s"), ("de", "t")):
-        (tmp_path / f"words.{code}.txt").write_text(f"{side}1\n{side}2\n", encoding="utf-8")
-    counts: list[tuple[int, int]] = []
-
-    def counted(
-        queries: np.ndarray, targets: np.ndarray, sources: np.ndarray, *rest: Any, **options: Any
-    ) -> Any:
-        counts.append((len(targets), len(sources)))
-        return csls_ranks(queries, targets, sources, *rest, **options)
-
-    monkeypatch.setattr("ease.evaluation.tasks.bli.csls_ranks", counted)
-    bli.evaluate(encode_codes, bli.options(path=tmp_path, neighbours=1, vocabulary="words.{language}.txt"))
-    assert counts == [(2, 2)]
-
-
 def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
     path = tmp_path / "cc.de.300.vec.gz"
     path.write_bytes(gzip.compress(b"4 2\n, 0.1 0.2\nHaus 0.3 -0.1\nund 0.5 0.5\nder 1 0\n"))
     assert read_vocabulary(path, 3) == [",", "Haus", "und"]
 
 
-def test_the_size_of_the_training_dictionary_is_chosen(tmp_path: Path) -> None:
-    write(tmp_path, "en-de", numbered(*range(8)), numbered(1), "500")
-    assert bli.evaluate(encode_codes, bli.options(path=tmp_path, training="500"))[0].value == 100
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "5k.en-de.tsv: contains no pair of words"),
+        ("", "5k.en-de.tsv: contains no line of two words"),
         ("a\tb\n\nc\n", "5k.en-de.tsv, line 3: not two words with one tab between"),
         ("a\t\n", "line 1: not two words"),
     ],
 )
 def test_errors_name_invalid_dictionaries(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path, "en-de", numbered(1), numbered(1))
-    (tmp_path / "en-de" / "yacle.train.freq.5k.en-de.tsv").write_bytes(text.encode("latin-1"))
+    (tmp_path / "en-de" / "yacle.train.freq.5k.en-de.tsv").write_text(text)
     with pytest.raises(EaseError, match=message):
         bli.evaluate(encode_codes, bli.options(path=tmp_path))
 

@@ -19,7 +19,7 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.sets import locate_sets, read_sets
 from ease.evaluation.tasks import get_task, main_score
 from ease.evaluation.tasks.pawsx_finetuned import fine_tune
-from ease.evaluation.tasks.transfer import Labelled
+from ease.evaluation.tasks.set_files import Labelled
 from tests.evaluation.tasks.test_transfer import WORDS, write_pawsx
 
 TASK = get_task("pawsx_finetuned")

@@ -15,13 +15,12 @@ from sklearn.model_selection import StratifiedKFold
 from ease.errors import EaseError
 from ease.evaluation.classifiers import NetworkClassifier
 from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks import Score, available_subsets, get_task, main_score, missing_files
+from ease.evaluation.tasks import Score, get_task, main_score
 from ease.evaluation.tasks.senteval import NetworkOptions
 
 TASK = get_task("senteval")
 Options = TASK.options
 evaluate = TASK.evaluate
-files = TASK.files
 FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items()}
 
 WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
@@ -86,7 +85,7 @@ def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
 
 def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> None:
     folder = test_data / "eval" / "senteval"
-    found = available_subsets(files(Options(path=folder, subsets=("mr", "trec"))))
+    found = TASK.available(Options(path=folder, subsets=("mr", "trec")))
     reviews = TASK.read(None, "mr", found["mr"])["all"]
     assert Counter(reviews.labels) == {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}
     assert len(reviews.texts) == 10662
@@ -94,12 +93,12 @@ def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> No
     for split, path in zip(("train", "test"), found["trec"], strict=True):
         raw = path.read_bytes().splitlines()
         assert Counter(splits[split].labels) == Counter(line.split(b":")[0].decode() for line in raw)
-        assert [text.encode("latin-1") for text in splits[split].texts] == [
+        assert [text.encode("latin-1") for (text,) in splits[split].texts] == [
             line.split(b" ", 1)[1].strip() for line in raw
         ]
-    assert (
-        "Which city has the oldest relationship as a sisterðcity with Los Angeles ?" in splits["train"].texts
-    )
+    assert ("Which city has the oldest relationship as a sisterðcity with Los Angeles ?",) in splits[
+        "train"
+    ].texts
 
 
 def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> None:
@@ -147,39 +146,20 @@ def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: 
     assert main_score(both) == main_score(plain), "the network is additional"
     data = TASK.read(None, "trec", tuple(folder / name for name in FILES["trec"]))
     classifier = NetworkClassifier(epochs=40, batch_size=8, seed=1111)
-    classifier.fit(encode(data["train"].texts), data["train"].labels)
-    assert (
-        network["trec"].value
-        == 100 * classifier.score(encode(data["test"].texts), data["test"].labels)
-        == 100
-    )
+    classifier.fit(encode([text for (text,) in data["train"].texts]), data["train"].labels)
+    shares = classifier.score(encode([text for (text,) in data["test"].texts]), data["test"].labels)
+    assert network["trec"].value == 100 * shares == 100
     assert network["mr"].deviation is not None
     assert 50 < network["mr"].value <= 100
     assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in FILES))
-
-
-def test_missing_sets_do_not_prevent_the_scores_of_others(folder: Path, encode: Encode) -> None:
-    (folder / FILES["sst2"][1]).unlink()
-    (folder / FILES["subj"][0]).unlink()
-    scores = evaluate(encode, options(folder))
-    assert list(by_subset(scores, "accuracy")) == ["mr", "trec", "average"]
-    assert scores[-1].note == "2 of 4 subsets"
-    assert missing_files(files(options(folder))) == {
-        "subj": [folder / "SUBJ/subj.objective"],
-        "sst2": [folder / "SST/binary/sentiment-dev"],
-    }
-    with pytest.raises(EaseError, match="subj.objective: no such file"):
-        evaluate(encode, options(folder, "subj"))
-    with pytest.raises(EaseError, match="Unknown subset cr: choose from mr, subj, trec, sst2"):
-        files(options(folder, "cr"))
 
 
 def test_utf_8_and_latin_1_may_be_mixed_and_blank_lines_are_counted(folder: Path, encode: Encode) -> None:
     path = folder / FILES["mr"][0]
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + "café\r\n".encode() + b"caf\xe9 noir\r\n \r\n")
     data = TASK.read(None, "mr", tuple(folder / name for name in FILES["mr"]))["all"]
-    assert data.texts[40:42] == ["café", "café noir"]
-    assert not data.texts[0].startswith("\ufeff")
+    assert data.texts[40:42] == [("café",), ("café noir",)]
+    assert not data.texts[0][0].startswith("\ufeff")
     assert by_subset(evaluate(encode, options(folder, "mr")), "accuracy")["mr"].note == (
         "all: blank texts skipped: 1"
     )
@@ -188,13 +168,13 @@ def test_utf_8_and_latin_1_may_be_mixed_and_blank_lines_are_counted(folder: Path
 @pytest.mark.parametrize(
     ("subset", "file", "content", "said"),
     [
-        ("mr", 0, b"", "rt-polarity.pos: contains no text"),
+        ("mr", 0, b"", "All 40 training rows are of class rt-polarity.neg"),
         ("mr", 0, "dull\n".encode("utf-16"), "rt-polarity.pos, line 1: contains zero bytes"),
         ("mr", 0, b"a\nb\n", "senteval mr: Class rt-polarity.pos has 2 rows to divide into 3 folds"),
         ("trec", 0, b"HUM:ind Who ?\nWhat ?\n", "train_5500.label, line 2: does not begin with ABBR, DESC"),
         ("trec", 1, b"DESC:manner How ?\n", "senteval trec: No training row is of class DESC"),
-        ("trec", 0, b"HUM:ind Who ?\n" * 9, "senteval trec: All 9 training rows are of class HUM"),
-        ("sst2", 0, b"dull\t0\nfine 1\n", "sentiment-train, line 2: does not end with a tab and the label"),
+        ("trec", 0, b"HUM:ind Who ?\n" * 9, "All 9 training rows are of class HUM"),
+        ("sst2", 0, b"dull\t0\nfine 1\n", "sentiment-train, line 2: 1 columns instead of 2"),
     ],
 )
 def test_errors_name_invalid_files(

@@ -1,4 +1,4 @@
-"""Tasks are discovered with their configuration, and their scores are averaged."""
+"""Tasks are discovered with their configuration, referred to by name, and their scores are averaged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import chosen_tasks, task_options
+from ease.evaluation.scoring import chosen_tasks, score_tasks, task_options
 from ease.evaluation.tasks import KINDS, Score, average_main_scores, get_task, main_score, task_names
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
@@ -52,13 +52,6 @@ def test_each_file_configures_a_task(name: str, tmp_path: Path) -> None:
             task_options(name, {name: {**plain, **own, "subsets": ["none"]}})
 
 
-def test_the_error_for_an_unknown_task_suggests_similar_names() -> None:
-    with pytest.raises(EaseError, match=r"'stbs': did you mean sts.*Choose from .*sickr"):
-        get_task("stbs")
-    with pytest.raises(EaseError, match="Unknown evaluation task '_graded'"):
-        get_task("_graded")
-
-
 def test_the_main_score_averages_subsets_but_no_averages() -> None:
     scores = [
         Score("stsb", subset, "spearman", value) for subset, value in [("a", 10), ("b", 40), ("average", 99)]
@@ -85,8 +78,32 @@ def test_averages_of_nothing_or_of_mixed_tasks_are_refused() -> None:
         main_score([Score("x", "a", "m", 1), Score("y", "a", "m", 1)])
 
 
-def test_an_unknown_subset_is_refused_beside_its_whole_task() -> None:
-    options = {"sts17": configured("sts17")}
-    assert chosen_tasks(["sts17", "sts17:en-de"], options)["sts17"]["subsets"] is None
+OPTIONS: dict[str, dict[str, Any]] = {
+    "stsb": {"path": "sets/stsb", "subsets": ["dev"]},
+    "sample_graded": {"path": "graded.parquet"},
+}
+
+
+def test_a_named_split_replaces_the_configured_splits() -> None:
+    assert chosen_tasks(["stsb", "sample_graded"], OPTIONS) == OPTIONS
+    assert chosen_tasks(["stsb:test"], OPTIONS) == {"stsb": {"path": "sets/stsb", "subsets": ("test",)}}
+    for references in (["stsb:dev", "stsb:test"], ["stsb:test", "stsb"]):
+        assert chosen_tasks(references, OPTIONS)["stsb"]["subsets"] == ("dev", "test")
+    every = {"stsb": {"path": "sets/stsb", "subsets": None}}
+    assert chosen_tasks(["stsb", "stsb:test"], every)["stsb"]["subsets"] is None
     with pytest.raises(EaseError, match="Unknown subset xx: choose from"):
-        chosen_tasks(["sts17", "sts17:xx"], options)
+        chosen_tasks(["stsb", "stsb:xx"], every)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("stsb:tset", "Options of the task 'stsb'.*Unknown subset tset: choose from train, dev, test"),
+        ("sample_parallel:dev", "task 'sample_parallel' has no subsets: name the task alone"),
+        ("sickr", "No options for the task 'sickr'"),
+        ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts.*Choose from .*sickr"),
+    ],
+)
+def test_an_invalid_task_reference_is_refused(reference: str, message: str) -> None:
+    with pytest.raises(EaseError, match=f"(?s){message}"):
+        score_tasks(lambda sentences: pytest.fail("nothing is encoded"), [reference], OPTIONS)

@@ -1,12 +1,13 @@
-"""Measures of graded pairs: cosines and ROC curves, alignment and uniformity, isotropy.
+"""Measures of sentence pairs by several encoders: cosines, ROC curves, alignment, isotropy, differing pairs.
 
-Figures 4 and 7, and equations 2 and 3 of Mirror-BERT; section 7.2 of EASE.
+Figures 4 and 7, and equations 2 and 3 of Mirror-BERT; sections 7.2 and 7.3 of EASE; Table 10 of DuEAM.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,28 +15,108 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.pairs import (
-    Encoders,
-    GradedOptions,
-    GradedSets,
-    distinct_sentences,
-    measure_subsets,
-    sample,
-)
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import (
     BLOCK_ELEMENTS,
+    Floats,
     isotropy_score,
     mean_vector_norm,
     normalize_rows,
     pairwise_cosine,
     row_lengths,
 )
-from ease.evaluation.tasks.graded_pairs import GradedPair, pair_cosines
+from ease.evaluation.tasks import AVERAGE, error_prefix, get_task, task_names
+from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
+from ease.evaluation.tasks.set_files import Sides
+from ease.io.models import StrictModel
 
+Item = TypeVar("Item")
 POSITIVE, NEGATIVE = "positive", "negative"
+IMPROVED, DETERIORATED = "improved", "deteriorated"
+PRINTED = " (printed)"
+"""Ending of the name of a model whose figures a paper prints"""
 POINTS = 201
 """Maximum number of points of a saved ROC curve."""
+MAX_SENTENCES = 10_000
+"""50 million pairs, which take some seconds."""
+
+Encoders = Mapping[str, Encode]
+"""Encoders by the names of their models."""
+GradedSets = Mapping[str, Sequence[GradedPair]]
+"""Graded pairs by subset, such as a language pair."""
+
+
+def graded_pairs(task: str, options: Any) -> GradedSets:
+    """Read the graded pairs of each subset of a task whose files exist."""
+    reader = get_task(task)
+    if not isinstance(reader, GradedPairs):
+        graded = [name for name in task_names() if isinstance(get_task(name), GradedPairs)]
+        raise EaseError(f"The task {task!r} has no graded pairs: choose from {', '.join(graded)}.")
+    found = reader.available(options)
+    return {subset: reader.pairs(options, subset, paths) for subset, paths in found.items()}
+
+
+def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
+    """Return each sentence of the pairs once, in order."""
+    return list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
+
+
+def parallel_sentences(task: str, options: Any, subset: str) -> Sides:
+    """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
+    if not hasattr(get_task(task), "parallel"):
+        parallel = [name for name in task_names() if hasattr(get_task(name), "parallel")]
+        raise EaseError(f"The task {task!r} has no parallel sentences: choose from {', '.join(parallel)}.")
+    sides: Sides = get_task(task).parallel(options, subset)  # type: ignore[attr-defined]
+    return sides
+
+
+def sample(items: Sequence[Item], count: int, generator: np.random.Generator) -> list[Item]:
+    """Draw `count` items without replacement, in their order; all if there are fewer."""
+    if len(items) <= count:
+        return list(items)
+    return [items[row] for row in np.sort(generator.choice(len(items), count, replace=False))]
+
+
+def check_printed(printed: Mapping[str, Sequence[float]], count: int) -> None:
+    """Refuse a paper's figures of a model that are not one for each of `count` rows."""
+    for model, figures in printed.items():
+        if len(figures) != count:
+            raise EaseError(
+                f"`printed` has {len(figures)} figures of {model} for {count} rows: give one for each."
+            )
+
+
+def measure_subsets(
+    encoders: Encoders,
+    sets: GradedSets,
+    measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]],
+) -> pd.DataFrame:
+    """Measure each encoder on each subset; of several subsets, average the floats and sum the integers.
+
+    Raises:
+        EaseError: With the model and the subset that cannot be measured.
+    """
+    rows: list[dict[str, Any]] = []
+    for model, encode in encoders.items():
+        own = []
+        for subset, pairs in sets.items():
+            with error_prefix(f"{model}, {subset}"):
+                own.append(measure(encode, pairs))
+            rows.append({"model": model, "subset": subset, **own[-1]})
+        if len(own) > 1:
+            table = pd.DataFrame(own)
+            whole = table.select_dtypes("integer")
+            rows.append(
+                {"model": model, "subset": AVERAGE, **table.drop(columns=whole).mean(), **whole.sum()}
+            )
+    return pd.DataFrame(rows)
+
+
+class GradedOptions(StrictModel):
+    """The pairs that an analysis is of."""
+
+    graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
+    seed: int = Field(0, ge=0, description="seed of the sample, if not all are used")
 
 
 class CosineOptions(GradedOptions):
@@ -56,12 +137,8 @@ class CosineOptions(GradedOptions):
 
 def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[GradedPair]]:
     """Draw positive and negative pairs over all subsets by the seed, in their order."""
-    graded = [
-        pair
-        for pairs in sets.values()
-        for pair in pairs
-        if pair.gold > options.above or pair.gold < options.below
-    ]
+    every = (pair for pairs in sets.values() for pair in pairs)
+    graded = [pair for pair in every if pair.gold > options.above or pair.gold < options.below]
     drawn = sample(graded, options.pairs, np.random.default_rng(options.seed))
     kinds = {
         POSITIVE: [pair for pair in drawn if pair.gold > options.above],
@@ -133,10 +210,6 @@ def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> 
     return pd.concat(tables, ignore_index=True)
 
 
-MAX_SENTENCES = 10_000
-"""50 million pairs, which take some seconds."""
-
-
 class AlignmentOptions(GradedOptions):
     """Which pairs are positive, and how many sentences are compared."""
 
@@ -147,12 +220,7 @@ class AlignmentOptions(GradedOptions):
 
 
 def alignment(left: ArrayLike, right: ArrayLike) -> float:
-    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5), from 0 (best) to 4.
-
-    Args:
-        left: (n, dimension).
-        right: (n, dimension); row i is the positive of the left row i.
-    """
+    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5): 2 x (n, dimension) -> 0 (best) to 4."""
     return float(np.mean(2 - 2 * pairwise_cosine(left, right)))  # ‖a − b‖² of unit vectors
 
 
@@ -164,13 +232,7 @@ def uniformity(
 ) -> float:
     """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
 
-    All pairs of two different rows, computed in blocks of bounded memory.
-
-    Args:
-        embeddings: (n, dimension), at least 2.
-        max_sentences: Maximum number of rows to compare; a sample of more.
-        seed: Seed of the sample.
-        block_elements: Cosines held at once.
+    All pairs of two different rows of (n, dimension), or of a seeded sample of more, `block_elements` cosines at once.
     """
     rows = np.asarray(embeddings)
     if len(rows) > max_sentences:
@@ -250,3 +312,89 @@ def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOpti
         }
 
     return measure_subsets(encoders, sets, measure)
+
+
+class DifferingOptions(StrictModel):
+    """Which models are compared, and on which pairs."""
+
+    graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
+    model: str = Field(description="a method, `untrained`, or the folder or hub name of an encoder")
+    baseline: str = Field(
+        description="the model to compare with: a method, `untrained`, or an encoder's folder or hub name"
+    )
+    rows: int = Field(5, ge=1, description="improved and deteriorated pairs to show, each")
+
+    @model_validator(mode="after")
+    def _differ(self) -> DifferingOptions:
+        if self.model == self.baseline:
+            raise EaseError(f"`model` and `baseline` are both {self.model}: compare two models.")
+        return self
+
+
+def percent_ranks(values: ArrayLike) -> Floats:
+    """Ranks from 0 (lowest) to 100; equal values share their mean rank: (n,) -> (n,), n at least 2."""
+    from scipy.stats import rankdata
+
+    ranks: Floats = rankdata(values)
+    return 100 * (ranks - 1) / (len(ranks) - 1)
+
+
+def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataFrame:
+    """Return the pairs on which the first of two models gains most over the second, and loses most: `rows` of each.
+
+    Pairs of a subset are ranked by gold score and by the cosines of both models, from 0 to 100: Spearman's correlation
+    compares ranks, and ranks make models with different ranges of cosines comparable. `gain` is the second model's
+    distance from the gold rank minus the first one's. The largest changes come first.
+
+    Raises:
+        EaseError: With the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
+    """
+    tables = []
+    for subset, pairs in sets.items():
+        scored = graded_only(pairs)
+        if len(scored) < 2:
+            raise EaseError(f"{subset}: {len(scored)} pairs have a gold score; ranks need at least 2.")
+        table = pd.DataFrame(scored, columns=["sentence1", "sentence2", "gold"])
+        table["gold_rank"] = percent_ranks(table["gold"])
+        distances = []
+        for model, encode in encoders.items():
+            table[f"{model}_cosine"] = pair_cosines(encode, scored, f"{model}, {subset}")
+            table[f"{model}_rank"] = percent_ranks(table[f"{model}_cosine"])
+            distances.append((table[f"{model}_rank"] - table["gold_rank"]).abs())
+        nearer, farther = distances
+        table["gain"] = farther - nearer
+        table.insert(0, "subset", subset)
+        tables.append(table)
+    table = pd.concat(tables, ignore_index=True)
+    improved = table.sort_values("gain", ascending=False, kind="stable").query("gain > 0").head(rows)
+    deteriorated = table.sort_values("gain", kind="stable").query("gain < 0").head(rows)
+    picked = pd.concat([improved, deteriorated], ignore_index=True)
+    picked.insert(0, "change", np.repeat([IMPROVED, DETERIORATED], [len(improved), len(deteriorated)]))
+    return picked
+
+
+class GivenPairsOptions(StrictModel):
+    """The pairs to compare, and the cosines that a paper prints for them."""
+
+    pairs: tuple[tuple[str, str], ...] = Field(min_length=1, description="pairs of sentences")
+    printed: dict[str, tuple[float, ...]] = Field(
+        {}, description="a paper's cosines of the pairs, by its model"
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> GivenPairsOptions:
+        check_printed(self.printed, len(self.pairs))
+        return self
+
+
+def compare_given_pairs(encoders: Encoders, options: GivenPairsOptions) -> pd.DataFrame:
+    """Compute the cosine of each pair by each encoder, one row per model and pair; the printed ones follow."""
+    left, right = (list(side) for side in zip(*options.pairs, strict=True))
+    tables = []
+    for model, encode in encoders.items():
+        with error_prefix(model):
+            cosines = pairwise_cosine(encode(left), encode(right))
+        tables.append({"model": model, "sentence1": left, "sentence2": right, "cosine": cosines})
+    for model, printed in options.printed.items():
+        tables.append({"model": model + PRINTED, "sentence1": left, "sentence2": right, "cosine": printed})
+    return pd.concat(map(pd.DataFrame, tables), ignore_index=True)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import Field, PositiveFloat, field_validator, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.pairs import PRINTED, Encoders, check_printed, sample
+from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sample
 from ease.evaluation.metrics import Floats, normalize_rows
 from ease.evaluation.tasks import error_prefix
 from ease.evaluation.tasks.set_files import Sides
@@ -78,19 +79,6 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, 
     return tsne.fit_transform(unit).astype(np.float64), math.nan
 
 
-def draw_parallel(sentences: Sides, options: ProjectionOptions) -> Sides:
-    """Draw the sentences to show by the seed, in their order."""
-    count = len(sentences.left)
-    if count < options.sentences:
-        raise EaseError(
-            f"{options.parallel} has {count} parallel sentences, fewer than `sentences` {options.sentences}: lower it."
-        )
-    pairs = list(zip(sentences.left, sentences.right, strict=True))
-    drawn = sample(pairs, options.sentences, np.random.default_rng(options.seed))
-    left, right = (list(side) for side in zip(*drawn, strict=True))
-    return Sides(left, right)
-
-
 def project_parallel(encoders: Encoders, sentences: Sides, options: ProjectionOptions) -> pd.DataFrame:
     """Project parallel sentences by each encoder, with a separate projection for each.
 
@@ -100,9 +88,13 @@ def project_parallel(encoders: Encoders, sentences: Sides, options: ProjectionOp
     Raises:
         EaseError: With the model, if its embeddings are unusable; or if there are too few sentences.
     """
-    shown = draw_parallel(sentences, options)
-    first, _, second = options.parallel.partition(":")[2].rpartition("-")
-    texts, count = [*shown.left, *shown.right], len(shown.left)
+    pairs, count = list(zip(*sentences, strict=True)), options.sentences
+    if len(pairs) < count:
+        raise EaseError(
+            f"{options.parallel} has {len(pairs)} parallel sentences, fewer than `sentences` {count}: lower it."
+        )
+    left, right = zip(*sample(pairs, count, np.random.default_rng(options.seed)), strict=True)
+    texts, (first, _, second) = [*left, *right], options.parallel.partition(":")[2].rpartition("-")
     tables = []
     for model, encode in encoders.items():
         with error_prefix(f"{model}, {options.parallel}"):
@@ -132,16 +124,11 @@ class LanguageIdentityOptions(StrictModel):
         {}, description="a paper's accuracies of the groups, in points, by its model"
     )
 
-    @field_validator("groups")
-    @classmethod
-    def _several(cls, groups: tuple[Words, ...]) -> tuple[Words, ...]:
-        for group in groups:
-            if len(set(group)) < len(group):
-                raise EaseError(f"`groups` contains {' '.join(group)}: name each language once.")
-        return groups
-
     @model_validator(mode="after")
     def _complete(self) -> LanguageIdentityOptions:
+        for group in self.groups:
+            if len(set(group)) < len(group):
+                raise EaseError(f"`groups` contains {' '.join(group)}: name each language once.")
         check_printed(self.printed, len(self.groups))
         return self
 
@@ -170,26 +157,23 @@ def divide(
     pivots = sorted({pivot for sides in parallel.values() for pivot in sides.right})
     order = np.random.default_rng(options.seed).permutation(len(pivots))
     rank = {pivots[row]: place for place, row in enumerate(order)}
-    wanted = {
-        language: list(zip(sides.right, sides.left, strict=True)) for language, sides in parallel.items()
-    }
-    wanted[options.pivot] = [(pivot, pivot) for pivot in pivots]
+    known = {**parallel, options.pivot: Sides(pivots, pivots)}
     first_training = math.ceil(options.test_share * len(pivots))
     test_size = max(1, round(options.test_share * options.sentences))
-    training_size = max(1, options.sentences - test_size)
     training: Labelled = []
     test: Labelled = []
     for language in group:
         # The same order for all languages selects translations of the same sentences.
-        pairs = sorted(dict.fromkeys(wanted[language]), key=lambda pair: rank[pair[0]])
-        held = [(language, text) for pivot, text in pairs if rank[pivot] < first_training]
-        rest = [(language, text) for pivot, text in pairs if rank[pivot] >= first_training]
+        pairs = dict.fromkeys(zip(known[language].right, known[language].left, strict=True))
+        ranked = sorted(((rank[pivot], text) for pivot, text in pairs), key=itemgetter(0))
+        held = [(language, text) for place, text in ranked if place < first_training]
+        rest = [(language, text) for place, text in ranked if place >= first_training]
         if not held or not rest:
             raise EaseError(
                 f"{options.parallel}: {len(pairs)} sentences in {language} are too few to train a classifier and "
                 f"test it on a share of {options.test_share:g}; give more, or change `test_share`."
             )
-        training += rest[:training_size]
+        training += rest[: max(1, options.sentences - test_size)]
         test += held[:test_size]
     return training, test
 
@@ -224,25 +208,13 @@ def compare_language_identity(
             )
             predicted = classifier.predict(test.embeddings.astype(np.float64))
             _, counts = np.unique(test.labels, return_counts=True)
-            rows.append(
-                {
-                    "model": model,
-                    "languages": ", ".join(group),
-                    "accuracy": 100 * float(np.mean(predicted == test.labels)),
-                    "chance": 100 * float(counts.max() / counts.sum()),
-                    "training": len(training.labels),
-                    "test": len(test.labels),
-                }
-            )
+            scores = {"accuracy": 100 * float(np.mean(predicted == test.labels))}
+            scores["chance"] = 100 * float(counts.max() / counts.sum())
+            sizes = {"training": len(training.labels), "test": len(test.labels)}
+            rows.append({"model": model, "languages": ", ".join(group), **scores, **sizes})
     for model, accuracies in options.printed.items():
         for group, accuracy in zip(options.groups, accuracies, strict=True):
             rows.append({"model": model + PRINTED, "languages": ", ".join(group), "accuracy": accuracy})
-    columns = {
-        "model": str,
-        "languages": str,
-        "accuracy": float,
-        "chance": float,
-        "training": "Int64",
-        "test": "Int64",
-    }
+    columns = {"model": "str", "languages": "str", "accuracy": "float", "chance": "float"}
+    columns |= dict.fromkeys(("training", "test"), "Int64")
     return pd.DataFrame(rows, columns=[*columns]).astype(columns)

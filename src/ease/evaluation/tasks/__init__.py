@@ -1,20 +1,21 @@
 """Evaluation tasks: each is a file `conf/base/parameters/tasks/<task>.yml`.
 
-Its `kind` names the module of this package that reads and scores the data. Each error in the data is an `EaseError`
+Its `kind` names the class of this package that reads and scores the data. Each error in the data is an `EaseError`
 that names the file and line, or the task and subset.
 """
 
 from __future__ import annotations
 
+import logging
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar
 
 import yaml
 from pydantic import AfterValidator, Field
@@ -22,9 +23,11 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import Items
+from ease.evaluation.metrics import Items
 from ease.io.models import StrictModel
 from ease.io.names import check_name
+
+logger = logging.getLogger(__name__)
 
 Files = Mapping[str, tuple[Path, ...]]
 """The files of each subset of a task."""
@@ -43,6 +46,25 @@ AVERAGE = "average"
 
 PLACE = ("path", "subsets")
 """Options in the file of a task that are those of a project, and no part of the task."""
+
+CLASSES = {
+    "audit": "audit:Audit",
+    "bel": "bel:EntityLinking",
+    "binary_pairs": "graded_pairs:BinaryPairs",
+    "bli": "bli:LexiconInduction",
+    "bucc": "bucc:BitextMining",
+    "graded_pairs": "graded_pairs:GradedPairs",
+    "isotropy": "isotropy:Isotropy",
+    "labelled_texts": "labelled_texts:LabelledTextsTask",
+    "multisimlex": "multisimlex:MultiSimLex",
+    "parallel_sentences": "parallel_sentences:ParallelSentences",
+    "pawsx_finetuned": "pawsx_finetuned:FineTunedPawsX",
+    "queries": "queries:Queries",
+    "sample_parallel": "parallel_sentences:SampleParallel",
+    "senteval": "senteval:SentEval",
+    "transfer": "transfer:Transfer",
+}
+"""Module and class of each kind."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +103,7 @@ class Score:
 class TaskOptions(StrictModel):
     """What the file of a task says of every task."""
 
-    kind: str = Field(description="the module that reads and scores the data")
+    kind: str = Field(description="how the data are read and scored")
     source: str = Field(description="where the files are published, and their licence")
     path: Path = Field(description="the file, or the folder of the files")
 
@@ -151,9 +173,17 @@ class Task(ABC):
     def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Any:
         """Read the data of a subset from its files, and check it."""
 
-    @abstractmethod
-    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
-        """Score an encoder on the chosen subsets whose files exist, and average the scores."""
+    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterable[Score]:
+        """Score an encoder on the data of a subset."""
+        raise NotImplementedError
+
+    def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
+        """Return the texts of the items of a subset's scores, in order, by metric; none if the items are not known."""
+        return {}
+
+    def wanted(self, options: Any) -> int:
+        """Return the number of subsets of the complete average; 0 if there is none."""
+        return 0
 
     def available(self, options: Any) -> Files:
         """Return the files of the chosen subsets whose files exist.
@@ -161,40 +191,29 @@ class Task(ABC):
         Raises:
             EaseError: With the first missing file, if there is no such subset.
         """
-        found = available_subsets(self.files(options))
-        if not found:
+        if not (files := self.files(options)):
             raise EaseError(no_set(self.name))
-        return found
-
-    def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
-        """Return the texts of the items of a subset's scores, in order, by metric; none if the items are not known."""
-        return {}
+        missing = missing_files(files)
+        if len(missing) == len(files):
+            raise EaseError(f"{next(iter(missing.values()))[0]}: no such file; set the task's `path`.")
+        return {subset: paths for subset, paths in files.items() if subset not in missing}
 
     def item_texts(self, options: Any) -> Iterator[tuple[str, Mapping[str, Texts]]]:
         """Yield each subset whose files exist with the texts of its scores' items, by metric; it reads the sets."""
-        for subset, paths in available_subsets(self.files(options)).items():
+        for subset, paths in self.available(options).items():
             yield subset, self.texts(options, self.read(options, subset, paths))
 
-    def wanted(self, options: Any) -> int:
-        """Return the number of subsets of the complete average; 0 if there is none."""
-        return 0
-
-
-class SubsetTask(Task):
-    """A task that scores each subset by itself."""
-
-    @abstractmethod
-    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterable[Score]:
-        """Score an encoder on the data of a subset."""
-
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
-        """Read and score one subset after the other, and average the scores."""
+        """Score an encoder on one chosen subset whose files exist after the other, and average the scores."""
         scores: list[Score] = []
         style: dict[str, Any] = {"delay": 2, "leave": False, "disable": None}
         for subset, paths in tqdm(self.available(options).items(), desc=self.name, unit="subset", **style):
             data = self.read(options, subset, paths)
             with error_prefix(f"{self.name} {subset}"):
-                scores += self.score(encode, options, subset, data)
+                found = list(self.score(encode, options, subset, data))
+            for score in found:
+                logger.info("%s %s: %s %.2f", self.name, score.subset, score.metric, score.value)
+            scores += found
         return scores + averages(scores, self.wanted(options), self.groups)
 
 
@@ -220,8 +239,10 @@ def get_task(name: str) -> Task:
     check_name(name, task_names(), "evaluation task")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]
-    module = import_module(f"{__name__}.{configured['kind']}")
-    return cast(Task, module.TASK(name, {key: own for key, own in configured.items() if key not in PLACE}))
+    check_name(configured["kind"], [*CLASSES], "kind of evaluation task")
+    task = pkgutil.resolve_name(f"{__name__}.{CLASSES[configured['kind']]}")
+    made: Task = task(name, {key: own for key, own in configured.items() if key not in PLACE})
+    return made
 
 
 def no_set(task: str, subset: str = "NAME") -> str:
@@ -233,18 +254,6 @@ def missing_files(files: Files) -> dict[str, list[Path]]:
     """Return the missing files of each incomplete subset."""
     lacking = {subset: [path for path in paths if not path.exists()] for subset, paths in files.items()}
     return {subset: paths for subset, paths in lacking.items() if paths}
-
-
-def available_subsets(files: Files) -> Files:
-    """Return the subsets whose files all exist.
-
-    Raises:
-        EaseError: With the first missing file, if there is no such subset.
-    """
-    missing = missing_files(files)
-    if files and len(missing) == len(files):
-        raise EaseError(f"{next(iter(missing.values()))[0]}: no such file; set the task's `path`.")
-    return {subset: paths for subset, paths in files.items() if subset not in missing}
 
 
 @contextmanager
@@ -271,12 +280,9 @@ def repeated_score(
 def averages(
     scores: Sequence[Score], wanted: int, groups: Mapping[str, Collection[str]] | None = None
 ) -> list[Score]:
-    """Return each test metric's mean over all subsets, and over each group with scores as `average_<group>`.
+    """Return each test metric's mean over all subsets of a task, and over each group as `average_<group>`.
 
-    Args:
-        scores: Of one task.
-        wanted: Number of subsets of the complete average, which a mean of fewer notes; 0 omits the average.
-        groups: Names of subsets by the name of the group.
+    A mean of fewer subsets than `wanted`, or than the group has, is noted; 0 omits the mean over all subsets.
     """
     means = []
     for metric in dict.fromkeys(score.metric for score in scores if score.metric != DEVELOPMENT_METRIC):

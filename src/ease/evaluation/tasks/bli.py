@@ -7,9 +7,7 @@ each language.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,15 +17,11 @@ from pydantic import Field, field_validator
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_of
-from ease.evaluation.items import mean_items
-from ease.evaluation.metrics import unit_or_zero_rows
+from ease.evaluation.metrics import mean_items, unit_or_zero_rows
 from ease.evaluation.retrieval import common_space, csls_ranks, unit_rows
-from ease.evaluation.search import Rows
-from ease.evaluation.tasks import Score, SubsetTask, Texts
-from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask
+from ease.evaluation.tasks import Score, Texts
+from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_pairs
 from ease.io.text_tables import read_lines
-
-logger = logging.getLogger(__name__)
 
 METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
 LANGUAGE = "{language}"
@@ -67,8 +61,7 @@ class LexiconOptions(TableOptions):
         return name
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """The words of one language: the first `candidates` are candidates, the others only train the maps."""
 
     words: list[str]
@@ -89,19 +82,21 @@ class Lexicons(NamedTuple):
         return list(dict.fromkeys(word for word, _ in self.test))
 
 
-class LexiconInduction(SubsetTask, TableTask):
+class LexiconInduction(TableTask):
     """Accuracy @1 and mean reciprocal rank over the distinct source words of each pair's test dictionary."""
 
     KIND, METRICS, Options = "BitextMining", METRICS, LexiconOptions
 
     def read(self, options: LexiconOptions, subset: str, paths: tuple[Path, ...]) -> Lexicons:
         """Read the dictionaries and the vocabularies of a pair."""
-        training, test = (read_dictionary(path) for path in paths[:2])
-        read: list[list[str] | None] = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
-        read = read or [None, None]
+        training, test = (
+            [(word, translation) for _, word, translation in read_pairs(path, "two words")]
+            for path in paths[:2]
+        )
+        vocabularies = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
         source, target = (
-            gather_words([words[side] for words in training], [words[side] for words in test], read[side])
-            for side in (0, 1)
+            gather_words([pair[side] for pair in training], [pair[side] for pair in test], vocabulary)
+            for side, vocabulary in enumerate(vocabularies or (None, None))
         )
         return Lexicons(training, test, (source, target))
 
@@ -110,33 +105,31 @@ class LexiconInduction(SubsetTask, TableTask):
         return {metric: [(word,) for word in data.queries] for metric in METRICS}
 
     def score(self, encode: Encode, options: LexiconOptions, subset: str, data: Lexicons) -> Iterator[Score]:
-        """Score a pair of languages."""
-        first, second = (encode_of(encode, language) for language in subset.split("-"))
-        ranks = rank_translations((first, second), data, options, f"{self.name} {subset}")
+        """Map both languages into one space, and rank the translations of each source word."""
+        training, test, (source, target) = data
+        units = [
+            unit_rows(encode_of(encode, language)(side.words), center=True)
+            for language, side in zip(subset.split("-"), data.sides, strict=True)
+        ]
+        maps = common_space(
+            units[0][[source.rows[word] for word, _ in training]],
+            units[1][[target.rows[word] for _, word in training]],
+        )
+        left, right = (
+            unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True)
+        )
+        queries = {word: number for number, word in enumerate(data.queries)}
+        gold = [(queries[word], target.rows[translation]) for word, translation in test]
+        ranks = csls_ranks(
+            left[[source.rows[word] for word in queries]],
+            right[: target.candidates],
+            left[: source.candidates],
+            np.array(gold, dtype=np.int64),
+            options.neighbours,
+            progress=f"{self.name} {subset}",
+        )
         for metric, values in zip(METRICS, (ranks == 1, 1 / ranks), strict=True):
-            value = 100 * float(np.mean(values))
-            logger.info("%s %s: %s %.1f of %d words", self.name, subset, metric, value, len(ranks))
-            yield Score(self.name, subset, metric, value, items=mean_items(values))
-
-
-TASK = LexiconInduction
-
-
-def read_dictionary(path: Path) -> Dictionary:
-    """Read lines of a word, a tab and its translation; blank lines are skipped."""
-    pairs = []
-    for number, line in read_lines(path):
-        fields = [field.strip() for field in line.split("\t")]
-        if not any(fields):
-            continue
-        if len(fields) != 2 or not all(fields):
-            raise EaseError(
-                f"{path}, line {number}: not two words with one tab between; fetch the file again."
-            )
-        pairs.append((fields[0], fields[1]))
-    if not pairs:
-        raise EaseError(f"{path}: contains no pair of words; fetch it again.")
-    return pairs
+            yield Score(self.name, subset, metric, 100 * float(np.mean(values)), items=mean_items(values))
 
 
 def read_vocabulary(path: Path, size: int) -> list[str]:
@@ -161,30 +154,3 @@ def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Seque
     chosen = dict.fromkeys([*(training if vocabulary is None else vocabulary), *test])
     words = list(dict.fromkeys([*chosen, *training]))
     return Side(words, {word: row for row, word in enumerate(words)}, len(chosen))
-
-
-def rank_translations(
-    encoders: tuple[Encode, Encode], data: Lexicons, options: LexiconOptions, progress: str
-) -> Rows:
-    """Rank of the best translation of each distinct source word of the test dictionary, (words,), from 1."""
-    training, test, (source, target) = data
-    units = [
-        unit_rows(encode(side.words), center=True) for encode, side in zip(encoders, data.sides, strict=True)
-    ]
-    maps = common_space(
-        units[0][[source.rows[word] for word, _ in training]],
-        units[1][[target.rows[word] for _, word in training]],
-    )
-    left, right = (
-        unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True)
-    )
-    queries = {word: number for number, word in enumerate(data.queries)}
-    gold = np.array([(queries[word], target.rows[translation]) for word, translation in test], dtype=np.int64)
-    return csls_ranks(
-        left[[source.rows[word] for word in queries]],
-        right[: target.candidates],
-        left[: source.candidates],
-        gold,
-        options.neighbours,
-        progress=progress,
-    )

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import Items, mean_items
-from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
+from ease.evaluation.metrics import mean_items
+from ease.evaluation.retrieval import best_pairs, best_threshold, f1_score, margin_scores
 from ease.evaluation.search import Rows, mutual_neighbours
-from ease.evaluation.tasks import Score, SubsetTask, Texts, error_prefix
-from ease.evaluation.tasks.set_files import TableOptions, TableTask
-from ease.io.text_tables import read_lines
+from ease.evaluation.tasks import Score, Texts, error_prefix
+from ease.evaluation.tasks.set_files import TableOptions, TableTask, read_pairs
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +40,7 @@ class BuccOptions(TableOptions):
     )
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Two monolingual corpora and their gold pairs, (pairs, 2): rows of queries and of English targets."""
 
     queries: list[str]
@@ -54,7 +51,7 @@ class Split:
 Splits = dict[str, Split]
 
 
-class BitextMining(SubsetTask, TableTask):
+class BitextMining(TableTask):
     """F1 of the mined pairs for each language pair, and their means.
 
     `f1` (by cosine) and `f1_margin` are on the training set, with the threshold of the sample set. `f1_tuned` and
@@ -81,80 +78,55 @@ class BitextMining(SubsetTask, TableTask):
         return {metric: [(query,) for query in data[split].queries] for metric, split in scored.items()}
 
     def score(self, encode: Encode, options: BuccOptions, subset: str, data: Splits) -> Iterator[Score]:
-        """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set."""
+        """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set.
+
+        Each query is paired with its best target, by cosine and by margin among its nearest targets.
+        """
         mined = {}
         for name, split in data.items():
             with error_prefix(name):
-                mined[name] = mine(encode, split, options.neighbours, f"{self.name} {subset} {name}")
+                forward, backward = mutual_neighbours(
+                    encode(split.queries),
+                    encode(split.targets),
+                    options.neighbours,
+                    progress=f"{self.name} {subset} {name}",
+                )
+            mined[name] = {
+                BY_COSINE: best_pairs(forward.cosines, forward.rows, split.gold),
+                BY_MARGIN: best_pairs(margin_scores(forward, backward), forward.rows, split.gold),
+            }
         scored = TEST if options.test else TRAINING
         note = "" if options.test else "threshold tuned on the scored set"
         for tuned, other, ending, remark in ((SAMPLE, TRAINING, "", ""), (TRAINING, scored, TUNED, note)):
             for metric in (BY_COSINE, BY_MARGIN):
                 threshold, pairs = best_threshold(mined[tuned][metric]), mined[other][metric]
-                found = mining_score(pairs, threshold)
-                logger.info(
-                    "%s %s: %s %.1f (precision %.1f, recall %.1f) of %d pairs at threshold %.4f",
-                    *(self.name, subset, metric + ending, 100 * found.f1, 100 * found.precision),
-                    *(100 * found.recall, pairs.gold, threshold),
-                )
-                items = query_items(data[other], pairs, threshold)
-                yield Score(self.name, subset, metric + ending, 100 * found.f1, note=remark, items=items)
-
-
-TASK = BitextMining
-
-
-def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the place and both fields of each line."""
-    for number, line in read_lines(path):
-        place = f"{path}, line {number}"
-        fields = [field.strip() for field in line.split("\t")]
-        if len(fields) != 2 or not all(fields):
-            raise EaseError(f"{place}: not {what} with one tab between; fetch the file again.")
-        yield place, fields[0], fields[1]
+                logger.info("%s %s: threshold %.4f of %s", self.name, subset, threshold, metric + ending)
+                # A query contributes to F1 twice its hits over its mined and its gold pairs.
+                chosen = pairs.scores >= threshold
+                gold = np.bincount(data[other].gold[:, 0], minlength=len(chosen))
+                items = mean_items(2.0 * (pairs.right & chosen), chosen + gold)
+                value = 100 * f1_score(pairs, threshold)
+                yield Score(self.name, subset, metric + ending, value, note=remark, items=items)
 
 
 def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
     """Read lines of an id, a tab and a sentence; return each id's row among the distinct sentences, and these."""
     rows: dict[str, int] = {}
     sentences: dict[str, int] = {}
-    for place, name, sentence in _fields(path, "an id and a sentence"):
+    for place, name, sentence in read_pairs(path, "an id and a sentence"):
         if name in rows:
             raise EaseError(f"{place}: the id {name} occurs twice; fetch the file again.")
         rows[name] = sentences.setdefault(sentence, len(sentences))
-    if not sentences:
-        raise EaseError(f"{path}: contains no sentence; fetch it again.")
     return rows, list(sentences)
 
 
 def read_split(queries: Path, targets: Path, gold: Path) -> Split:
     """Read both corpora and the gold pairs of their ids."""
-    query_rows, query_sentences = read_corpus(queries)
-    target_rows, target_sentences = read_corpus(targets)
+    (query_rows, query_sentences), (target_rows, target_sentences) = map(read_corpus, (queries, targets))
     pairs = []
-    for place, query, target in _fields(gold, "two ids"):
+    for place, query, target in read_pairs(gold, "two ids"):
         for name, rows, path in ((query, query_rows, queries), (target, target_rows, targets)):
             if name not in rows:
                 raise EaseError(f"{place}: the id {name} is not in {path}; fetch both again.")
         pairs.append((query_rows[query], target_rows[target]))
-    if not pairs:
-        raise EaseError(f"{gold}: contains no pair; fetch it again.")
     return Split(query_sentences, target_sentences, np.unique(np.array(pairs, dtype=np.int64), axis=0))
-
-
-def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[str, MinedPairs]:
-    """Pair each query with its best target, by cosine and by margin among its nearest targets; by metric."""
-    forward, backward = mutual_neighbours(
-        encode(split.queries), encode(split.targets), neighbours, progress=progress
-    )
-    return {
-        BY_COSINE: best_pairs(forward.cosines, forward.rows, split.gold),
-        BY_MARGIN: best_pairs(margin_scores(forward, backward), forward.rows, split.gold),
-    }
-
-
-def query_items(split: Split, mined: MinedPairs, threshold: float) -> Items:
-    """Return what each query contributes to F1 at a threshold: twice its hits over its mined and its gold pairs."""
-    found = mined.scores.astype(np.float64) >= threshold
-    gold = np.bincount(split.gold[:, 0], minlength=len(split.queries))
-    return mean_items(2.0 * (mined.right & found), found + gold)

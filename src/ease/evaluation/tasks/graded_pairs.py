@@ -1,4 +1,4 @@
-"""Sentence pairs with gold similarities, scored by Spearman's correlation of their cosines with them (section 4.1)."""
+"""Sentence pairs, scored by the agreement of their cosines with gold similarities, or with labels of two classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,17 +18,18 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import paired_items
-from ease.evaluation.metrics import DECIMALS, pairwise_cosine, spearman
-from ease.evaluation.tasks import Score, SubsetTask, TaskOptions, Texts, error_prefix
+from ease.evaluation.metrics import DECIMALS, paired_items, pairwise_cosine, spearman
+from ease.evaluation.tasks import Score, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
 from ease.io.text_tables import read_rows
 
 logger = logging.getLogger(__name__)
 
-METRIC, PART_MEAN = "spearman", "spearman_part_mean"
+METRIC, PART_MEAN, AUC = "spearman", "spearman_part_mean", "auc"
 PUBLISHED = 250
 """Grades of each track of SemEval 2017; the files of sentences of some tracks have further pairs."""
+BLOCK = 8192
+"""Labelled pairs encoded at once."""
 
 
 class GradedPair(NamedTuple):
@@ -54,8 +55,8 @@ class GradedOptions(TableOptions, GradedSet):
     )
 
 
-class GradedPairs(SubsetTask, TableTask):
-    """Graded pairs; the sets of several parts also have the mean of the parts' correlations."""
+class GradedPairs(TableTask):
+    """Spearman's correlation of graded pairs (section 4.1); sets of several parts also have the mean of the parts'."""
 
     KIND = "STS"
     METRICS: tuple[str, ...] = (METRIC, PART_MEAN)
@@ -70,9 +71,8 @@ class GradedPairs(SubsetTask, TableTask):
             pairs = []
             for place, row in self.rows(options, subset, paths):
                 left, right = required(place, row, "left", "right")
-                pairs.append(
-                    GradedPair(left, right, parse_gold(row["score"], form.lowest, form.highest, place))
-                )
+                gold = parse_gold(row["score"], form.lowest, form.highest, place)
+                pairs.append(GradedPair(left, right, gold))
             parts = [pairs]
         if len({pair.gold for part in parts for pair in part if not math.isnan(pair.gold)}) < 2:
             raise EaseError(
@@ -86,7 +86,7 @@ class GradedPairs(SubsetTask, TableTask):
 
     def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
         """Return both texts of each graded pair."""
-        return {METRIC: [(pair.left, pair.right) for part in data for pair in graded_only(part)]}
+        return {self.METRIC: [(pair.left, pair.right) for part in data for pair in graded_only(part)]}
 
     def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
         """Correlation over all pairs in one list and, if there are several parts, its mean over the parts."""
@@ -106,11 +106,53 @@ class GradedPairs(SubsetTask, TableTask):
 
     def _score(self, subset: str, cosines: ArrayLike, gold: ArrayLike) -> Score:
         value = 100 * spearman(cosines, gold)
-        logger.info("%s %s: Spearman %.1f over %d pairs", self.name, subset, value, np.size(gold))
         return Score(self.name, subset, METRIC, value, items=paired_items("spearman", cosines, gold))
 
 
-TASK = GradedPairs
+class BinaryOptions(TableOptions):
+    """Options of labelled pairs."""
+
+    labels: dict[str, bool] = Field(description="whether each label is the positive class")
+    blanks: Literal["refuse", "skip"] = Field("refuse", description="what to do with pairs with a blank text")
+
+
+class BinaryPairs(GradedPairs):
+    """Area under the ROC curve of pairs that are graded 1 (the positive class) or 0.
+
+    Without training, as in Mirror-BERT (section 3, after Li et al., 2020).
+    """
+
+    KIND, METRICS = "PairClassification", (AUC,)
+    Options: ClassVar[type[TaskOptions]] = BinaryOptions
+
+    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
+        """Read the pairs of a set as one part."""
+        pairs, skipped = [], 0
+        for place, row in self.rows(options, subset, paths):
+            if row["label"] not in options.labels:
+                raise EaseError(
+                    f"{place}: the label {row['label']!r} is not one of {', '.join(options.labels)}."
+                )
+            if options.blanks == "skip" and not (row["left"] and row["right"]):
+                skipped += 1
+                continue
+            left, right = required(place, row, "left", "right")
+            pairs.append(GradedPair(left, right, float(options.labels[row["label"]])))
+        if skipped:
+            logger.info("%s: %d pairs with a blank text are skipped", paths[0], skipped)
+        if len({pair.gold for pair in pairs}) < 2:
+            raise EaseError(f"{paths[0]}: all {len(pairs)} pairs have one label; a ROC curve needs both.")
+        return [pairs]
+
+    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
+        """Area under the ROC curve of the pairs' cosines, in points; 50 is chance."""
+        from sklearn.metrics import roc_auc_score
+
+        (pairs,) = data
+        cosines = pair_cosines(encode, pairs, block=BLOCK)
+        positive = [pair.gold > 0 for pair in pairs]
+        area = 100 * float(roc_auc_score(positive, cosines))
+        yield Score(self.name, subset, AUC, area, items=paired_items("auc", cosines, positive))
 
 
 def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
@@ -138,12 +180,10 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     # Up to the number of pairs, a blank line is a pair without a grade.
     while right and not right[-1][1] and len(right) not in (len(left), min(len(left), PUBLISHED)):
         right.pop()
-    if not left:
-        raise EaseError(f"{sentences}: contains no sentence pair.")
     if len(left) > len(right) == PUBLISHED:
         _note_ungraded(sentences, len(left))
         left = left[:PUBLISHED]
-    if len(left) != len(right):
+    if not left or len(left) != len(right):
         raise EaseError(
             f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "
             "together; fetch both again."

@@ -5,7 +5,6 @@ The paper measures each encoder on the strings that it was trained on.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,10 +15,8 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import isotropy_score, mean_vector_norm
-from ease.evaluation.tasks import Files, Score, SubsetOptions, SubsetTask
+from ease.evaluation.tasks import Files, Score, SubsetOptions, Task
 from ease.io.text_tables import read_lines
-
-logger = logging.getLogger(__name__)
 
 
 class ListOptions(SubsetOptions):
@@ -29,7 +26,7 @@ class ListOptions(SubsetOptions):
     rows: int = Field(ge=2, description="maximum number of strings of each list, from its start")
 
 
-class Isotropy(SubsetTask):
+class Isotropy(Task):
     """Isotropy of each list's embeddings, in points (100 is isotropic), and the length of their mean, unscaled."""
 
     KIND, METRICS, Options = "STS", ("isotropy", "mean_vector_norm"), ListOptions
@@ -51,8 +48,4 @@ class Isotropy(SubsetTask):
         """Measure the embeddings of a list."""
         embeddings = np.asarray(encode(data))
         values = 100 * isotropy_score(embeddings), mean_vector_norm(embeddings)
-        logger.info("%s %s: %.1f, mean vector %.2f, %d strings", self.name, subset, *values, len(data))
         yield from (Score(self.name, subset, *both) for both in zip(self.METRICS, values, strict=True))
-
-
-TASK = Isotropy

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -14,44 +12,12 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.clustering import AGREEMENTS, ROWS, cluster
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import agreement_items, mean_items
-from ease.evaluation.tasks import Score, Seeds, SubsetTask, TaskOptions, Texts, repeated_score
-from ease.evaluation.tasks.set_files import TableOptions, TableTask
-
-logger = logging.getLogger(__name__)
+from ease.evaluation.metrics import agreement_items, mean_items
+from ease.evaluation.tasks import Score, Seeds, TaskOptions, Texts, repeated_score
+from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
 
 Metric = Literal["accuracy", "v_measure", "adjusted_mutual_information", "purity", "mean_cluster_purity"]
 DEFAULT: tuple[Metric, ...] = ("accuracy", "v_measure", "adjusted_mutual_information")
-
-
-@dataclass(frozen=True)
-class LabelledTexts:
-    """Stripped texts, their labels, and the number of skipped blank texts."""
-
-    texts: list[str]
-    labels: list[str]
-    blank: int = 0
-
-    @property
-    def note(self) -> str:
-        """Note shown beside the score."""
-        return f"blank texts skipped: {self.blank}" if self.blank else ""
-
-
-def collect_texts(path: Path, rows: Iterable[tuple[str, Any, Any]]) -> LabelledTexts:
-    """Collect rows of a place (for messages), a label and a text of the file `path`; blank texts are skipped."""
-    texts, labels, blank = [], [], 0
-    for place, label, text in rows:
-        if not label.strip():
-            raise EaseError(f"{place}: the label is missing; fetch or make the file again.")
-        if text.strip():
-            texts.append(text.strip())
-            labels.append(label.strip())
-        else:
-            blank += 1
-    if not texts:
-        raise EaseError(f"{path}: contains no text; fetch or make the file again.")
-    return LabelledTexts(texts, labels, blank)
 
 
 class ClusteringOptions(TableOptions):
@@ -72,12 +38,11 @@ class ClusteringOptions(TableOptions):
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
         """Return the name of a file with the split in it, too."""
-        return super().fill(
-            name.replace("{split}", "" if self.split == "all" else f"_{self.split}"), subset, part
-        )
+        split = "" if self.split == "all" else f"_{self.split}"
+        return super().fill(name.replace("{split}", split), subset, part)
 
 
-class LabelledTextsTask(SubsetTask, TableTask):
+class LabelledTextsTask(TableTask):
     """Clustering of labelled texts."""
 
     KIND = "Clustering"
@@ -88,12 +53,13 @@ class LabelledTextsTask(SubsetTask, TableTask):
         """The measures, the main one first."""
         return tuple(self.configured.get("metrics", DEFAULT))
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> LabelledTexts:
+    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Labelled:
         """Read the texts of a set, which need at least two classes and more texts than classes."""
-        rows = self.rows(options, subset, paths)
-        data = collect_texts(
-            paths[0], ((place, self._label(place, row["label"], options), row["text"]) for place, row in rows)
+        rows = (
+            (place, options.labels.get(row["label"], row["label"]), (row["text"],))
+            for place, row in self.rows(options, subset, paths)
         )
+        data = collect_labelled(paths[0], rows, options.labels.values())
         classes = len(set(data.labels))
         if not 1 < classes < len(data.texts):
             raise EaseError(
@@ -102,21 +68,13 @@ class LabelledTextsTask(SubsetTask, TableTask):
             )
         return data
 
-    def _label(self, place: str, given: str, options: ClusteringOptions) -> str:
-        label = options.labels.get(given, given)
-        if options.labels and label and label not in options.labels.values():
-            raise EaseError(
-                f"{place}: the label {given!r} is not one of {', '.join(options.labels.values())}."
-            )
-        return label
-
-    def texts(self, options: Any, data: LabelledTexts) -> Mapping[str, Texts]:
+    def texts(self, options: Any, data: Labelled) -> Mapping[str, Texts]:
         """Return each text."""
-        return {metric: [(text,) for text in data.texts] for metric in options.metrics}
+        return dict.fromkeys(options.metrics, data.texts)
 
-    def score(self, encode: Encode, options: Any, subset: str, data: LabelledTexts) -> Iterator[Score]:
+    def score(self, encode: Encode, options: Any, subset: str, data: Labelled) -> Iterator[Score]:
         """Mean score over the seeds by each measure."""
-        embeddings, classes = encode(data.texts), np.unique(data.labels).size
+        embeddings, classes = encode([text for (text,) in data.texts]), np.unique(data.labels).size
         found = [cluster(embeddings, classes, seed, options.n_init) for seed in options.seeds]
         zero = int((~embeddings.any(axis=1)).sum())
         note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
@@ -127,9 +85,4 @@ class LabelledTextsTask(SubsetTask, TableTask):
             else:
                 values = [float(AGREEMENTS[metric](data.labels, run)) for run in found]
                 items = agreement_items(metric, data.labels, found)
-            score = repeated_score(self.name, subset, metric, values, note, items)
-            logger.info("%s %s: %s %.1f, %d texts", self.name, subset, metric, score.value, len(data.texts))
-            yield score
-
-
-TASK = LabelledTextsTask
+            yield repeated_score(self.name, subset, metric, values, note, items)

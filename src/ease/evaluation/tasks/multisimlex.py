@@ -8,7 +8,8 @@ is the mean of both languages' grades. They are dropped if these differ by more 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -42,20 +43,12 @@ GROUPS = {
 """Subsets of the averages; the last two are Tables 1 and 5 of Mirror-BERT."""
 
 KEY = "ID"
-Row = tuple[str, dict[str, str]]
-"""The place and the fields of a row."""
 
 
 class MultiSimLex(GradedPairs):
     """Spearman's correlation for each language and language pair, and means of groups."""
 
-    METRICS = (METRIC,)
-    Options = SubsetOptions
-
-    def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
-        """Name the task."""
-        super().__init__(name, configured)
-        self.groups = GROUPS
+    METRICS, Options, groups = (METRIC,), SubsetOptions, GROUPS
 
     def files(self, options: SubsetOptions) -> Files:
         """Return the files of words and grades, or the one file of a language pair."""
@@ -67,12 +60,8 @@ class MultiSimLex(GradedPairs):
         """Read or make the pairs of a subset."""
         if len(paths) == 1:
             rows = read_fields(paths, {"left": 1, "right": 2, "score": 3}, SetFiles(format="tsv"))
-            return [
-                [
-                    GradedPair(row["left"], row["right"], parse_gold(row["score"], LOWEST, HIGHEST, place))
-                    for place, row in rows
-                ]
-            ]
+            graded = ((row, parse_gold(row["score"], LOWEST, HIGHEST, place)) for place, row in rows)
+            return [[GradedPair(row["left"], row["right"], gold) for row, gold in graded]]
         first, *second = read_languages(paths[0], paths[1], tuple(subset.split("-")))
         return [cross(first, *second) if second else first]
 
@@ -88,9 +77,6 @@ class MultiSimLex(GradedPairs):
             note = "" if _own_file(options.path, subset) else "made from the languages' own sets"
         for score in super().score(encode, options, subset, data):
             yield replace(score, note=note)
-
-
-TASK = MultiSimLex
 
 
 def _own_file(folder: Path, subset: str) -> tuple[Path] | None:
@@ -115,10 +101,13 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
             f"{translation} holds {len(words)} word pairs and {scores} {len(grades)}: fetch both again."
         )
     if all(KEY in row for _, row in (words[0], grades[0])):
-        known = _by_id(grades)
-        for key, (place, _) in _by_id(words).items():
-            if key not in known:
-                raise EaseError(f"{place}: {KEY} {key} is not in {scores}; fetch both again.")
+        known = {row[KEY]: (place, row) for place, row in grades}
+        asked = Counter(row[KEY] for _, row in words)
+        for place, row in words:
+            if row[KEY] not in known or asked[row[KEY]] > 1:
+                raise EaseError(
+                    f"{place}: {KEY} {row[KEY]} is not in {scores}, or occurs twice; fetch both again."
+                )
         grades = [known[row[KEY]] for _, row in words]
     pairs: list[list[GradedPair]] = [[] for _ in codes]
     for (_, row), (place, marks) in zip(words, grades, strict=True):
@@ -127,15 +116,6 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
             left, right = row[f"{name} 1"], row[f"{name} 2"]
             found.append(GradedPair(left, right, gold if left and right else math.nan))
     return pairs
-
-
-def _by_id(rows: list[Row]) -> dict[str, Row]:
-    keyed: dict[str, Row] = {}
-    for place, row in rows:
-        if row[KEY] in keyed:
-            raise EaseError(f"{place}: {KEY} {row[KEY]} occurs twice; fetch the file again.")
-        keyed[row[KEY]] = place, row
-    return keyed
 
 
 def cross(first: list[GradedPair], second: list[GradedPair]) -> list[GradedPair]:

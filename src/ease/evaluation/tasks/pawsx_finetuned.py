@@ -7,7 +7,7 @@ the defaults are those of XTREME (Hu et al., 2020), where its baselines come fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,15 +26,9 @@ from transformers import (
 from ease.errors import EaseError
 from ease.evaluation.classifiers import require_known_classes
 from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks import (
-    DEVELOPMENT_METRIC,
-    Score,
-    TaskOptions,
-    averages,
-    error_prefix,
-    repeated_score,
-)
-from ease.evaluation.tasks.transfer import Labelled, LabelledOptions, Transfer
+from ease.evaluation.tasks import DEVELOPMENT_METRIC, TaskOptions
+from ease.evaluation.tasks.set_files import Labelled
+from ease.evaluation.tasks.transfer import LabelledOptions, Transfer
 from ease.io.locks import temporary_folder
 
 
@@ -53,27 +47,22 @@ class FineTunedPawsX(Transfer):
     Options: ClassVar[type[TaskOptions]] = FineTuningOptions
     TRAINS_ENCODER = True
 
-    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
-        """Train a copy of the encoder with each seed, and test it."""
+    def train(
+        self,
+        encode: Encode,
+        options: Any,
+        training: Labelled,
+        development: Labelled,
+        tests: Mapping[str, Labelled],
+    ) -> tuple[Sequence[float], str, Mapping[str, Sequence[NDArray[np.bool_]]]]:
+        """Train a copy of the encoder with each seed."""
         encoder = getattr(encode, "encoder", None)
-        found = self.available(options)
-        with error_prefix(self.name):
-            if not isinstance(encoder, SentenceTransformer):
-                raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
-            files = self.read_found(options, found)
-            training, development, _ = next(iter(files.values()))
-            tests = {DEVELOPMENT_METRIC: development} | {
-                language: test for language, (_, _, test) in files.items()
-            }
-            runs = [fine_tune(encoder, training, development, tests, options, seed) for seed in options.seeds]
-        shares = [float(np.mean(run[DEVELOPMENT_METRIC])) for run in runs]
-        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, shares, development.note)]
-        for language, (_, _, test) in files.items():
-            scores.append(self.language_score(language, [run[language] for run in runs], test.note))
-        return scores + averages(scores, self.wanted(options))
-
-
-TASK: Any = FineTunedPawsX
+        if not isinstance(encoder, SentenceTransformer):
+            raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
+        tested = {DEVELOPMENT_METRIC: development, **tests}
+        runs = [fine_tune(encoder, training, development, tested, options, seed) for seed in options.seeds]
+        accuracies = [float(np.mean(run[DEVELOPMENT_METRIC])) for run in runs]
+        return accuracies, development.note, {language: [run[language] for run in runs] for language in tests}
 
 
 def fine_tune(
@@ -87,22 +76,18 @@ def fine_tune(
     """Train a classifier of pairs, and return whether the class of each pair of each test is predicted.
 
     AdamW with a linear warm-up and decay of the learning rate; the weights are those of the best step on the
-    development data.
-
-    Args:
-        encoder: Begins with a transformer; not changed.
-        training: Pairs of at least two classes.
-        development: Labelled with classes of the training data.
-        tests: Likewise.
-        options: Those of the task `pawsx_finetuned`.
-        seed: Determines the head's weights, the order of the pairs and the dropout.
+    development data. The seed determines the head's weights, the order of the pairs and the dropout.
 
     Raises:
         EaseError: If the encoder does not begin with a transformer that has a classification head, there is only one
             class, or the development data have an unknown class.
     """
     classes = require_known_classes(training.labels, development.labels, "the development data").tolist()
-    tokenizer = encoder.tokenizer
+    transformer, tokenizer = encoder[0], encoder.tokenizer
+    if not isinstance(transformer, Transformer):
+        raise EaseError(
+            f"The encoder begins with {type(transformer).__name__}: only a transformer can be fine-tuned on pairs."
+        )
 
     def rows(pairs: Labelled) -> list[dict[str, Any]]:
         left, right = (list(side) for side in zip(*pairs.texts, strict=True))
@@ -111,6 +96,10 @@ def fine_tune(
             {**{name: values[row] for name, values in read.items()}, "labels": classes.index(label)}
             for row, label in enumerate(pairs.labels)
         ]
+
+    def hits(found: Any) -> NDArray[np.bool_]:
+        flags: NDArray[np.bool_] = np.argmax(found.predictions, axis=1) == found.label_ids
+        return flags
 
     cuda = encoder.device.type == "cuda"
     with temporary_folder() as folder, torch.random.fork_rng(devices=[encoder.device] if cuda else []):
@@ -139,35 +128,21 @@ def fine_tune(
             logging_strategy="no",
         )
         arguments._n_gpu = min(1, arguments.n_gpu)
+        transformer.model.save_pretrained(copy := str(folder / "encoder"))
+        try:  # a copy with a head of random weights
+            model: Any = AutoModelForSequenceClassification.from_pretrained(copy, num_labels=len(classes))
+        except ValueError as error:
+            raise EaseError(
+                f"transformers has no classification head for {transformer.model.config.model_type}: fine-tune another "
+                "encoder."
+            ) from error
         trainer = Trainer(
-            _with_head(encoder, len(classes), str(folder / "encoder")),
+            model,
             arguments,
             DataCollatorWithPadding(tokenizer),
             train_dataset=rows(training),
             eval_dataset=rows(development),
-            compute_metrics=lambda found: {"accuracy": float(np.mean(_hits(found)))},
+            compute_metrics=lambda found: {"accuracy": float(np.mean(hits(found)))},
         )
         trainer.train()
-        return {name: _hits(trainer.predict(rows(test))) for name, test in tests.items()}  # type: ignore[arg-type]
-
-
-def _hits(found: Any) -> NDArray[np.bool_]:
-    hits: NDArray[np.bool_] = np.argmax(found.predictions, axis=1) == found.label_ids
-    return hits
-
-
-def _with_head(encoder: SentenceTransformer, classes: int, folder: str) -> Any:
-    """Return a copy of an encoder's transformer with a classification head of random weights."""
-    transformer = encoder[0]
-    if not isinstance(transformer, Transformer):
-        raise EaseError(
-            f"The encoder begins with {type(transformer).__name__}: only a transformer can be fine-tuned on pairs."
-        )
-    transformer.model.save_pretrained(folder)
-    try:
-        return AutoModelForSequenceClassification.from_pretrained(folder, num_labels=classes)
-    except ValueError as error:
-        raise EaseError(
-            f"transformers has no classification head for {transformer.model.config.model_type}: fine-tune another "
-            "encoder."
-        ) from error
+        return {name: hits(trainer.predict(rows(test))) for name, test in tests.items()}  # type: ignore[arg-type]

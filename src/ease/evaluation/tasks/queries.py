@@ -11,9 +11,9 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_in_role
-from ease.evaluation.items import mean_items
+from ease.evaluation.metrics import mean_items
 from ease.evaluation.retrieval import ndcg
-from ease.evaluation.tasks import Files, Score, SubsetTask, TaskOptions, Texts
+from ease.evaluation.tasks import Files, Score, TaskOptions, Texts
 from ease.evaluation.tasks.graded_pairs import parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
 
@@ -46,22 +46,19 @@ class QueryOptions(TableOptions, QuerySet):
     )
 
 
-class Queries(SubsetTask, TableTask):
+class Queries(TableTask):
     """Retrieval of documents."""
 
-    KIND = "Retrieval"
-    METRICS = (METRIC,)
+    KIND, METRICS = "Retrieval", (METRIC,)
     Options: ClassVar[type[TaskOptions]] = QueryOptions
 
     def files(self, options: Any) -> Files:
         """Return the file of queries of each set and, if given, that of further documents."""
-        return {
-            subset: (
-                *paths,
-                *([options.path / further] if (further := options.form(subset).documents) else []),
-            )
-            for subset, paths in super().files(options).items()
-        }
+        found = dict(super().files(options))
+        for subset, paths in found.items():
+            if further := options.form(subset).documents:
+                found[subset] = (*paths, options.path / further)
+        return found
 
     def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Relevance:
         """Number the distinct queries and documents; a query without a relevant document is skipped."""
@@ -73,22 +70,18 @@ class Queries(SubsetTask, TableTask):
             query, document = required(place, row, "query", "document")
             gain = 1.0
             if "gain" in row:
-                (text,) = required(place, row, "gain")
-                gain = parse_gold(text, 0, float("inf"), place)
+                gain = parse_gold(required(place, row, "gain")[0], 0, float("inf"), place)
             own = queries.setdefault(query, {})
             number = documents.setdefault(document, len(documents))
             own[number] = max(gain, own.get(number, 0.0))
-        for place, row in (
-            read_fields(further, {"document": form.columns["document"]}, form) if further else ()
-        ):
-            (document,) = required(place, row, "document")
-            documents.setdefault(document, len(documents))
+        if further:
+            for place, row in read_fields(further, {"document": form.columns["document"]}, form):
+                documents.setdefault(required(place, row, "document")[0], len(documents))
         kept = {query: gains for query, gains in queries.items() if any(gains.values())}
-        if not kept:
-            raise EaseError(f"{paths[0]}: no query has a relevant document; is it the right column?")
-        if len(documents) < 2:
+        if not kept or len(documents) < 2:
             raise EaseError(
-                f"{paths[0]}: {len(documents)} document, so there is nothing to rank; add documents."
+                f"{paths[0]}: {len(kept)} queries with a relevant document among {len(documents)} documents, so there "
+                "is nothing to rank; are these the right columns?"
             )
         if skipped := len(queries) - len(kept):
             logger.info("%s: %d queries without a relevant document are skipped", paths[0], skipped)
@@ -103,12 +96,4 @@ class Queries(SubsetTask, TableTask):
         queries = encode_in_role(encode, "query")(data.queries)
         documents = encode_in_role(encode, "passage")(data.documents)
         values = ndcg(queries, documents, data.gains)
-        value = 100 * float(values.mean())
-        logger.info(
-            "%s %s: nDCG@10 %.1f, %d queries, %d documents",
-            *(self.name, subset, value, len(values), len(documents)),
-        )
-        yield Score(self.name, subset, METRIC, value, items=mean_items(values))
-
-
-TASK = Queries
+        yield Score(self.name, subset, METRIC, 100 * float(values.mean()), items=mean_items(values))

@@ -8,10 +8,8 @@ their own.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -28,14 +26,18 @@ from ease.evaluation.classifiers import (
     stratified_folds,
 )
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import Items, mean_items
-from ease.evaluation.tasks import DEVELOPMENT_METRIC, Score, SubsetTask, Texts, repeated_score
-from ease.evaluation.tasks.labelled_texts import LabelledTexts, collect_texts
-from ease.evaluation.tasks.set_files import TableOptions, TableTask
+from ease.evaluation.metrics import Items, mean_items
+from ease.evaluation.tasks import DEVELOPMENT_METRIC, Score, Texts, repeated_score
+from ease.evaluation.tasks.set_files import (
+    Labelled,
+    SetFiles,
+    TableOptions,
+    TableTask,
+    collect_labelled,
+    read_fields,
+)
 from ease.io.models import StrictModel
 from ease.io.text_tables import read_lines
-
-logger = logging.getLogger(__name__)
 
 METRIC, NETWORK_METRIC = "accuracy", "network_accuracy"
 MAX_ITERATIONS = 1000
@@ -72,10 +74,10 @@ class SentEvalOptions(TableOptions):
     )
 
 
-Splits = dict[str, LabelledTexts]
+Splits = dict[str, Labelled]
 
 
-class SentEval(SubsetTask, TableTask):
+class SentEval(TableTask):
     """Accuracy of each classifier on each set and on the data that chose C, and the mean accuracies over the sets.
 
     The deviation of a set without a test split is over its folds.
@@ -84,46 +86,46 @@ class SentEval(SubsetTask, TableTask):
     KIND, METRICS, Options = "Classification", (METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC), SentEvalOptions
 
     def read(self, options: SentEvalOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
-        """Read the splits of a set; a single split is called `all`."""
+        """Read the splits of a set; MR and SUBJ have one, `all`, with a file for each class, of a sentence a line."""
         if subset == "trec":
-            return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
-        if subset == "sst2":
-            return dict(zip(("train", "dev", "test"), map(read_sentiments, paths), strict=True))
-        return {"all": read_classes(paths)}
+            splits = dict(zip(("train", "test"), map(read_questions, paths), strict=True))
+        elif subset == "sst2":
+            splits = dict(zip(("train", "dev", "test"), map(read_sentiments, paths), strict=True))
+        else:
+            rows = (
+                (f"{path}, line {number}", path.name, (text.strip(),))
+                for path in paths
+                for number, text in read_lines(path, latin1=True)
+            )
+            splits = {"all": collect_labelled(paths[0], rows)}
+        require_known_classes(next(iter(splits.values())).labels)
+        return splits
 
     def texts(self, options: SentEvalOptions, data: Splits) -> Mapping[str, Texts]:
         """Return each tested text."""
-        tested: Texts = [(text,) for text in (data.get("test") or data["all"]).texts]
-        return dict.fromkeys((METRIC, NETWORK_METRIC), tested)
+        return dict.fromkeys((METRIC, NETWORK_METRIC), (data.get("test") or data["all"]).texts)
 
     def score(self, encode: Encode, options: SentEvalOptions, subset: str, data: Splits) -> Iterator[Score]:
         """Score a set."""
         note = "; ".join(f"{split}: {part.note}" for split, part in data.items() if part.note)
         embedded = {
-            split: LabelledEmbeddings(encode(part.texts), part.labels, f"embeddings of {split}")
+            split: LabelledEmbeddings(
+                encode([text for (text,) in part.texts]), part.labels, f"embeddings of {split}"
+            )
             for split, part in data.items()
         }
         strengths = options.strengths_trec if subset == "trec" else options.strengths
-        outcome = _test(embedded, LogisticRegression(max_iter=MAX_ITERATIONS), {"C": strengths}, options)
-        yield repeated_score(self.name, subset, METRIC, outcome.accuracies, note, outcome.items)
-        if outcome.development:
-            yield repeated_score(self.name, subset, DEVELOPMENT_METRIC, outcome.development)
+        model: BaseEstimator = LogisticRegression(max_iter=MAX_ITERATIONS)
+        accuracies, development, items = _test(embedded, model, {"C": strengths}, options)
+        yield repeated_score(self.name, subset, METRIC, accuracies, note, items)
+        if development:
+            yield repeated_score(self.name, subset, DEVELOPMENT_METRIC, development)
         if options.network is not None:
             given = options.network.model_dump(exclude={"weight_decays"})
-            network = NetworkClassifier(**given, seed=options.seed)
-            outcome = _test(embedded, network, {"weight_decay": options.network.weight_decays}, options)
-            yield repeated_score(self.name, subset, NETWORK_METRIC, outcome.accuracies, note, outcome.items)
-
-
-TASK = SentEval
-
-
-class Outcome(NamedTuple):
-    """Accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution."""
-
-    accuracies: list[float]
-    development: list[float]
-    items: Items
+            model = NetworkClassifier(**given, seed=options.seed)
+            grid = {"weight_decay": options.network.weight_decays}
+            accuracies, _, items = _test(embedded, model, grid, options)
+            yield repeated_score(self.name, subset, NETWORK_METRIC, accuracies, note, items)
 
 
 def _test(
@@ -131,8 +133,12 @@ def _test(
     model: BaseEstimator,
     grid: Mapping[str, tuple[float, ...]],
     options: SentEvalOptions,
-) -> Outcome:
-    """Test a classifier on the test split, or on each fold of a set without one."""
+) -> tuple[list[float], list[float], Items]:
+    """Test a classifier on the test split, or on each fold of a set without one.
+
+    Returns:
+        Accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution.
+    """
     if "all" in data:
         every = data["all"]
         folds = stratified_folds(every.labels, options.folds, options.seed)
@@ -153,23 +159,13 @@ def _test(
         hits[held] = found * weights[held]
         accuracies.append(float(np.mean(found)))
         development += [] if accuracy is None else [accuracy]
-    return Outcome(accuracies, development, mean_items(hits, weights))
+    return accuracies, development, mean_items(hits, weights)
 
 
-def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read the files of MR or SUBJ, one per class, of one sentence a line in UTF-8 or Latin-1."""
-    parts = []
-    for path in paths:
-        rows = ((f"{path}, line {n}", path.name, text) for n, text in read_lines(path, latin1=True))
-        parts.append(collect_texts(path, rows))
-    texts, labels = ([row for part in parts for row in getattr(part, side)] for side in ("texts", "labels"))
-    return LabelledTexts(texts, labels, sum(part.blank for part in parts))
-
-
-def read_questions(path: Path) -> LabelledTexts:
+def read_questions(path: Path) -> Labelled:
     """Read TREC's lines of a type, a colon, a subtype, a space and a question, in UTF-8 or Latin-1."""
 
-    def rows() -> Iterator[tuple[str, str, str]]:
+    def rows() -> Iterator[tuple[str, str, tuple[str]]]:
         for number, line in read_lines(path, latin1=True):
             if line.strip():
                 kind, colon, rest = line.partition(":")
@@ -178,20 +174,12 @@ def read_questions(path: Path) -> LabelledTexts:
                         f"{path}, line {number}: does not begin with {', '.join(QUESTION_TYPES)} and a colon; is it "
                         "another kind of file?"
                     )
-                yield f"{path}, line {number}", kind, rest.partition(" ")[2]
+                yield f"{path}, line {number}", kind, (rest.partition(" ")[2].strip(),)
 
-    return collect_texts(path, rows())
+    return collect_labelled(path, rows())
 
 
-def read_sentiments(path: Path) -> LabelledTexts:
+def read_sentiments(path: Path) -> Labelled:
     """Read lines of a sentence, a tab and 0 (negative) or 1 (positive)."""
-
-    def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in read_lines(path):
-            if line.strip():
-                text, _, label = line.rpartition("\t")
-                if label.strip() not in ("0", "1"):
-                    raise EaseError(f"{path}, line {number}: does not end with a tab and the label 0 or 1.")
-                yield f"{path}, line {number}", label, text
-
-    return collect_texts(path, rows())
+    rows = read_fields([path], {"text": 1, "label": 2}, SetFiles(format="tsv"))
+    return collect_labelled(path, ((place, row["label"], (row["text"],)) for place, row in rows))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import AVERAGE, Files, SubsetOptions, Task, TaskOptions, no_set
+from ease.evaluation.tasks import AVERAGE, Files, SubsetOptions, Task, TaskOptions, Texts, no_set
 from ease.io.models import StrictModel, Words, split_words
 from ease.io.names import suggest
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
@@ -54,10 +55,8 @@ class SetFiles(StrictModel):
     licence: str = Field("", description="licence of the texts")
     otherwise: SetFiles | None = Field(None, description="used if these files are missing and its own exist")
 
-    def over(self, other: SetFiles | None) -> Self:
+    def over(self, other: SetFiles) -> Self:
         """Return these values with those that another one sets."""
-        if other is None:
-            return self
         own = {name: getattr(other, name) for name in other.model_fields_set if hasattr(self, name)}
         return self.model_copy(update={**own, "columns": {**self.columns, **other.columns}})
 
@@ -67,6 +66,14 @@ class Sides(NamedTuple):
 
     left: list[str]
     right: list[str]
+
+
+class Labelled(NamedTuple):
+    """Texts or pairs of texts, their labels, and a note on skipped rows."""
+
+    texts: Texts
+    labels: list[str]
+    note: str = ""
 
 
 class TableOptions(SubsetOptions, SetFiles):
@@ -98,7 +105,7 @@ class TableOptions(SubsetOptions, SetFiles):
 
     def form(self, subset: str) -> SetFiles:
         """Return the files of a set and how they are read: the first form whose files exist, or the first one."""
-        first = form = SetFiles.over(self, self.sets.get(subset))
+        first = form = SetFiles.over(self, self.sets.get(subset, SetFiles()))
         while not all(path.exists() for path in self.locate(form, subset)):
             if form.otherwise is None:
                 return first
@@ -107,9 +114,16 @@ class TableOptions(SubsetOptions, SetFiles):
 
     def locate(self, form: SetFiles, subset: str) -> tuple[Path, ...]:
         """Return the paths of a form's files."""
-        names = (form.file,) if isinstance(form.file, str) else form.file
-        parts = form.parts or ("",)
-        return tuple(self._path(self.fill(name, subset, part)) for part in parts for name in names)
+        found = []
+        for part, name in product(
+            form.parts or ("",), (form.file,) if isinstance(form.file, str) else form.file
+        ):
+            filled = self.fill(name, subset, part)
+            path = self.path / filled.removeprefix(ANYWHERE)
+            if filled.startswith(ANYWHERE) and not path.exists():
+                path = next(iter(sorted(self.path.glob(filled))), path)
+            found.append(path)
+        return tuple(found)
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
         """Return the name of a file or a column with the parts of a set's name in it."""
@@ -118,21 +132,16 @@ class TableOptions(SubsetOptions, SetFiles):
             name = name.replace(f"{{{key}}}", value)
         return name
 
-    def _path(self, name: str) -> Path:
-        if not name.startswith(ANYWHERE):
-            return self.path / name
-        plain = self.path / name.removeprefix(ANYWHERE)
-        return plain if plain.exists() else next(iter(sorted(self.path.glob(name))), plain)
-
 
 class TableTask(Task):
     """A task whose sets are tables; several tasks of one kind differ in their files only."""
 
     Options: ClassVar[type[TaskOptions]] = TableOptions
 
-    def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
-        super().__init__(name, configured)
-        self.groups = {group: split_words(own) for group, own in configured.get("groups", {}).items()}
+    @property
+    def groups(self) -> Mapping[str, Collection[str]]:  # type: ignore[override]
+        """Sets of the averages `average_<group>`."""
+        return {group: split_words(own) for group, own in self.configured.get("groups", {}).items()}
 
     def files(self, options: TableOptions) -> Files:
         """Return the files of each chosen set."""
@@ -168,62 +177,96 @@ def required(place: str, row: Fields, *roles: str) -> list[str]:
     return [row[role] for role in roles]
 
 
+def collect_labelled(
+    path: Path,
+    rows: Iterable[tuple[str, str, tuple[str, ...]]],
+    known: Collection[str] = (),
+    untranslated: str = "",
+) -> Labelled:
+    """Collect the place, the label and the texts of a file's rows; skip rows with a blank or untranslated text."""
+    texts, labels, skipped = [], [], 0
+    for place, label, own in rows:
+        if not label:
+            raise EaseError(f"{place}: the label is missing; fetch or make the file again.")
+        if known and label not in known:
+            raise EaseError(f"{place}: the label {label!r} is not one of {', '.join(known)}.")
+        if {"", untranslated}.isdisjoint(own):
+            texts.append(own)
+            labels.append(label)
+        else:
+            skipped += 1
+    if not texts:
+        raise EaseError(f"{path}: contains no complete row; fetch or make the file again.")
+    what = "untranslated pairs" if untranslated else "blank texts"
+    return Labelled(texts, labels, f"{what} skipped: {skipped}" if skipped else "")
+
+
 def read_fields(
     paths: Sequence[Path], columns: Mapping[str, Column], form: SetFiles
 ) -> Iterator[tuple[str, Fields]]:
     """Yield the place and the stripped fields of each row of files."""
-    kind = form.format or _by_ending(paths[0])
-    if kind == "lines":
-        number = max(int(column) for column in columns.values() if isinstance(column, int))
-        for start in range(0, len(paths), number):
-            group = paths[start : start + number]
-            for line, texts in read_parallel_lines(group):
-                place = f"{' and '.join(map(str, group))}, line {line}"
-                yield place, {role: texts[int(column) - 1].strip() for role, column in columns.items()}  # type: ignore[arg-type]
-        return
-    for path in paths:
-        for place, row in _records(path, kind, columns, form):
-            yield place, {role: _text(place, _value(row, column)) for role, column in columns.items()}
-
-
-def _by_ending(path: Path) -> Form:
-    endings = [suffix.lower() for suffix in reversed(path.suffixes)]
-    ending = next((suffix for suffix in endings if suffix not in COMPRESSED), "")
-    if ending not in ENDINGS:
+    endings = [suffix.lower() for suffix in reversed(paths[0].suffixes) if suffix.lower() not in COMPRESSED]
+    ending = next(iter(endings), "")
+    kind = form.format or ENDINGS.get(ending)
+    if kind is None:
         raise EaseError(
-            f"{path}: the ending {ending!r} is unknown: name the file by what it is, one of {', '.join(ENDINGS)}, or "
-            "give its `format`."
+            f"{paths[0]}: the ending {ending!r} is unknown: name the file by what it is, one of {', '.join(ENDINGS)}, "
+            "or give its `format`."
         )
-    return ENDINGS[ending]
+    for place, row in _records(paths, kind, columns, form):
+        fields = {}
+        for role, column in columns.items():
+            every = column if isinstance(column, tuple) else (column,)
+            value = next((row[name] for name in every if row.get(name) not in (None, "")), "")
+            if isinstance(value, dict | list):
+                raise EaseError(
+                    f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each."
+                )
+            fields[role] = str(value).strip()
+        yield place, fields
 
 
 def _records(
-    path: Path, kind: Form, columns: Mapping[str, Column], form: SetFiles
+    paths: Sequence[Path], kind: Form, columns: Mapping[str, Column], form: SetFiles
 ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
     names = [column for column in columns.values() if isinstance(column, str)]
-    if kind == "jsonl":
-        return read_objects(path, names)
-    if kind == "parquet":
-        return read_parquet(path, names)
-    if kind == "label_tab_text":
-        return _labels_and_texts(path)
+    numbers = [column for column in columns.values() if isinstance(column, int)]
+    if kind == "lines":
+        for start in range(0, len(paths), max(numbers)):
+            group = paths[start : start + max(numbers)]
+            for line, texts in read_parallel_lines(group):
+                yield f"{' and '.join(map(str, group))}, line {line}", dict(enumerate(texts, start=1))
+        return
     delimiter, quoted = "," if kind == "csv" else "\t", kind == "csv" if form.quoted is None else form.quoted
-    if names:
-        return read_records(path, names, delimiter, quoted=quoted)
-    return _numbered(path, [int(c) for c in columns.values()], delimiter, quoted, form.skip)  # type: ignore[arg-type]
+    for path in paths:
+        if kind == "jsonl":
+            yield from read_objects(path, names)
+        elif kind == "parquet":
+            yield from read_parquet(path, names)
+        elif kind == "label_tab_text":
+            yield from _labels_and_texts(path)
+        elif names:
+            yield from read_records(path, names, delimiter, quoted=quoted)
+        else:
+            yield from _numbered(path, numbers, delimiter, quoted, form.skip)
 
 
-def _value(row: Mapping[Any, Any], column: Column) -> Any:
-    """Return the value of a column, or of the first of several columns that has one."""
-    if not isinstance(column, tuple):
-        return row[column]
-    return next((row[name] for name in column if row.get(name) not in (None, "")), None)
+def read_pairs(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the place and both fields of each line of two fields with a tab between; blank lines are skipped.
 
-
-def _text(place: str, value: Any) -> str:
-    if isinstance(value, dict | list):
-        raise EaseError(f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each.")
-    return "" if value is None else str(value).strip()
+    Raises:
+        EaseError: If a line is not `what`, or there is none.
+    """
+    place = ""
+    for number, line in read_lines(path):
+        fields = [field.strip() for field in line.split("\t")]
+        if any(fields):
+            place = f"{path}, line {number}"
+            if len(fields) != 2 or not all(fields):
+                raise EaseError(f"{place}: not {what} with one tab between; fetch the file again.")
+            yield place, fields[0], fields[1]
+    if not place:
+        raise EaseError(f"{path}: contains no line of {what}; fetch it again.")
 
 
 def _numbered(
@@ -243,12 +286,12 @@ def _numbered(
 def _labels_and_texts(path: Path) -> Iterator[tuple[str, dict[int, str]]]:
     """Yield lines of a label, a tab and a text, which may contain tabs; blank lines are skipped."""
     for number, line in read_lines(path):
-        label, tab, text = line.partition("\t")
-        if not tab and line.strip():
-            raise EaseError(
-                f"{path}, line {number}: no tab between a label and a text; is it another kind of file?"
-            )
         if line.strip():
+            label, tab, text = line.partition("\t")
+            if not tab:
+                raise EaseError(
+                    f"{path}, line {number}: no tab between a label and a text; is it another kind of file?"
+                )
             yield f"{path}, line {number}", {1: label, 2: text}
 
 

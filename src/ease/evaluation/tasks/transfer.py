@@ -12,12 +12,11 @@ classifier was trained; here it is off. Section 4.6 and Table 5 of mSimCSE fine-
 from __future__ import annotations
 
 import ast
-import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +30,9 @@ from ease.evaluation.classifiers import (
     select_classifiers,
 )
 from ease.evaluation.encodes import Encode
-from ease.evaluation.items import mean_items
-from ease.evaluation.metrics import finite_rows
+from ease.evaluation.metrics import finite_rows, mean_items
 from ease.evaluation.tasks import (
     DEVELOPMENT_METRIC,
-    Files,
     Score,
     Seeds,
     TaskOptions,
@@ -44,9 +41,7 @@ from ease.evaluation.tasks import (
     error_prefix,
     repeated_score,
 )
-from ease.evaluation.tasks.set_files import TableOptions, TableTask
-
-logger = logging.getLogger(__name__)
+from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
 
 METRIC = "accuracy"
 COPYRIGHT = re.compile(r"\(c\) Reuters Limited \d{4}")
@@ -76,14 +71,6 @@ class TransferOptions(LabelledOptions):
     learning_rates: tuple[PositiveFloat, ...] = Field(min_length=1, description="of the grid")
 
 
-class Labelled(NamedTuple):
-    """Texts or pairs of texts, their labels, and a note on skipped rows."""
-
-    texts: Texts
-    labels: list[str]
-    note: str = ""
-
-
 class Transfer(TableTask):
     """Accuracy on the English development data and in each language, and the average over languages."""
 
@@ -104,65 +91,60 @@ class Transfer(TableTask):
 
     def read_file(self, options: Any, subset: str, path: Path) -> Labelled:
         """Read a labelled file; rows with a blank or untranslated text are skipped and counted."""
-        texts, labels, skipped = [], [], 0
-        for place, row in self.rows(options, subset, [path]):
-            label = row.pop("label")
-            if label not in options.labels:
-                raise EaseError(f"{place}: the label {label!r} is not one of {', '.join(options.labels)}.")
-            own = tuple(clean_document(text, place) if options.reuters else text for text in row.values())
-            if {"", options.untranslated}.isdisjoint(own):
-                texts.append(own)
-                labels.append(label)
-            else:
-                skipped += 1
-        if not texts:
-            raise EaseError(f"{path}: contains no complete row; fetch or make the file again.")
-        what = "untranslated pairs" if options.untranslated else "blank texts"
-        return Labelled(texts, labels, f"{what} skipped: {skipped}" if skipped else "")
+        clean = clean_document if options.reuters else lambda text, place: text
+        rows = (
+            (place, row["label"], tuple(clean(row[role], place) for role in row if role != "label"))
+            for place, row in self.rows(options, subset, [path])
+        )
+        return collect_labelled(path, rows, options.labels, options.untranslated)
 
     def texts(self, options: Any, data: tuple[Labelled, Labelled, Labelled]) -> Mapping[str, Texts]:
         """Return the texts of the test data."""
         return {METRIC: data[2].texts}
 
-    def read_found(self, options: Any, found: Files) -> dict[str, tuple[Labelled, Labelled, Labelled]]:
-        """Read all languages, so that no file is refused after a long training."""
-        return {language: self.read(options, language, paths) for language, paths in found.items()}
-
     def evaluate(self, encode: Encode, options: Any) -> list[Score]:
-        """Train on English and test in every language; all texts are encoded before the long training."""
+        """Read and encode all languages before the long training, then test in every language."""
         found = self.available(options)
         with error_prefix(self.name):
-            files = self.read_found(options, found)
-            training, development, _ = next(iter(files.values()))
-            learnt = embed(encode, training, "embeddings of the training data")
-            chosen_by = embed(encode, development, "embeddings of the development data")
-            tests = {
-                language: embed(encode, test, f"embeddings of the test data in {language}")
-                for language, (_, _, test) in files.items()
-            }
-            fixed = options.epochs, options.weight_decay, options.clip_norm, options.evaluation_steps
-            grid = [
-                ClassifierSettings(*both, *fixed)
-                for both in product(options.batch_sizes, options.learning_rates)
-            ]
-            selection = select_classifiers(learnt, chosen_by, grid, options.seeds)
-        settings = selection.settings
-        note = f"batch size {settings.batch_size}, learning rate {settings.learning_rate:g}"
-        logger.info("%s: %s", self.name, note)
-        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, selection.accuracies, note)]
-        for language, data in tests.items():
-            hits = [classifier.hits(data) for classifier in selection.classifiers]
-            scores.append(self.language_score(language, hits, files[language][2].note))
+            data = {language: self.read(options, language, paths) for language, paths in found.items()}
+            training, development, _ = next(iter(data.values()))
+            tests = {language: test for language, (_, _, test) in data.items()}
+            accuracies, note, hits = self.train(encode, options, training, development, tests)
+        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, accuracies, note)]
+        for language, test in tests.items():
+            shares = [float(np.mean(own)) for own in hits[language]]
+            items = mean_items(np.mean(hits[language], axis=0))
+            scores.append(repeated_score(self.name, language, METRIC, shares, test.note, items))
         return scores + averages(scores, self.wanted(options))
 
-    def language_score(self, language: str, hits: list[NDArray[np.bool_]], note: str) -> Score:
-        """Return the mean accuracy in a language from the hits of each seed."""
-        accuracies = [float(np.mean(own)) for own in hits]
-        items = mean_items(np.mean(hits, axis=0))
-        return repeated_score(self.name, language, METRIC, accuracies, note, items)
+    def train(
+        self,
+        encode: Encode,
+        options: Any,
+        training: Labelled,
+        development: Labelled,
+        tests: Mapping[str, Labelled],
+    ) -> tuple[Sequence[float], str, Mapping[str, Sequence[NDArray[np.bool_]]]]:
+        """Train on English.
 
-
-TASK: Any = Transfer
+        Returns:
+            The accuracy of each seed on the development data, a note on it, and by language whether the class of each
+            row is predicted, (rows,), with each seed.
+        """
+        learnt = embed(encode, training, "embeddings of the training data")
+        chosen_by = embed(encode, development, "embeddings of the development data")
+        embedded = {
+            language: embed(encode, test, f"embeddings of the test data in {language}")
+            for language, test in tests.items()
+        }
+        fixed = options.epochs, options.weight_decay, options.clip_norm, options.evaluation_steps
+        grid = [
+            ClassifierSettings(*both, *fixed) for both in product(options.batch_sizes, options.learning_rates)
+        ]
+        settings, classifiers, accuracies = select_classifiers(learnt, chosen_by, grid, options.seeds)
+        note = f"batch size {settings.batch_size}, learning rate {settings.learning_rate:g}"
+        hits = {language: [one.hits(data) for one in classifiers] for language, data in embedded.items()}
+        return accuracies, note, hits
 
 
 def embed(encode: Encode, data: Labelled, name: str) -> LabelledEmbeddings:
@@ -183,9 +165,6 @@ def clean_document(text: str, place: str = "") -> str:
     r"""Remove the copyright line and repeated white space, as EASE's code does.
 
     Under Python 3, MLDoc's scripts write bytes literals such as b'caf\xc3\xa9' instead of UTF-8; these are decoded.
-
-    Raises:
-        EaseError: With the place, if a bytes literal is broken.
     """
     if re.fullmatch(r"b'.*'|b\".*\"", text):
         try:

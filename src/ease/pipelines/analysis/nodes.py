@@ -27,10 +27,17 @@ from ease.evaluation.analysis.graded import (
     AlignmentOptions,
     CosineOptions,
     CurveOptions,
+    DifferingOptions,
+    GivenPairsOptions,
+    GradedSets,
     IsotropyOptions,
     compare_alignment_uniformity,
     compare_cosines,
+    compare_given_pairs,
     compare_isotropy,
+    differing_pairs,
+    graded_pairs,
+    parallel_sentences,
     roc_curves,
     summarize_cosines,
 )
@@ -39,15 +46,6 @@ from ease.evaluation.analysis.languages import (
     ProjectionOptions,
     compare_language_identity,
     project_parallel,
-)
-from ease.evaluation.analysis.pairs import (
-    DifferingOptions,
-    GivenPairsOptions,
-    GradedSets,
-    compare_given_pairs,
-    differing_pairs,
-    graded_pairs,
-    parallel_sentences,
 )
 from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options

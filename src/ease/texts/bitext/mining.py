@@ -21,7 +21,7 @@ from ease.io.models import StrictModel
 from ease.texts.components.sources import Workspace
 
 if TYPE_CHECKING:
-    from ease.evaluation.mining import Matches
+    from ease.evaluation.retrieval import Matches
     from ease.evaluation.search import Candidates
 
 
@@ -130,7 +130,7 @@ def mine_language_pair(
     Raises:
         EaseError: If the languages have no candidate.
     """
-    from ease.evaluation.mining import one_to_one
+    from ease.evaluation.retrieval import one_to_one
     from ease.evaluation.search import candidate_neighbours
 
     left, right = languages

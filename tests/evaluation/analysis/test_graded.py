@@ -1,0 +1,406 @@
+"""Measures of pairs equal plain loops, scikit-learn and values known by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import tracemalloc
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from pydantic import ValidationError
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import cosine_similarity
+
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.analysis.graded import (
+    POINTS,
+    AlignmentOptions,
+    CosineOptions,
+    DifferingOptions,
+    GivenPairsOptions,
+    IsotropyOptions,
+    alignment,
+    compare_alignment_uniformity,
+    compare_cosines,
+    compare_given_pairs,
+    compare_isotropy,
+    differing_pairs,
+    draw_pairs,
+    graded_pairs,
+    parallel_sentences,
+    percent_ranks,
+    roc_curves,
+    summarize_cosines,
+    uniformity,
+)
+from ease.evaluation.encodes import Encode
+from ease.evaluation.metrics import isotropy_score, mean_vector_norm
+from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks.graded_pairs import GradedPair
+from ease.pipelines.analysis.nodes import measure_isotropy
+from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
+
+OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
+ISOTROPY = IsotropyOptions(graded="stsb:dev")
+ALIGNMENT = AlignmentOptions(graded="stsb:dev")
+
+
+def by(vectors: Mapping[str, Sequence[float]]) -> Encode:
+    """Return an encoder with a given vector for each sentence."""
+    return lambda sentences: np.array([vectors[sentence] for sentence in sentences], dtype=np.float32)
+
+
+def by_angle(sentences: Sequence[str]) -> np.ndarray:
+    """Encode each number as a vector with this angle in degrees, longer for larger numbers."""
+    numbers = np.array([float(text) for text in sentences])
+    angles = np.radians(numbers)
+    return (1 + numbers[:, None]) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def alike(sentences: Sequence[str]) -> np.ndarray:
+    return np.tile([0.0, 3.0], (len(sentences), 1))
+
+
+def zero(sentences: Sequence[str]) -> np.ndarray:
+    return np.zeros((len(sentences), 2))
+
+
+def graded(seed: int, count: int) -> list[GradedPair]:
+    """Pairs of angles; nearer angles have higher grades, some pairs have none."""
+    pairs = []
+    for number, (left, right) in enumerate(np.random.default_rng(seed).integers(0, 180, size=(count, 2))):
+        grade = math.nan if number % 9 == 0 else 5 * (1 - abs(int(left) - int(right)) / 180)
+        pairs.append(GradedPair(str(left), str(right), grade))
+    return pairs
+
+
+SETS = {"x": graded(0, 200), "y": graded(1, 40)}
+EVERY = [*SETS["x"], *SETS["y"]]
+
+
+def test_all_pairs_of_both_kinds_have_the_cosine_of_their_angle() -> None:
+    everything = OPTIONS.model_copy(update={"pairs": 1000})
+    table = compare_cosines({"angle": by_angle, "alike": alike}, SETS, everything)
+    for kind, chosen in {
+        "positive": [pair for pair in EVERY if pair.gold > 4],
+        "negative": [pair for pair in EVERY if pair.gold < 2],
+    }.items():
+        own = table[(table["model"] == "angle") & (table["kind"] == kind)]
+        expected = [math.cos(math.radians(int(left) - int(right))) for left, right, _ in chosen]
+        assert own["cosine"].tolist() == pytest.approx(expected, abs=1e-6)
+    assert table[table["model"] == "alike"]["cosine"].tolist() == pytest.approx([1] * (len(table) // 2))
+
+
+def test_pairs_are_drawn_by_the_seed_as_frequent_as_among_all_pairs() -> None:
+    drawn = draw_pairs(SETS, OPTIONS)
+    assert sum(map(len, drawn.values())) == 30
+    share = sum(pair.gold > 4 for pair in EVERY) / sum(pair.gold > 4 or pair.gold < 2 for pair in EVERY)
+    assert len(drawn["positive"]) / 30 == pytest.approx(share, abs=0.15)
+    for chosen in drawn.values():
+        rows = [EVERY.index(pair) for pair in chosen]
+        assert rows == sorted(rows)
+    assert draw_pairs(SETS, OPTIONS) == drawn
+    assert draw_pairs(SETS, OPTIONS.model_copy(update={"seed": 1})) != drawn
+
+
+def test_the_summary_counts_how_often_a_positive_is_nearer_than_a_negative() -> None:
+    table = compare_cosines({"angle": by_angle, "alike": alike}, SETS, OPTIONS)
+    kinds = {kind: own["cosine"].tolist() for kind, own in table[table["model"] == "angle"].groupby("kind")}
+    summary = summarize_cosines(table).set_index("model")
+    wins = [
+        (positive > negative) + (positive == negative) / 2
+        for positive in kinds["positive"]
+        for negative in kinds["negative"]
+    ]
+    row = summary.loc["angle"]
+    assert row["auc"] == pytest.approx(fmean(wins))
+    assert summary.loc["alike", "auc"] == pytest.approx(0.5)
+    for kind, cosines in kinds.items():
+        assert row[f"{kind}_mean"] == pytest.approx(fmean(cosines))
+        assert row[f"{kind}_deviation"] == pytest.approx(pstdev(cosines))
+
+
+def test_the_figure_shows_shares_by_steps_of_the_cosine() -> None:
+    cosines = {"positive": [0.99, 0.96, 0.93, 1.0], "negative": [-1.0, 0.96]}
+    rows = [("ease", kind, value) for kind, values in cosines.items() for value in values]
+    table = pd.DataFrame(rows, columns=["model", "kind", "cosine"])
+    figure = plot_cosine_distributions(table, summarize_cosines(table))
+    shown = go.Figure(json.loads(figure.to_json()))
+    positive, negative = (dict(zip(one.x, one.y, strict=True)) for one in shown.data)
+    assert [trace.name for trace in shown.data] == ["positive pairs", "negative pairs"]
+    assert positive == pytest.approx({0.9375: 0.25, 0.9625: 0.25, 0.9875: 0.5})
+    assert (negative[-0.9875], negative[0.9625]) == (0.5, 0.5)
+    assert sum(negative.values()) == pytest.approx(1)
+    assert {note.text for note in shown.layout.annotations} == {"EASE: AUC 0.81"}
+    empty = plot_cosine_distributions(table.head(0), summarize_cosines(table).head(0))
+    assert "Nothing to show" in empty.layout.annotations[0].text
+
+
+def test_impossible_comparisons_are_refused() -> None:
+    alone = {"x": [GradedPair("1", "2", 3.0)]}
+    with pytest.raises(EaseError, match="stsb:dev: none of 0 drawn pairs is positive, graded above 4"):
+        draw_pairs(alone, OPTIONS)
+    with pytest.raises(ValidationError, match="`below` 3 is higher than `above` 2"):
+        CosineOptions(graded="stsb:dev", above=2, below=3)
+    with pytest.raises(EaseError, match="^m, stsb:dev: .*zero vectors"):
+        compare_cosines({"m": zero}, SETS, OPTIONS)
+
+
+CURVES = CosineOptions(graded="qnli:dev", above=0.5, below=0.5, pairs=10_000)
+RATES = ["false_positive_rate", "true_positive_rate"]
+
+
+def test_the_curve_has_the_rates_at_every_threshold() -> None:
+    # Cosines fall with the angle; the positive pairs have the angles 10, 20 and 40.
+    angles = {"10": 1, "20": 1, "30": 0, "40": 1, "50": 0}
+    pairs = [GradedPair("0", angle, gold) for angle, gold in angles.items()]
+    table = roc_curves({"angle": by_angle, "alike": alike}, {"dev": pairs}, CURVES)
+    curves = {model: own[RATES].to_numpy().tolist() for model, own in table.groupby("model")}
+    assert curves["angle"] == [[0, 0], [0, 1 / 3], [0, 2 / 3], [0.5, 2 / 3], [0.5, 1], [1, 1]]
+    assert curves["alike"] == [[0, 0], [1, 1]]
+    assert table.groupby("model")["auc"].first().to_dict() == {"alike": 0.5, "angle": pytest.approx(5 / 6)}
+
+
+def test_long_curves_are_thinned_and_keep_their_area() -> None:
+    generator = np.random.default_rng(0)
+    angles = [generator.uniform(0, 90) + (40 if number % 2 else 0) for number in range(4000)]
+    pairs = [GradedPair("0", str(angle), float(number % 2 == 0)) for number, angle in enumerate(angles)]
+    table = roc_curves({"angle": by_angle}, {"dev": pairs}, CURVES)
+    assert len(table) == POINTS
+    exact = roc_auc_score([pair.gold for pair in pairs], [-angle for angle in angles])
+    assert table["auc"].iloc[0] == pytest.approx(exact)
+    drawn = np.trapezoid(table["true_positive_rate"], table["false_positive_rate"])
+    assert drawn == pytest.approx(exact, abs=0.002)
+    figure = plot_roc_curves(table)
+    assert [trace.name for trace in figure.data] == [f"angle: AUC {exact:.3f}", "chance"]
+    assert len(figure.data[0].x) == POINTS
+    assert "nothing" in str(plot_roc_curves(table.head(0)).layout).lower()
+
+
+def squared_distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the squared distance of two normalised vectors, computed number by number."""
+    lengths = [math.sqrt(math.fsum(x * x for x in vector)) for vector in (first, second)]
+    return math.fsum((a / lengths[0] - b / lengths[1]) ** 2 for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("block_elements", [1, 777, 10**6])
+def test_alignment_and_uniformity_equal_plain_double_loops(block_elements: int) -> None:
+    random = np.random.default_rng(3)
+    embeddings = random.normal(loc=0.3, size=(57, 7)) * random.uniform(0.01, 90, size=(57, 1))
+    others = embeddings + random.normal(scale=0.5, size=embeddings.shape)
+    rows = embeddings.tolist()
+    distances = [squared_distance(*pair) for pair in zip(rows, others.tolist(), strict=True)]
+    assert alignment(embeddings, others) == pytest.approx(math.fsum(distances) / 57, rel=1e-12)
+    potentials = [math.exp(-2 * squared_distance(*pair)) for pair in combinations(rows, 2)]
+    expected = math.log(math.fsum(potentials) / len(potentials))
+    assert uniformity(embeddings, block_elements=block_elements) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_seeded_sample_approximates_all_sentences_in_bounded_memory() -> None:
+    embeddings = np.random.default_rng(1).normal(loc=0.4, size=(3000, 5))
+    exact = uniformity(embeddings)
+    drawn = [uniformity(embeddings, max_sentences=1500, seed=seed) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn == pytest.approx([exact] * 3, abs=0.02)
+    tracemalloc.start()
+    uniformity(embeddings, block_elements=100_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8e6, "all similarities at once are 72 MB"
+
+
+VECTORS = {"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [-1.0, 0.0], "d": [0.0, -1.0]}
+CORNERS = [
+    *(GradedPair("a", "b", 5.0), GradedPair("a", "c", 4.0)),
+    *(GradedPair("b", "a", 4.5), GradedPair("c", "d", math.nan)),
+]
+
+
+def test_a_table_counts_positive_pairs_and_distinct_sentences_and_averages_subsets() -> None:
+    sets = {"x": CORNERS, "y": [GradedPair("a", "c", 5.0)]}
+    table = compare_alignment_uniformity({"square": by(VECTORS), "point": alike}, sets, ALIGNMENT)
+    assert table[["model", "subset"]].values.tolist() == [
+        [model, subset] for model in ("square", "point") for subset in ("x", "y", "average")
+    ]
+    x, y, average, *point = table.drop(columns=["model", "subset"]).to_dict("records")
+    # Four of the six pairs of a square's corners have distance √2, two are opposite.
+    corners = math.log((4 * math.exp(-4) + 2 * math.exp(-8)) / 6)
+    assert x == pytest.approx({"alignment": 2, "uniformity": corners, "positives": 2, "sentences": 4})
+    assert y == pytest.approx({"alignment": 4, "uniformity": -8, "positives": 1, "sentences": 2})
+    means = {"alignment": 3, "uniformity": (corners - 8) / 2, "positives": 3, "sentences": 6}
+    assert average == pytest.approx(means)
+    assert all(row["alignment"] == pytest.approx(row["uniformity"], abs=1e-12) == 0 for row in point)
+    above = ALIGNMENT.model_copy(update={"above": 5.0})
+    with pytest.raises(EaseError, match="^m, x: none of 4 pairs is graded higher than 5; lower `above`"):
+        compare_alignment_uniformity({"m": by(VECTORS)}, sets, above)
+
+
+def loop_score(embeddings: np.ndarray) -> float:
+    """Return equation 2 term by term, for both signs of every eigenvector."""
+    _, columns = np.linalg.eig(np.array([[a @ b for b in embeddings.T] for a in embeddings.T]))
+    sums = []
+    for direction in (*columns.T.real, *-columns.T.real):
+        unit = [float(x) for x in direction]
+        along = (math.fsum(c * float(x) for c, x in zip(unit, row, strict=True)) for row in embeddings)
+        sums.append(math.fsum(map(math.exp, along)))
+    return min(sums) / max(sums)
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.0])
+def test_isotropy_and_mean_equal_plain_loops(shift: float) -> None:
+    embeddings = np.random.default_rng(4).normal(loc=shift, size=(40, 5)) * [1, 2, 0.5, 0.1, 1]
+    assert isotropy_score(embeddings) == pytest.approx(loop_score(embeddings), rel=1e-9)
+    mean = [math.fsum(column) / 40 for column in embeddings.T]
+    assert mean_vector_norm(embeddings) == pytest.approx(math.sqrt(math.fsum(x * x for x in mean)))
+
+
+def test_isotropy_of_known_arrangements_and_of_long_vectors() -> None:
+    cross = np.concatenate([np.eye(3), -np.eye(3)])
+    assert isotropy_score(cross) == pytest.approx(1), "the same in all directions"
+    same = np.tile([3.0, 0.0], (7, 1))
+    assert isotropy_score(same) == pytest.approx(math.exp(-6)), "against the one vector, over along it"
+    assert mean_vector_norm(same) == pytest.approx(3)
+    assert isotropy_score(300 * same) == 0, "no overflow"
+
+
+def by_number(sentences: Sequence[str]) -> np.ndarray:
+    """Encode each number as its own direction."""
+    return np.array([np.random.default_rng(int(text)).normal(loc=1, size=3) for text in sentences])
+
+
+def test_isotropy_counts_each_sentence_once_and_averages_subsets() -> None:
+    pairs = [GradedPair(str(n), str(n + 1), 1.0) for n in range(20)]
+    encoders = {"short": by_number, "long": lambda sentences: 10 * by_number(sentences)}
+    table = compare_isotropy(encoders, {"x": pairs, "y": pairs[:5]}, ISOTROPY)
+    assert table["subset"].tolist() == ["x", "y", "average"] * 2
+    assert table["sentences"].tolist() == [21, 6, 27] * 2
+    x, y, average = table.head(3).to_dict("records")
+    rows = by_number([str(n) for n in range(21)])
+    assert x["isotropy"] == pytest.approx(isotropy_score(rows))
+    assert x["mean_length"] == pytest.approx(np.linalg.norm(rows, axis=1).mean())
+    for measure in ("isotropy", "mean_vector_norm", "mean_length"):
+        assert average[measure] == pytest.approx((x[measure] + y[measure]) / 2)
+    assert table["mean_vector_norm"][3] == pytest.approx(10 * x["mean_vector_norm"]), "as they come"
+    unit = compare_isotropy(encoders, {"x": pairs}, ISOTROPY.model_copy(update={"normalize": True}))
+    assert unit["isotropy"][0] == pytest.approx(unit["isotropy"][1])
+    assert unit["mean_length"].tolist() == [1, 1]
+    scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert unit["mean_vector_norm"][0] == pytest.approx(mean_vector_norm(scaled))
+    with pytest.raises(EaseError, match="^m, de-en: .*zero vectors"):
+        compare_isotropy({"m": zero}, {"de-en": pairs}, ISOTROPY)
+
+
+GIVEN = (("one", "eins"), ("one", "zwei"), ("three", "drei"))
+
+
+def by_letters(sentences: Sequence[str]) -> np.ndarray:
+    return np.array(
+        [np.random.default_rng([ord(letter) for letter in text]).normal(size=6) for text in sentences]
+    )
+
+
+def test_cosines_of_given_pairs_agree_with_scikit_learn_and_printed_ones_follow() -> None:
+    options = GivenPairsOptions(pairs=GIVEN, printed={"DuEAM": (0.99, 0.98, 0.97)})
+    table = compare_given_pairs({"a": by_letters}, options)
+    assert table["model"].tolist() == ["a"] * 3 + ["DuEAM (printed)"] * 3
+    assert list(zip(table["sentence1"], table["sentence2"], strict=True)) == [*GIVEN, *GIVEN]
+    left, right = (by_letters([pair[side] for pair in GIVEN]) for side in (0, 1))
+    assert table["cosine"].tolist()[:3] == pytest.approx(np.diagonal(cosine_similarity(left, right)).tolist())
+    assert table["cosine"].tolist()[3:] == [0.99, 0.98, 0.97]
+    with pytest.raises(ValidationError, match="2 figures of DuEAM for 3 rows: give one for each"):
+        GivenPairsOptions(pairs=GIVEN, printed={"DuEAM": (0.99, 0.98)})
+    with pytest.raises(EaseError, match="b: 3 of 3 rows of the left embeddings are zero vectors"):
+        compare_given_pairs({"b": zero}, options)
+
+
+def test_percentile_ranks_count_lower_pairs() -> None:
+    assert percent_ranks([1, 1, 5, 1, 7]).tolist() == [25, 25, 75, 25, 100]
+    values = np.random.default_rng(0).integers(0, 12, size=40).astype(float)
+    counted = [(sum(values < value) + (sum(values == value) - 1) / 2) / 39 * 100 for value in values]
+    assert percent_ranks(values) == pytest.approx(counted)
+
+
+PAIRS = [GradedPair("0", str(90 - 20 * row), float(row)) for row in range(5)]
+
+
+def baseline(sentences: Sequence[str]) -> np.ndarray:
+    """Encode like `by_angle`, but the first pair's sentences as equal."""
+    return by_angle(["0" if text == "90" else text for text in sentences])
+
+
+def test_largest_changes_come_first_and_unchanged_pairs_are_excluded() -> None:
+    encoders = {"model": by_angle, "baseline": baseline}
+    table = differing_pairs(encoders, {"dev": PAIRS}, rows=3)
+    # Ranks: baseline 100 0 25 50 75, gold and model 0 25 50 75 100; a gain is the reduction of the distance to gold.
+    assert table["change"].tolist() == ["improved"] * 3
+    assert table["sentence2"].tolist() == ["90", "70", "50"], "equal gains keep the order of the pairs"
+    assert table["gain"].tolist() == [100, 25, 25]
+    assert table["baseline_rank"].tolist() == [100, 0, 25]
+    assert list(table.columns) == [
+        *("change", "subset", "sentence1", "sentence2", "gold", "gold_rank"),
+        *("model_cosine", "model_rank", "baseline_cosine", "baseline_rank", "gain"),
+    ]
+    cosines = [math.cos(math.radians(90 - 20 * row)) for row in range(3)]
+    assert table["model_cosine"].tolist() == pytest.approx(cosines, abs=1e-6)
+    worse = differing_pairs(dict(reversed(encoders.items())), {"dev": PAIRS}, rows=2)
+    assert worse["change"].tolist() == ["deteriorated"] * 2
+    assert worse["gain"].tolist() == [-100, -25]
+    assert differing_pairs({"one": by_angle, "other": by_angle}, {"dev": PAIRS}, rows=3).empty
+    more = [GradedPair("0", "10", 5.0), GradedPair("0", "90", 1.0), GradedPair("not", "encoded", math.nan)]
+    together = differing_pairs(encoders, {"dev": PAIRS, "more": more}, rows=9)
+    assert together[together["subset"] == "more"]["gain"].tolist() == [100, 100], "ranked within the subset"
+
+
+def test_impossible_rankings_are_refused() -> None:
+    with pytest.raises(EaseError, match="dev: 1 pairs have a gold score"):
+        differing_pairs({}, {"dev": [PAIRS[0], GradedPair("s1", "t1", math.nan)]}, rows=1)
+    with pytest.raises(EaseError, match="^baseline, dev: .*zero vectors"):
+        differing_pairs({"model": by_angle, "baseline": zero}, {"dev": PAIRS}, rows=1)
+    with pytest.raises(ValidationError, match="both ease: compare two models"):
+        DifferingOptions(graded="stsb", model="ease", baseline="ease", rows=3)
+
+
+def test_real_graded_sets_are_read_by_subset(test_data: Path) -> None:
+    folder = test_data / "eval" / "stsb"
+    found = graded_pairs("stsb", get_task("stsb").options(path=folder, subsets=("train", "dev")))
+    assert list(found) == ["train", "dev"]
+    fields = [line.split("\t") for line in (folder / "sts-dev.csv").read_text(encoding="utf-8").splitlines()]
+    assert found["dev"] == [(row[5], row[6], float(row[4])) for row in fields]
+
+
+def test_tatoeba_returns_one_language_pair_for_any_scored_subsets(test_data: Path) -> None:
+    folder, tatoeba = test_data / "eval" / "tatoeba", get_task("tatoeba")
+    found = parallel_sentences("tatoeba", tatoeba.options(path=folder, subsets=("fra-eng",)), "deu-eng")
+    files = [folder / f"tatoeba.deu-eng.{side}" for side in ("deu", "eng")]
+    assert [found.left, found.right] == [file.read_text(encoding="utf-8").splitlines() for file in files]
+
+
+FACTS = [
+    *[("f2", "en", "two"), ("f1", "en", "one"), ("f3", "en", "three")],
+    *[("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")],
+]
+
+
+def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "parallel.parquet"
+    pd.DataFrame(FACTS, columns=["fact_id", "language", "text"]).to_parquet(path)
+    facts: Any = get_task("sample_parallel").options(path=path)
+    found = parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
+    assert found == (["it", "nn̄g"], ["one", "two"])
+    with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
+        parallel_sentences("sample_parallel", facts, "sv-en")
+    with pytest.raises(EaseError, match="has no graded pairs: choose from .*sample_graded.*stsb"):
+        graded_pairs("sample_parallel", facts)
+    with pytest.raises(EaseError, match="'stsb' has no parallel sentences: choose from.*sample_parallel"):
+        parallel_sentences("stsb", facts, "ja-en")
+    with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
+        measure_isotropy({}, {}, EncodingOptions(), ISOTROPY)

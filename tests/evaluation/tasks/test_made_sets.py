@@ -1,0 +1,188 @@
+"""The tasks `audit`, `sample_parallel` and `isotropy`: known answers of small sets, and invalid files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
+from ease.evaluation.scoring import score_tasks
+from ease.evaluation.tasks import get_task, main_score
+from tests.evaluation.tasks.conftest import evaluate
+
+audit: Any = get_task("audit")
+isotropy: Any = get_task("isotropy")
+sample: Any = get_task("sample_parallel")
+
+Row = tuple[int, str, str, int, str]
+
+
+def write(folder: Path, subset: str, rows: list[Row]) -> Path:
+    """Write a subset of an audit."""
+    folder.mkdir(exist_ok=True)
+    table = pd.DataFrame(rows, columns=["pair_id", "side", "grade", "entity", "text"])
+    table.to_parquet(folder / f"{subset}.parquet")
+    return folder
+
+
+def both(pair: int, entity: int, left: str, right: str) -> list[Row]:
+    """The two sentences of a pair."""
+    return [(pair, "left", "answer", entity, left), (pair, "right", "answer", entity, right)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three pairs of two items, and distractors: words in common decide what is nearest."""
+    rows = [
+        *both(0, 1, "a b c d", "a b c x"),
+        *both(1, 2, "e f g h", "e f y z"),
+        *both(2, 2, "i j k l", "i j k m"),
+        (0, "right", "same_page", 1, "a b c d"),  # nearer to the left sentence than its counterpart
+        (1, "right", "same_page", 2, "h q r s"),
+        (0, "left", "same_page", 1, "a q r s"),
+        (1, "right", "same_type", 2, "e f g y"),  # nearer
+        (2, "left", "same_type", 2, "a b c d"),
+    ]
+    return write(tmp_path / "audit", "eo-en", rows[::-1])
+
+
+def test_all_candidates_and_each_grade_of_an_audit(folder: Path, encode: Encode) -> None:
+    found = evaluate("audit", encode, folder)
+    scores = {metric: score.value for (subset, metric), score in found.items() if subset == "eo-en"}
+    assert scores == {
+        # Left to right: pairs 0 and 1 lose to a distractor; right to left: all three are found.
+        "retrieval_accuracy": pytest.approx(100 * (1 + 3) / 6),
+        "other_pages_accuracy": 100,
+        "same_type_accuracy": pytest.approx(50),
+        "same_page_accuracy": pytest.approx(100 * 2 / 3),
+    }
+    # Both directions of a pair are one item.
+    assert [len(score.items) for score in found.values() if score.items] == [3, 3, 2, 2]
+
+
+def test_another_pair_of_the_same_item_is_no_other_page(tmp_path: Path, encode: Encode) -> None:
+    rows = [*both(0, 1, "a b c", "a b x"), *both(1, 1, "y z w", "a b c"), *both(2, 2, "o p q", "o p r")]
+    found = evaluate("audit", encode, write(tmp_path / "audit", "eo-en", rows))
+    # Pair 1 shares no word, and ties.
+    assert found["eo-en", "other_pages_accuracy"].value == pytest.approx(100 * 4 / 6)
+    assert found["eo-en", "retrieval_accuracy"].value == pytest.approx(100 * 3 / 6)
+
+
+def test_the_main_score_of_an_audit_is_the_mean_over_its_subsets(folder: Path, encode: Encode) -> None:
+    write(folder, "tr-en", [*both(0, 1, "a b", "a b"), *both(1, 2, "c d", "c d")])
+    options = {"audit": {"path": str(folder)}}
+    every = score_tasks(encode, ["audit"], options)
+    assert {one.subset for one in every} == {"eo-en", "tr-en", "average"}
+    assert main_score(every) == pytest.approx((100 * 4 / 6 + 100) / 2)
+    assert main_score(score_tasks(encode, ["audit:tr-en"], options)) == 100
+    assert audit.parallel(audit.options(path=folder), "tr-en") == (["a b", "c d"], ["a b", "c d"])
+
+
+def test_bad_audits_are_named(folder: Path, tmp_path: Path, encode: Encode) -> None:
+    with pytest.raises(EaseError, match="none: no such file"):
+        evaluate("audit", encode, tmp_path / "none")
+    with pytest.raises(EaseError, match="de-en.parquet: no such file"):
+        evaluate("audit", encode, tmp_path / "none", subsets=("de-en",))
+    with pytest.raises(EaseError, match="Unknown subset de-en: choose from eo-en"):
+        evaluate("audit", encode, folder, subsets=("de-en",))
+    write(folder, "eo-en", [*both(0, 1, "a", "b"), *both(1, 1, "c", "d")[:1]])
+    with pytest.raises(EaseError, match=r"eo-en.parquet: not one sentence a side .* make it again"):
+        evaluate("audit", encode, folder)
+    write(folder, "eo-en", [*both(0, 1, "a", "b"), *both(1, 1, "a", "d")])
+    with pytest.raises(EaseError, match=r"eo-en.parquet: a sentence is the answer of two pairs"):
+        evaluate("audit", encode, folder)
+
+
+Fact = tuple[str | None, str | None, str | None]
+
+
+def write_facts(folder: Path, rows: Sequence[Fact]) -> Path:
+    """Write a file of parallel sentences."""
+    table = pd.DataFrame(rows, columns=["fact_id", "language", "text"])
+    table.to_parquet(folder / "parallel.parquet")
+    return folder / "parallel.parquet"
+
+
+def test_each_language_is_matched_with_english_in_both_directions(tmp_path: Path, encode: Encode) -> None:
+    texts = {
+        "ja": ["one a", "two b", "nothing at all"],
+        "en": ["one alpha", "two beta", "three gamma"],
+        "it": ["uno beta", "due alpha", "tre gamma"],
+    }
+    rows = [(f"f{number}", code, text) for code, own in texts.items() for number, text in enumerate(own)]
+    path = write_facts(tmp_path, rows[::-1])
+    # ja: two of three are found in both directions. it: of "beta", "alpha", "gamma" only the last is at its own fact.
+    found = evaluate("sample_parallel", encode, path, candidates=3)
+    assert {subset: score.value for (subset, _), score in found.items()} == {
+        **{"it-en": pytest.approx(100 / 3), "ja-en": pytest.approx(200 / 3)},
+        "average": pytest.approx(50),
+    }
+    first = evaluate("sample_parallel", encode, path, candidates=2, languages=("ja",))
+    assert [score.value for score in first.values()] == [100, 100], "the first facts by their id"
+
+
+def test_facts_missing_in_one_language_are_no_candidates(tmp_path: Path, encode: Encode) -> None:
+    rows: list[Fact] = [(f"f{n}", "en", text) for n, text in enumerate(["a", "b", "c"])]
+    rows += [("f0", "sv", "a"), ("f2", "sv", "c"), ("f9", "sv", "z"), ("f1", "tr", "b"), ("f2", "tr", "c")]
+    path = write_facts(tmp_path, rows)
+    found = evaluate("sample_parallel", encode, path, candidates=2)
+    assert {subset: score.value for (subset, _), score in found.items()} == {
+        **{"sv-en": 100, "tr-en": 100},
+        "average": 100,
+    }
+    with pytest.raises(EaseError, match="2 facts are stated in both sv and en, fewer than the 3"):
+        evaluate("sample_parallel", encode, path, candidates=3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "no sentence in en; it has none at all"),
+        ([("f0", "en", "a")], "no sentence in a language but en; it has en"),
+        ([("f0", "en", "a"), ("f0", "en", "b")], "row 2: fact f0 is stated twice in en"),
+        ([("f0", "en", "a"), ("f1", "en", None)], "row 2: fact_id, language or text is missing"),
+    ],
+)
+def test_errors_name_invalid_facts(tmp_path: Path, encode: Encode, rows: list[Fact], said: str) -> None:
+    with pytest.raises(EaseError, match=rf"parallel\.parquet.*{said}"):
+        evaluate("sample_parallel", encode, write_facts(tmp_path, rows), candidates=2)
+    with pytest.raises(ValidationError, match="contains the pivot en"):
+        sample.options(path=tmp_path, languages=("ja", "en"))
+
+
+def encode_axes(strings: Sequence[str]) -> np.ndarray:
+    """Encode a string such as `x+2` as two units along the x axis."""
+    rows = np.zeros((len(strings), 2))
+    for row, text in enumerate(strings):
+        rows[row, "xy".index(text[0])] = float(text[1:])
+    return rows
+
+
+def isotropies(encode: Encode, folder: Path, text: str, **changes: object) -> list[float]:
+    (folder / "words.txt").write_text(text, encoding="utf-8")
+    found = evaluate("isotropy", encode, folder, lists={"word": "words.txt"}, **changes)
+    assert list(found) == [("word", "isotropy"), ("word", "mean_vector_norm")]
+    return [score.value for score in found.values()]
+
+
+def test_isotropy_and_mean_are_known_for_vectors_on_the_axes(tmp_path: Path) -> None:
+    # Eigenvectors are the axes: sums of exp(±x) over x = 1, -1, 0 and of exp(±y) over y = 0, 0, 2.
+    sums = [math.e + 1 / math.e + 1, 2 + math.exp(2), 2 + math.exp(-2)]
+    found = isotropies(encode_axes, tmp_path, "x+1\nx-1\n\nx+1\ny+2\n")
+    assert found == pytest.approx([100 * min(sums) / max(sums), 2 / 3])
+    cross = "x+1\nx-1\ny+1\ny-1\n"
+    assert isotropies(encode_axes, tmp_path, cross) == pytest.approx([100, 0])
+    first = isotropies(encode_axes, tmp_path, cross, rows=2)
+    assert first[0] == pytest.approx(100 * 2 / (math.e + 1 / math.e))
+    with pytest.raises(EaseError, match=r"words\.txt: 1 distinct strings; isotropy needs at least 2"):
+        isotropies(encode_axes, tmp_path, "x+1\nx+1\n")
+    with pytest.raises(EaseError, match="isotropy word: 2 of 2 rows"):
+        isotropies(lambda texts: np.full((len(texts), 2), np.nan), tmp_path, "a\nb\n")
