@@ -246,14 +246,14 @@ class EntityMethod(TrainingMethod[EntityOpts]):
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 of EASE, the sum of SimCSE's loss and the weighted entity loss, and both terms."""
         terms = {TOTAL: inputs.sentences.new_zeros(())}
+        if self.table is not None and inputs.entities is not None:
+            terms["entity_loss"] = self.entity_loss(self.table, inputs, inputs.entities)
+            terms[TOTAL] = terms[TOTAL] + self.options.entity_weight * terms["entity_loss"]
         if self.options.self_supervised:
             terms["self_loss"] = self_supervised_term(
                 inputs, self.options.self_temperature, self.options.gather_negatives
             )
             terms[TOTAL] = terms[TOTAL] + terms["self_loss"]
-        if self.table is not None and inputs.entities is not None:
-            terms["entity_loss"] = self.entity_loss(self.table, inputs, inputs.entities)
-            terms[TOTAL] = terms[TOTAL] + self.options.entity_weight * terms["entity_loss"]
         return terms
 
     @abstractmethod

@@ -104,11 +104,11 @@ class Dueam(TrainingMethod[DueamOptions]):
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute L = LA - λ LB (section 3.3), its terms, and the mean distances of sentences and of words."""
-        first, second = inputs.sentences
-        mining = translation_mining(first, second)
+        mining = translation_mining(*inputs.sentences)
         total = -self.options.translation_weight * mining
         if self.anchor is None:
             return {TOTAL: total, "translation_mining": mining}
+        first, second = inputs.sentences
         texts = [inputs.texts[SENTENCE], inputs.texts[POSITIVE]]
         tokens, others = (self.anchor.embed(one, inputs.autocast) for one in texts)
         if self.options.unit_length:
