@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +25,9 @@ def encoder() -> SentenceTransformer:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     (tmp_path / "stsb").mkdir()
-    lines = [f"x\tx\tx\tx\t{gold}\t{left}\t{right}" for left, right, gold in PAIRS]
+    lines = "".join(f"x\tx\tx\tx\t{gold}\t{left}\t{right}\n" for left, right, gold in PAIRS)
     for split in ("dev", "test"):
-        (tmp_path / "stsb" / f"sts-{split}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (tmp_path / "stsb" / f"sts-{split}.csv").write_text(lines, encoding="utf-8")
     return tmp_path
 
 
@@ -47,16 +48,20 @@ def test_options_of_a_task_replace_its_defaults(encoder: SentenceTransformer, da
     (data / "stsb").rename(data / "STS-B")
     scores = evaluate(encoder, {"stsb": {"path": "STS-B", "subsets": ["dev"]}}, data)
     assert scores["subset"].tolist() == ["dev"]
-    with pytest.raises(EaseError, match=r"stsb/sts-train\.csv: no such file"):
-        evaluate(encoder, "stsb", data)
-    with pytest.raises(EaseError, match="Unknown evaluation task 'stbs': did you mean sts or stsb"):
-        evaluate(encoder, "stbs", data)
-    with pytest.raises(
-        EaseError, match="Options of the task 'stsb': there is no field `pth`: did you mean path"
-    ):
-        evaluate(encoder, {"stsb": {"pth": "STS-B"}}, data)
-    with pytest.raises(EaseError, match="batch_size: Input should be greater than or equal to 1"):
-        evaluate(encoder, {"stsb": {"path": "STS-B"}}, data, batch_size=0)
+    faults: list[tuple[Any, dict[str, Any], str]] = [
+        ("stsb", {}, r"stsb/sts-train\.csv: no such file"),
+        ("stbs", {}, "Unknown evaluation task 'stbs': did you mean sts or stsb"),
+        (
+            {"stsb": {"pth": "x"}},
+            {},
+            "Options of the task 'stsb': there is no field `pth`: did you mean path",
+        ),
+        ("stsb", {"batch_size": 0}, "batch_size: Input should be greater than or equal to 1"),
+        ("stsb", {"options": {"dimension": 4}}, "`options` are for an encoder given by its name"),
+    ]
+    for tasks, given, said in faults:
+        with pytest.raises(EaseError, match=said):
+            evaluate(encoder, tasks, data, **given)
 
 
 def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer, tmp_path: Path) -> None:

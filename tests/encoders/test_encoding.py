@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,35 +78,27 @@ def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> 
     np.testing.assert_array_equal(kept[:3], fresh)
 
 
-def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: Path) -> None:
-    def changed(change: str) -> str:
-        model: Any = SentenceTransformer(str(folder), device="cpu")
-        if change == "length":
-            model.max_seq_length = 7
-        elif change == "pooling":
-            model[1].pooling_mode = "cls"
-        elif change == "tokenizer":
-            model.tokenizer.add_tokens(["another"])
-        elif change == "prompt":
-            model.prompts = {"query": "Q: "}
-        elif change == "weights":
-            next(model.parameters()).data[0, 0] += 1
-        elif change == "heads":
-            model[0].config.num_attention_heads *= 2
-        elif change == "side":
-            model.tokenizer.padding_side = "left"
-        return fingerprint(model)
-
-    assert changed("nothing") == changed("nothing again")
-    names = ("nothing", "length", "pooling", "tokenizer", "prompt", "weights", "heads", "side")
-    assert len({changed(name) for name in names}) == len(names)
-
-
-def test_a_fingerprint_does_not_depend_on_the_folder(folder: Path, tmp_path: Path) -> None:
+def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: Path, tmp_path: Path) -> None:
+    changes: list[Callable[[Any], object]] = [
+        lambda model: None,
+        lambda model: setattr(model, "max_seq_length", 7),
+        lambda model: setattr(model[1], "pooling_mode", "cls"),
+        lambda model: model.tokenizer.add_tokens(["another"]),
+        lambda model: setattr(model, "prompts", {"query": "Q: "}),
+        lambda model: next(model.parameters()).data.add_(1),
+        lambda model: setattr(model[0].config, "num_attention_heads", 4),
+        lambda model: setattr(model.tokenizer, "padding_side", "left"),
+    ]
+    found = set()
+    for change in changes:
+        model = SentenceTransformer(str(folder), device="cpu")
+        change(model)
+        found.add(fingerprint(model))
+    assert len(found) == len(changes)
     shutil.copytree(folder, tmp_path / "copy")
-    first, copy = (SentenceTransformer(str(place), device="cpu") for place in (folder, tmp_path / "copy"))
-    first.encode(["sets the tokenizer's padding"])
-    assert fingerprint(first) == fingerprint(copy)
+    copy = SentenceTransformer(str(tmp_path / "copy"), device="cpu")
+    copy.encode(["sets the tokenizer's padding"])
+    assert fingerprint(copy) in found, "neither the folder nor the padding matter"
 
 
 WRITER = """
@@ -154,19 +147,15 @@ class Greedy(SentenceTransformer):
         )
 
 
-def test_a_sentence_beyond_the_memory_says_what_to_change(folder: Path) -> None:
-    encode = encode_with(Greedy(str(folder), device="cpu"))
-    with pytest.raises(EaseError, match="not enough memory.*use a larger device.*can't allocate memory"):
-        encode(SENTENCES)
-
-
-@pytest.mark.parametrize("fitting", [1, 3])
-def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path, fitting: int) -> None:
+def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path) -> None:
     encoder = Greedy(str(folder), device="cpu")
     expected = encode_with(folder, EncodingOptions(batch_size=1))(SENTENCES)
-    encoder.fitting = fitting
-    found = encode_with(encoder, EncodingOptions(batch_size=len(SENTENCES)))(SENTENCES)
-    assert np.allclose(found, expected, atol=1e-6)
+    encode = encode_with(encoder, EncodingOptions(batch_size=len(SENTENCES)))
+    for encoder.fitting in (1, 3):
+        assert np.allclose(encode(SENTENCES), expected, atol=1e-6)
+    encoder.fitting = 0
+    with pytest.raises(EaseError, match="not enough memory.*use a larger device.*can't allocate memory"):
+        encode(SENTENCES)
 
 
 def test_a_static_encoder_stays_on_the_cpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

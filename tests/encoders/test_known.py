@@ -8,29 +8,17 @@ from typing import Any
 import mteb
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from transformers import CONFIG_MAPPING, AutoModel
 
-from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.known import (
-    KnownEncoder,
-    known_encoder,
-    known_names,
-    language_model_like,
-)
-from ease.encoders.options import EncoderOptions
+from ease.encoders.known import KnownEncoder, known_encoder, known_names, language_model_like
 from ease.methods import method_names, method_options
 from ease.training.options import training_options
-from tests.training.tiny_training import SMALL, sentences
+from tests.encoders.tiny import tiny_encoder
 
 DENSE = {"LaBSE": 768 * 768 + 768, "embeddinggemma-300m": 2 * 768 * 3072}
 """Weights of the layers after the pooling"""
-
-
-def tiny_encoder() -> SentenceTransformer:
-    """Make an encoder with random weights."""
-    return build_encoder(EncoderOptions(random=SMALL), sentences())
 
 
 def known(name: str) -> KnownEncoder:
@@ -58,9 +46,8 @@ def test_a_file_agrees_with_its_architecture_and_names_its_sources(name: str) ->
         assert method in method_names()
         method_options(method, defaults.options)
         training_options({**file.training, **defaults.training})
-    assert {"architecture", "parameters"} <= set(file.sources)
     given = {field for field in ("training", "methods", "prompts") if getattr(file, field)}
-    assert given <= set(file.sources)
+    assert {"architecture", "parameters", *given} <= set(file.sources)
     assert "batch_size" in file.training or "batch_size" in file.methods["ease"].training
 
 
@@ -96,7 +83,7 @@ def test_an_encoder_without_a_file_is_unknown() -> None:
 def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path) -> None:
     """A folder named like the published encoder encodes with its prompt; saved anywhere, it keeps the prompt."""
     plain, named, again = tmp_path / "mine", tmp_path / "multilingual-e5-small", tmp_path / "again"
-    encoder = tiny_encoder()
+    encoder = tiny_encoder(["Rome is old."])
     save_encoder(encoder, plain)
     save_encoder(encoder, named)
     loaded = load_encoder(str(named))
@@ -109,12 +96,12 @@ def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path) -> None:
 
 
 def test_a_model_of_transformers_gets_the_pooling_of_its_file(tmp_path: Path) -> None:
-    transformer: Any = tiny_encoder()[0]
+    transformer: Any = tiny_encoder(["Rome is old."])[0]
     for name in ("bge-m3", "of-my-own", "LaBSE"):
         transformer.model.save_pretrained(tmp_path / name)
         transformer.tokenizer.save_pretrained(tmp_path / name)
-    modules = [type(module).__name__ for module in load_encoder(str(tmp_path / "bge-m3"))]
-    assert modules == ["Transformer", "Pooling", "Normalize"]
-    assert load_encoder(str(tmp_path / "bge-m3"))[1].pooling_mode == "cls"
+    known_one = load_encoder(str(tmp_path / "bge-m3"))
+    assert [type(module).__name__ for module in known_one] == ["Transformer", "Pooling", "Normalize"]
+    assert known_one[1].pooling_mode == "cls"
     assert load_encoder(str(tmp_path / "of-my-own"))[1].pooling_mode == "mean"
     assert load_encoder(str(tmp_path / "LaBSE"))[1].pooling_mode == "mean", "its Dense layer is missing"

@@ -1,25 +1,22 @@
-"""Methods and batches for tests, and losses computed with scalars."""
+"""Methods and batches for tests, and losses computed with NumPy."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import logsumexp
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.encoders.encoder import build_encoder
-from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.methods import get_method, method_options
 from ease.methods.base import Entities, Inputs, Texts, TrainingMethod
+from tests.encoders.tiny import tiny_encoder
 
 ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))
 """Two pairs of one entity, one pair without a hard negative, one whose hard negative is the others' entity."""
-
 
 TEXTS = {
     column: Texts(
@@ -38,14 +35,20 @@ def floats(seed: int, *shape: int) -> Tensor:
 @cache
 def encoder() -> SentenceTransformer:
     """Return a BERT of 6 dimensions."""
-    sizes = {"layers": 1, "hidden_size": 6, "heads": 2, "intermediate_size": 8, "vocabulary_size": 300}
-    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), ["a b c d e"] * 3)
+    return tiny_encoder(["a b c d e"] * 3, hidden_size=6, intermediate_size=8)
 
 
-def build(name: str, **values: Any) -> TrainingMethod[Any]:
+def build(name: str, start: SentenceTransformer | None = None, **values: Any) -> TrainingMethod[Any]:
     """A method for sentences of 6 numbers and 5 entities of 3."""
     torch.manual_seed(0)
-    return get_method(name).build(method_options(name, values), encoder(), floats(0, 5, 3))
+    return get_method(name).build(method_options(name, values), start or encoder(), floats(0, 5, 3))
+
+
+def without_mask_token() -> SentenceTransformer:
+    """An encoder whose tokenizer has no mask token."""
+    made = tiny_encoder(["a b c d e"] * 3)
+    made.tokenizer.mask_token = None
+    return made
 
 
 def inputs(sentences: Tensor, entities: Entities | None = None, present: Tensor | None = None) -> Inputs:
@@ -54,23 +57,14 @@ def inputs(sentences: Tensor, entities: Entities | None = None, present: Tensor 
     return Inputs(sentences, there if present is None else present, entities, TEXTS)
 
 
-def cosine(left: Sequence[float], right: Sequence[float]) -> float:
-    """Cosine of two vectors."""
-    products = sum(a * b for a, b in zip(left, right, strict=True))
-    return products / math.sqrt(sum(a * a for a in left) * sum(b * b for b in right))
-
-
-def mean_loss(own: Sequence[float], denominators: Sequence[Sequence[float]]) -> float:
-    """Mean of -log(exp(own) / sum of exp) over sentences, of logits."""
-    losses = [
-        math.log(sum(math.exp(logit) for logit in logits)) - mine
-        for mine, logits in zip(own, denominators, strict=True)
-    ]
-    return sum(losses) / len(losses)
+def cosines(left: Any, right: Any) -> np.ndarray:
+    """Cosines of rows, (n, d) and (m, d) -> (n, m)."""
+    left, right = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    lengths = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    return np.asarray(left @ right.T / lengths)
 
 
 def self_loss(sentences: Tensor, temperature: float) -> float:
     """Equation 3 of two views, (2, n, dimension)."""
-    first, second = sentences.tolist()
-    logits = [[cosine(one, other) / temperature for other in second] for one in first]
-    return mean_loss([row[index] for index, row in enumerate(logits)], logits)
+    logits = cosines(*sentences) / temperature
+    return float((logsumexp(logits, axis=1) - logits.diagonal()).mean())

@@ -1,166 +1,126 @@
-"""Mirror-BERT: its loss, its views, its dropout, wrong input, and trainings."""
+"""Mirror-BERT: its losses against loops, its views, its dropout, changed texts, and wrong input."""
 
 from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from scipy.optimize import approx_fprime
+from scipy.stats import chisquare
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE, TOTAL
-from ease.methods.components.mirror_losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
+from ease.methods.mirror_bert import (
+    MASKED,
+    MirrorBertOptions,
+    MultiSimilarity,
+    augmentation,
+    mask_span,
+    mirrored_loss,
+    multi_similarity_loss,
+)
 from ease.training.batches import make_batch
-from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from ease.training.options import TrainingJob
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
-from tests.methods.made import build, cosine, encoder, floats, inputs
-from tests.training.tiny_training import losses, tiny_job
+from tests.encoders.tiny import tiny_encoder
+from tests.methods.made import build, cosines, encoder, floats, inputs, without_mask_token
 
-MASKED = "masked_sentence"
-
-
-def job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> TrainingJob:
-    """Six steps of Mirror-BERT, without an entity."""
-    training = {"max_steps": 6, **changes.pop("training", {})}
-    options = {"shortest_masked": 10, **changes.pop("method_options", {})}
-    shared = {"method": "mirror_bert", "method_options": options, "vocabulary": None, "table": None}
-    return tiny_job(files, folder, encoder, **{**shared, "training": training, **changes})
+Loss = Callable[[np.ndarray], float]
 
 
-def double_loop(views: list[list[list[float]]], temperature: float, with_positive: bool) -> float:
-    """Compute equation 1 with loops."""
-    strings = [(pair, vector) for view in views for pair, vector in enumerate(view)]
-    total = 0.0
-    for place, (pair, vector) in enumerate(strings):
-        numerator, denominator = 0.0, 0.0
-        for other_place, (other_pair, other) in enumerate(strings):
-            if other_place == place:
-                continue
-            term = math.exp(cosine(vector, other) / temperature)
-            if other_pair == pair:
-                numerator = term
-            if other_pair != pair or with_positive:
-                denominator += term
-        total -= math.log(numerator / denominator)
-    return total / len(strings)
+def printed_loss(temperature: float, with_positive: bool) -> Loss:
+    """Return equation 1 with loops over the views, (2, n, d)."""
+
+    def compute(views: np.ndarray) -> float:
+        count = views.shape[1]
+        terms = np.exp(cosines(*[views.reshape(2 * count, -1)] * 2) / temperature)
+        total = 0.0
+        for place in range(2 * count):
+            other = (place + count) % (2 * count)
+            skipped = {place} if with_positive else {place, other}
+            kept = [terms[place, column] for column in range(2 * count) if column not in skipped]
+            total -= math.log(terms[place, other] / sum(kept))
+        return total / (2 * count)
+
+    return compute
 
 
-def mined_loss(
-    views: list[list[list[float]]], margin: float, alpha: float, beta: float, base: float
-) -> float:
-    """Compute the multi-similarity loss of hard triplets with loops over distances and cosines."""
-    strings = [(pair, vector) for view in views for pair, vector in enumerate(view)]
-    total = 0.0
-    for place, (pair, vector) in enumerate(strings):
-        length = math.hypot(*vector)
-        others = [
-            (
-                other_pair == pair,
-                cosine(vector, other),
-                math.dist([x / length for x in vector], [x / math.hypot(*other) for x in other]),
-            )
-            for other_place, (other_pair, other) in enumerate(strings)
-            if other_place != place
-        ]
-        ((near, reach),) = [(similarity, distance) for same, similarity, distance in others if same]
-        hard = [
-            similarity for same, similarity, distance in others if not same and distance <= reach + margin
-        ]
-        if hard:
-            total += math.log(1 + math.exp(-alpha * (near - base))) / alpha
-            total += math.log(1 + sum(math.exp(beta * (similarity - base)) for similarity in hard)) / beta
-    return total / len(strings)
+def mined_loss(margin: float, alpha: float, beta: float, base: float) -> Loss:
+    """Return the multi-similarity loss of hard triplets with loops over distances and cosines."""
+
+    def compute(views: np.ndarray) -> float:
+        count, total = views.shape[1], 0.0
+        rows = views.reshape(2 * count, -1) / np.linalg.norm(views.reshape(2 * count, -1), axis=1)[:, None]
+        for place in range(2 * count):
+            other = (place + count) % (2 * count)
+            reach, near = math.dist(rows[place], rows[other]) + margin, rows[place] @ rows[other]
+            rest = [row for column, row in enumerate(rows) if column not in (place, other)]
+            hard = [rows[place] @ row for row in rest if math.dist(rows[place], row) <= reach]
+            if hard:
+                total += math.log(1 + math.exp(-alpha * (near - base))) / alpha
+                total += math.log(1 + sum(math.exp(beta * (cosine - base)) for cosine in hard)) / beta
+        return total / (2 * count)
+
+    return compute
 
 
-def finite_differences(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
-    """Compute the gradient by central differences."""
-    gradient, step = np.zeros_like(at), 1e-5
-    for place in np.ndindex(at.shape):
-        apart = np.zeros_like(at)
-        apart[place] = step
-        gradient[place] = (function(at + apart) - function(at - apart)) / (2 * step)
-    return gradient
+def assert_equal(found: Callable[[torch.Tensor], torch.Tensor], expected: Loss, at: np.ndarray) -> None:
+    """Compare a loss and its gradient with loops and finite differences."""
+    views = torch.tensor(at, requires_grad=True)
+    loss = found(views)
+    assert loss.item() == pytest.approx(expected(at), abs=1e-9)
+    (gradient,) = torch.autograd.grad(loss, views)
+    slope = approx_fprime(at.ravel(), lambda moved: expected(moved.reshape(at.shape)), 1e-7)
+    np.testing.assert_allclose(gradient.ravel(), slope, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("with_positive", [True, False])
-@pytest.mark.parametrize("temperature", [0.2])
-def test_the_loss_and_its_gradient_are_equation_1(temperature: float, with_positive: bool) -> None:
+def test_the_loss_and_its_gradient_are_equation_1(with_positive: bool) -> None:
     at = np.random.default_rng(0).normal(size=(2, 4, 3))
-    views = torch.tensor(at, requires_grad=True)
-    loss = mirrored_loss(views, temperature, positive_in_denominator=with_positive)
-    assert loss.item() == pytest.approx(double_loop(at.tolist(), temperature, with_positive), abs=1e-9)
-    (gradient,) = torch.autograd.grad(loss, views)
-    expected = finite_differences(lambda moved: double_loop(moved.tolist(), temperature, with_positive), at)
-    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-6)
-
-
-def test_shares_of_a_batch_average_to_the_loss_of_the_whole() -> None:
-    views, options = floats(0, 2, 6, 5).double(), MultiSimilarity(margin=0.2)
-    functions: list[Callable[..., Any]] = [
-        partial(mirrored_loss, temperature=0.04),
-        partial(mirrored_loss, temperature=0.04, positive_in_denominator=False),
-        partial(multi_similarity_loss, options=options),
-    ]
-    for function in functions:
-        shares = [function(views[:, own], candidates=views, own=own) for own in torch.arange(6).split(2)]
-        assert torch.stack(shares).mean().item() == pytest.approx(function(views).item(), rel=1e-12)
+    assert_equal(
+        lambda views: mirrored_loss(views, 0.2, positive_in_denominator=with_positive),
+        printed_loss(0.2, with_positive),
+        at,
+    )
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.2, 5.0])
-def test_the_multi_similarity_loss_is_that_of_loops_over_mined_triplets(margin: float) -> None:
+@pytest.mark.parametrize("size", [None, 3])
+def test_the_multi_similarity_loss_is_that_of_mined_triplets(margin: float, size: int | None) -> None:
     at = np.random.default_rng(3).normal(size=(2, 5, 3))
     at[1] = at[0] + 0.3 * at[1]  # positives are near, and some anchors have no hard negative
-    values = {"margin": margin, "positive_scale": 2.0, "negative_scale": 10.0, "base": 0.4}
-    options = MultiSimilarity.model_validate(values)
-    views = torch.tensor(at, requires_grad=True)
-    loss = multi_similarity_loss(views, options)
-    expected = mined_loss(at.tolist(), margin, 2, 10, 0.4)
-    assert loss.item() == pytest.approx(expected, abs=1e-9)
-    (gradient,) = torch.autograd.grad(loss, views)
-    by_loops = finite_differences(lambda moved: mined_loss(moved.tolist(), margin, 2, 10, 0.4), at)
-    np.testing.assert_allclose(gradient, by_loops, rtol=0, atol=1e-6)
-    parts = multi_similarity_loss(views, options, mini_batch_size=3)
-    assert parts.item() == pytest.approx(expected, abs=1e-9)
-    (in_parts,) = torch.autograd.grad(parts, views)
-    np.testing.assert_allclose(in_parts, gradient, atol=1e-9)
+    options = MultiSimilarity(margin=margin, positive_scale=2.0, negative_scale=10.0, base=0.4)
+    assert_equal(
+        lambda views: multi_similarity_loss(views, options, mini_batch_size=size),
+        mined_loss(margin, 2, 10, 0.4),
+        at,
+    )
 
 
-def test_the_method_has_the_multi_similarity_loss_of_sapbert_s_parameters() -> None:
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, printed_loss(0.04, True)),
+        ({"temperature": 0.2, "positive_in_denominator": False}, printed_loss(0.2, False)),
+        ({"multi_similarity": {}}, mined_loss(0.2, 1, 60, 0.5)),  # SapBERT's parameters
+    ],
+)
+def test_the_options_choose_the_loss(options: dict[str, Any], expected: Loss) -> None:
     views = floats(1, 2, 4, 6)
-    found = build("mirror_bert", multi_similarity={})(inputs(views))[TOTAL].item()
-    assert found == pytest.approx(mined_loss(views.tolist(), 0.2, 1, 60, 0.5), rel=1e-4)
-    with pytest.raises(EaseError, match="multi_similarity.*negative_scal"):
-        method_options("mirror_bert", {"multi_similarity": {"negative_scal": 1}})
-
-
-def test_the_default_is_the_released_loss_at_the_temperature_of_sentences() -> None:
-    views = floats(1, 2, 4, 6)
-    found = build("mirror_bert")(inputs(views))[TOTAL].item()
-    assert found == pytest.approx(double_loop(views.tolist(), 0.04, True), rel=1e-4)
-    printed = build("mirror_bert", temperature=0.2, positive_in_denominator=False)(inputs(views))[
-        TOTAL
-    ].item()
-    assert printed == pytest.approx(double_loop(views.tolist(), 0.2, False), rel=1e-4)
-
-
-def test_equation_1_as_printed_refuses_a_string_without_negatives() -> None:
-    views = floats(1, 2, 1, 6)
-    assert build("mirror_bert")(inputs(views))[TOTAL].item() == pytest.approx(0)
-    with pytest.raises(EaseError, match="needs negatives: raise `batch_size`"):
-        build("mirror_bert", positive_in_denominator=False)(inputs(views))
+    found = build("mirror_bert", **options)(inputs(views))[TOTAL].item()
+    assert found == pytest.approx(expected(views.double().numpy()), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +141,23 @@ def test_the_views_are_the_string_and_its_duplicate(options: dict[str, Any], vie
     assert not list(method.parameters())
 
 
-def test_options_that_contradict_each_other_are_refused() -> None:
+def test_options_and_encoders_that_do_not_fit_are_refused() -> None:
     with pytest.raises(EaseError, match="`controlled_dropout` needs identical views.*set `span: 0`"):
-        method_options("mirror_bert", {"controlled_dropout": True})
+        build("mirror_bert", controlled_dropout=True)
     with pytest.raises(EaseError, match="`augmentation` changes one of them.*`augmentation: span`"):
-        method_options("mirror_bert", {"controlled_dropout": True, "span": 0, "augmentation": "order"})
+        build("mirror_bert", controlled_dropout=True, span=0, augmentation="order")
+    with pytest.raises(EaseError, match="multi_similarity.*negative_scal"):
+        build("mirror_bert", multi_similarity={"negative_scal": 1})
+    single = inputs(floats(1, 2, 1, 6))
+    assert build("mirror_bert")(single)[TOTAL].item() == pytest.approx(0)
+    with pytest.raises(EaseError, match="needs negatives: raise `batch_size`"):
+        build("mirror_bert", positive_in_denominator=False)(single)
+    start = without_mask_token()
+    for refused in ({}, {"augmentation": "words"}):
+        with pytest.raises(EaseError, match="has none: set `span: 0`"):
+            build("mirror_bert", start, **refused)
+    for options in ({"span": 0}, {"augmentation": "order"}):
+        build("mirror_bert", start, **options)
 
 
 def training_model(files: Path, **options: Any) -> TrainingModel:
@@ -217,15 +189,7 @@ def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, t
     expected = mirrored_loss(torch.stack(encoded), 0.04)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     twice = torch.autograd.grad(expected, parameters, allow_unused=True)
-    for found, wanted in zip(gradients, twice, strict=True):
-        assert (found is None) == (wanted is None)
-        if found is not None:
-            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
-    apart = training_model(files, span=0, dropout=0.3)
-    first, second = apart.encode(
-        make_batch(prepared(files, apart, tmp_path)[::5], 0, 1, apart.method.views, with_entities=False)
-    ).sentences
-    assert not torch.allclose(first, second, atol=1e-3)
+    torch.testing.assert_close(gradients, twice, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -242,70 +206,128 @@ def test_views_differ_by_their_augmentation(
     options: dict[str, Any], share: float, files: Path, tmp_path: Path
 ) -> None:
     model = training_model(files, shortest_masked=1, **options)
-    rows = prepared(files, model, tmp_path)
-    batch = make_batch(rows, 0, 1, model.method.views, with_entities=False)
+    batch = make_batch(prepared(files, model, tmp_path), 0, 1, model.method.views, with_entities=False)
     torch.manual_seed(0)
     first, second = model.encode(batch).sentences
-    distances = (first - second).abs().amax(1)
-    assert (distances > 1e-3).float().mean().item() == pytest.approx(share, abs=0 if share in (0, 1) else 0.1)
-    if options["dropout"] is None:
-        assert {part.p for part in model.encoder.modules() if isinstance(part, nn.Dropout)} == {0.1}
+    differ = ((first - second).abs().amax(1) > 1e-3).float().mean().item()
+    assert differ == pytest.approx(share, abs=0 if share in (0, 1) else 0.1)
 
 
-@pytest.mark.parametrize("augmentation", ["words", "tokens", "order"])
-def test_the_second_view_of_texts_of_several_words_is_augmented(
-    augmentation: str, files: Path, tmp_path: Path
-) -> None:
-    model = training_model(files, augmentation=augmentation, share=0.5, shortest_masked=1, dropout=0.0)
-    rows = prepared(files, model, tmp_path)
-    texts = pq.read_table(files / "pairs.parquet")["sentence"].to_pylist()
-    differs = (rows[SENTENCE]["tokens"] != rows[MASKED]["tokens"]).any(1)
-    several = np.array([len(text.split()) > 1 for text in texts])
-    assert several.any()
-    assert differs[several].all()
-    if augmentation != "tokens":
-        assert not differs[~several].any()
-    masked = (rows[MASKED]["tokens"] == model.encoder.tokenizer.mask_token_id).any(1)
-    assert masked[several].all() == (augmentation != "order")
-
-
-def test_one_view_is_masked_and_the_other_is_not(files: Path, tmp_path: Path) -> None:
-    model = training_model(files, shortest_masked=10)
+@pytest.mark.parametrize("augmentation", ["span", "words", "tokens", "order"])
+def test_the_second_view_alone_is_changed_by_the_seed(augmentation: str, files: Path, tmp_path: Path) -> None:
+    model = training_model(files, augmentation=augmentation, share=0.5, shortest_masked=10, dropout=0.0)
     rows, mask = prepared(files, model, tmp_path), model.encoder.tokenizer.mask_token_id
     texts = pq.read_table(files / "pairs.parquet")["sentence"].to_pylist()
+    changed = np.array([len(text) >= 10 and (augmentation == "span" or " " in text) for text in texts])
     assert not (rows[SENTENCE]["tokens"] == mask).any()
+    assert (rows[SENTENCE]["tokens"] != rows[MASKED]["tokens"]).any(1)[changed].all()
     masked = (rows[MASKED]["tokens"] == mask).sum(1)
-    assert masked.max() == 1
-    assert masked.sum() == sum(len(text) >= 10 for text in texts)
-    again = prepared(files, training_model(files, shortest_masked=10), tmp_path)
-    assert np.array_equal(rows, again), "a training that goes on reads the same spans"
-    other = prepared(files, training_model(files, shortest_masked=10), tmp_path, seed=1)
-    assert not np.array_equal(rows[MASKED], other[MASKED])
+    assert (masked[changed] > 0).all() == (augmentation != "order")
+    if augmentation == "span":
+        assert masked.tolist() == changed.tolist()
+    assert np.array_equal(rows, prepared(files, model, tmp_path)), "a resumed training reads the same"
+    assert not np.array_equal(rows[MASKED], prepared(files, model, tmp_path, seed=1)[MASKED])
 
 
-def test_an_encoder_without_a_mask_token_is_refused_where_spans_are_masked(files: Path) -> None:
-    start = load_encoder(str(files / "encoder"))
-    start.tokenizer.mask_token = None
-    for refused in ({}, {"augmentation": "words"}):
-        with pytest.raises(EaseError, match="has none: set `span: 0`"):
-            get_method("mirror_bert").build(method_options("mirror_bert", refused), start, None)
-    for options in ({"span": 0}, {"augmentation": "order"}):
-        get_method("mirror_bert").build(method_options("mirror_bert", options), start, None)
+SENTENCE_TEXT = "Economist Paul Krugman mainly works on trade models."
+TEXTS = [SENTENCE_TEXT, "東京は日本の首都であり、世界で最も人口の多い都市の一つである。", "a  b\tc" * 8]
 
 
-def test_short_and_empty_strings_train_unmasked_and_are_counted(
-    files: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def changing(kind: str, seed: int, shortest: int = 1, tokenizer: Any = None, **values: Any) -> Any:
+    """The augmentation of a kind, with `_` as the mask token by default."""
+    options = MirrorBertOptions(augmentation=kind, shortest_masked=shortest, **values)
+    return augmentation(options, tokenizer or SimpleNamespace(mask_token="_"), seed)
+
+
+def spans(text: str, masked: str, length: int, token: str) -> list[int]:
+    """Return the possible starts of a masked span, given that the rest of the text is unchanged."""
+    before, after = masked.split(token)
+    return [
+        start
+        for start in range(len(text) - length + 1)
+        if before in (text[:start], text[:start] + " ")
+        and after in (text[start + length :], " " + text[start + length :])
+    ]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("length", [1, 5])
+def test_masking_keeps_everything_outside_the_span(text: str, length: int) -> None:
+    assert mask_span(SENTENCE_TEXT, 4, 5, "[M]") == "Econ [M] Paul Krugman mainly works on trade models."
+    for start in range(len(text) - length + 1):
+        assert start in spans(text, mask_span(text, start, length, "<mask>"), length, "<mask>")
+
+
+def test_every_place_is_as_likely_the_last_one_too() -> None:
+    text, words, found = "".join(map(chr, range(65, 95))), SENTENCE_TEXT.split(), Counter[int]()
+    for masked in changing("span", 3)([text] * 6000, np.arange(6000)):
+        found.update(spans(text, masked, 5, "_"))
+    assert sorted(found) == list(range(26))
+    places = Counter[int]()  # eight words, of which round(2.4) are masked
+    for masked in changing("words", 1, share=0.3)([SENTENCE_TEXT] * 2000, np.arange(2000)):
+        differs = [one for one, other in zip(masked.split(), words, strict=True) if one != other]
+        assert differs == ["_"] * 2
+        places.update(place for place, one in enumerate(masked.split()) if one == "_")
+    assert sorted(places) == list(range(8))
+    assert chisquare(list(found.values())).pvalue > 1e-3
+    assert chisquare(list(places.values())).pvalue > 1e-3
+
+
+def test_a_text_is_changed_by_the_seed_and_its_row_alone() -> None:
+    texts, rows = [f"{number} {SENTENCE_TEXT}" for number in range(50)], np.arange(50)
+    whole, shuffled = (changing("span", 7, 30) for _ in range(2))
+    expected, order = whole(texts, rows), np.random.default_rng(0).permutation(50)
+    parts = [shuffled([texts[row] for row in part], part) for part in np.split(order, [13, 30])]
+    assert [text for part in parts for text in part] == [expected[row] for row in order]
+    other = changing("span", 8, 30)(texts, rows)
+    assert sum(a != b for a, b in zip(expected, other, strict=True)) > 40
+    assert len(set(whole([SENTENCE_TEXT] * 50, rows))) > 20, "rows of the same text have spans of their own"
+
+
+@pytest.mark.parametrize(
+    ("text", "shortest", "kept"),
+    [
+        ("", 1, True),
+        ("sizes", 1, True),  # nothing would be left
+        ("seldom", 1, False),  # one token, of which a letter is left
+        ("x" * 29, 30, True),
+        ("x" * 30, 30, False),
+    ],
+)
+def test_short_texts_keep_their_characters_and_are_counted(
+    text: str, shortest: int, kept: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    texts = ["", "of", "seldom", "東", "Berlin", *(f"Berlin is city number {n}" for n in range(11))]
-    pq.write_table(pa.table({"sentence": texts}), tmp_path / "pairs.parquet")
-    short = job(files, tmp_path / "job", pairs=tmp_path / "pairs.parquet", development={})
-    with caplog.at_level(logging.INFO, "ease.methods.components.augmentation"):
-        result = run_job(short)
-    assert "5 of 16 texts have fewer than 10 characters and are not changed" in caplog.text
-    assert all(math.isfinite(loss) for loss in losses(result).values())
+    with caplog.at_level(logging.INFO, "ease.methods.mirror_bert"):
+        masked = changing("span", 0, shortest)([text, SENTENCE_TEXT], np.arange(2))
+    assert ["_" in one for one in masked] == [not kept, True]
+    assert (masked[0] == text) == kept
+    assert f"{int(kept)} of 2 texts have fewer than {max(shortest, 6)} characters" in caplog.text
 
 
-def test_a_training_learns(files: Path, tmp_path: Path) -> None:
-    training = {"max_steps": 20, "learning_rate": 3e-3}
-    history = losses(run_job(job(files, tmp_path / "job", training=training, development={})))
-    assert sum(history[step] for step in range(18, 21)) < sum(history[step] for step in range(1, 4))
+def test_tokens_are_masked_in_the_text_by_the_encoder_s_own_mask_token() -> None:
+    tokenizer = tiny_encoder(TEXTS * 3, vocabulary_size=400).tokenizer
+    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    share = round(0.2 * len(tokenizer.tokenize(SENTENCE_TEXT)))
+    for masked in changing("tokens", 2, tokenizer=tokenizer, share=0.2)([SENTENCE_TEXT] * 50, np.arange(50)):
+        assert tokenizer(masked)["input_ids"].count(tokenizer.mask_token_id) == share
+        place = 0
+        for part in masked.split("<mask>"):  # the rest of the text, in its order
+            assert (place := SENTENCE_TEXT.find(part.strip(), place)) >= 0
+
+
+def test_words_change_their_places_and_stay_the_same_words() -> None:
+    words = SENTENCE_TEXT.split()
+    for moved in changing("order", 1, share=0.5)([SENTENCE_TEXT] * 200, np.arange(200)):
+        assert sorted(moved.split()) == sorted(words)
+        assert sum(one != other for one, other in zip(moved.split(), words, strict=True)) == 4
+    swapped = changing("order", 1, share=0.01)(["first second"], np.arange(1))
+    assert swapped == ["second first"], "at least two words move"
+
+
+def test_a_single_word_or_token_stays(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ease.methods.mirror_bert")
+    for kind in ("words", "order", "tokens"):
+        change = changing(kind, 0, 4, encoder().tokenizer, share=0.5)
+        assert change(["a", "a b", "a b c d"], np.arange(3))[:2] == ["a", "a b"]
+        assert "2 of 3 texts have fewer than 4 characters or a single word" in caplog.messages[-1]
+    assert changing("order", 0, 4, share=0.5)(["bbbb"], np.arange(1)) == ["bbbb"]

@@ -1,70 +1,159 @@
-"""Masked-language modelling as a method: it learns, resumes exactly, and leaves a plain encoder."""
+"""Masked-language modelling: the masked tokens, and the loss against transformers' own models."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from transformers import AutoModel
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import BoW, Pooling, Transformer
+from torch import Tensor, nn
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    ModernBertConfig,
+    MPNetConfig,
+    PreTrainedConfig,
+    T5Config,
+    T5EncoderModel,
+    XLMRobertaConfig,
+)
 
-from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
-from ease.training.job import run_job
-from ease.training.options import TrainingResult
-from tests.training.tiny_training import MakeJob, losses, sentences, tiny_job
+from ease.methods.mlm import MaskedLanguageModel, mask_tokens
+from tests.methods.made import build, encoder, without_mask_token
+
+MASK, VOCABULARY = 4, 300
 
 
-def unigram_entropy(files: Path) -> float:
-    """Nats per token of the best model that knows the tokens' frequencies alone."""
-    tokenizer: Any = load_encoder(str(files / "encoder")).tokenizer
-    tokens = np.concatenate(tokenizer(sentences(), truncation=True, max_length=16)["input_ids"])
-    tokens = tokens[~np.isin(tokens, tokenizer.all_special_ids)]
-    shares = np.unique(tokens, return_counts=True)[1] / len(tokens)
-    return float(-(shares * np.log(shares)).sum())
+def test_fifteen_of_a_hundred_are_chosen_and_eight_in_ten_of_them_hidden() -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(5, VOCABULARY, (1000, 400))
+    candidates = torch.rand(tokens.shape) < 0.7
+    shown, chosen = mask_tokens(tokens, candidates, 0.15, MASK, VOCABULARY)
+
+    def share(found: Tensor, among: Tensor) -> float:
+        return float((found & among).sum() / among.sum())
+
+    assert not (chosen & ~candidates).any()
+    assert torch.equal(shown[~chosen], tokens[~chosen])
+    # 280,000 candidates, 42,000 chosen: five standard deviations.
+    assert share(chosen, candidates) == pytest.approx(0.15, abs=0.0034)
+    assert share(shown == MASK, chosen) == pytest.approx(0.8 + 0.1 / VOCABULARY, abs=0.01)
+    assert share(shown == tokens, chosen) == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.0075)
+    random = shown[chosen & (shown != MASK) & (shown != tokens)]
+    counts = torch.bincount(random, minlength=VOCABULARY)
+    assert len(counts) == VOCABULARY
+    assert counts.float().mean() == pytest.approx(14, abs=1.6)
+    assert counts.max() < 40
 
 
-@pytest.fixture(scope="module")
-def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingResult:
-    """200 steps of masked-language modelling."""
-    training = {"max_steps": 200, "report_every": 50, "learning_rate": 3e-3}
-    folder = tmp_path_factory.mktemp("mlm") / "job"
-    return run_job(tiny_job(files, folder, method="mlm", development={}, training=training))
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "pad_token_id": 0,
+}
+CONFIGURATIONS: list[PreTrainedConfig] = [
+    BertConfig(**SIZES),
+    XLMRobertaConfig(**SIZES),
+    DistilBertConfig(vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=24),
+    MPNetConfig(**SIZES),
+    AlbertConfig(**SIZES, embedding_size=8),
+    ElectraConfig(**SIZES, embedding_size=8),
+    ModernBertConfig(**SIZES, bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3),
+]
 
 
-def test_the_loss_falls_far_below_that_of_unigrams(trained: TrainingResult, files: Path) -> None:
-    entropy, found = unigram_entropy(files), list(losses(trained).values())
-    assert found[0] > entropy - 0.5
-    assert found[-1] < 0.6 * entropy
+def begin(configuration: PreTrainedConfig, folder: Path) -> SentenceTransformer:
+    """An encoder of an architecture, from random weights, with the tokenizer of another."""
+    torch.manual_seed(0)
+    AutoModel.from_config(configuration).save_pretrained(folder)
+    encoder().tokenizer.save_pretrained(folder)
+    return SentenceTransformer(modules=[Transformer(str(folder)), Pooling(16, "mean")], device="cpu").double()
 
 
-def test_the_head_is_saved_beside_the_encoder(trained: TrainingResult, files: Path) -> None:
-    start = load_file(files / "encoder" / "model.safetensors")
-    found = load_file(trained.model / "model.safetensors")
-    assert {name: value.shape for name, value in found.items()} == {
-        name: value.shape for name, value in start.items()
-    }
-    assert not torch.equal(
-        found["embeddings.word_embeddings.weight"], start["embeddings.word_embeddings.weight"]
-    )
-    parts = load_file(trained.model / "training" / "parts.safetensors")
-    assert all(name.startswith("method.masked.") for name in parts)
-    assert max(value.ndim for value in parts.values()) == 2
-    assert sum(value.numel() for value in parts.values()) == 32 * 32 + 3 * 32 + len(
-        found["embeddings.word_embeddings.weight"]
-    )
-    assert AutoModel.from_pretrained(trained.model).config.hidden_size == 32
+def gradients(model: nn.Module) -> dict[str, Tensor]:
+    """Return a model's gradients by name."""
+    return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
 
 
-def test_an_encoder_without_a_mask_token_is_refused(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
-    loaded = load_encoder(str(files / "encoder"))
-    loaded.tokenizer.mask_token = None
-    save_encoder(loaded, tmp_path / "maskless")
-    assert load_encoder(str(tmp_path / "maskless")).tokenizer.mask_token_id is None
-    for method, options in (("mlm", {}), ("simcse", {"mlm_weight": 0.1})):
-        job = make_job(method, method=method, method_options=options)
-        with pytest.raises(EaseError, match="needs a mask token, .* has none"):
-            run_job(job.model_copy(update={"encoder": str(tmp_path / "maskless")}))
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=lambda configuration: configuration.model_type)
+def test_loss_and_gradients_are_those_of_the_architecture_s_own_model(
+    configuration: PreTrainedConfig, tmp_path: Path
+) -> None:
+    started = begin(configuration, tmp_path).eval()
+    masked = MaskedLanguageModel(started, 0.4).double().eval()
+    own: Any = AutoModelForMaskedLM.from_pretrained(tmp_path).double().eval()
+    own.load_state_dict(masked.layers.state_dict(), strict=False)
+    bias, own_bias = masked.bias, own.get_output_embeddings().bias
+    assert bias is not None
+    with torch.no_grad():
+        own_bias.copy_(bias.normal_())
+    tokens = torch.randint(5, VOCABULARY, (3, 9))
+    tokens[:, 0], mask = 2, torch.ones(3, 9, dtype=torch.long)
+    tokens[1, 6:], mask[1, 6:] = 0, 0
+
+    torch.manual_seed(7)
+    shown, chosen = mask_tokens(tokens, mask.bool() & (tokens != 2), 0.4, MASK, VOCABULARY)
+    labels = tokens.masked_fill(~chosen, -100)
+    logits = own(input_ids=shown, attention_mask=mask).logits  # its own loss is in single precision for some
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    torch.manual_seed(7)
+    loss = masked(tokens, mask)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-10)
+
+    expected.backward()
+    loss.backward()
+    transformer: Any = started[0]
+    found, wanted = gradients(transformer.model), gradients(own.base_model)
+    assert found.keys() == wanted.keys()
+    for name, gradient in wanted.items():
+        assert torch.allclose(found[name], gradient, atol=1e-9), name
+    assert bias.grad is not None
+    assert torch.allclose(bias.grad, own_bias.grad, atol=1e-9)
+
+
+def test_the_head_holds_neither_the_encoder_nor_its_embeddings() -> None:
+    masked = MaskedLanguageModel(encoder(), 0.15)
+    shapes = {name: tuple(value.shape) for name, value in masked.state_dict().items()}
+    transformer: Any = encoder()[0]
+    assert shapes.pop("bias") == (len(transformer.model.get_input_embeddings().weight),)
+    assert sorted(shapes.values()) == [(6,), (6,), (6,), (6, 6)]
+    assert len(list(masked.parameters())) == 5
+
+
+def test_special_tokens_and_padding_are_never_masked() -> None:
+    masked = MaskedLanguageModel(encoder(), 0.999)
+    special = encoder().tokenizer.all_special_ids
+    tokens = torch.tensor([special, special])
+    assert masked(tokens, torch.ones_like(tokens)).item() == 0.0
+    words = torch.full((2, 5), max(special) + 1)
+    assert masked(words, torch.zeros_like(words)).item() == 0.0
+    assert masked(words, torch.ones_like(words)).item() > 0.0
+
+
+def test_an_encoder_that_cannot_be_masked_is_refused() -> None:
+    words = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
+    with pytest.raises(EaseError, match="needs a transformer, and the encoder begins with BoW"):
+        MaskedLanguageModel(words, 0.15)
+    for name, options in (("mlm", {}), ("simcse", {"mlm_weight": 0.1})):
+        with pytest.raises(EaseError, match="a mask token, .* has none"):
+            build(name, without_mask_token(), **options)
+
+
+def test_an_architecture_without_masked_language_modelling_is_refused(tmp_path: Path) -> None:
+    configuration = T5Config(vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
+    T5EncoderModel(configuration).save_pretrained(tmp_path)
+    encoder().tokenizer.save_pretrained(tmp_path)
+    started = SentenceTransformer(modules=[Transformer(str(tmp_path))], device="cpu")
+    with pytest.raises(EaseError, match="architecture 't5' has no masked-language model"):
+        MaskedLanguageModel(started, 0.15)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -68,34 +68,22 @@ def linked_pairs(dumps: Sequence[DumpFile], folder: Path) -> dict[str, Any]:
         for row in pq.read_table(part).to_pylist()
         for link in row["links"]
     ]
-    entities = {title: number for number, title in enumerate(dict.fromkeys(target for _, target in links))}
-    found = [entities[target] for _, target in links]
-    of_text: dict[str, dict[int, None]] = {}
-    for (text, _), entity in zip(links, found, strict=True):
-        of_text.setdefault(text, {})[entity] = None
-    further = [
-        [other for other in of_text[text] if other != entity]
-        for (text, _), entity in zip(links, found, strict=True)
+    pairs = pd.DataFrame(links, columns=["sentence", "target"])
+    pairs["entity"], titles = pd.factorize(pairs.pop("target"))
+    negatives = pairs["entity"].iloc[::-1].reset_index(drop=True).astype("Int64")
+    pairs["hard_negative"] = negatives.where((pairs.index % 2 == 1) & (negatives != pairs["entity"]))
+    every = pairs.groupby("sentence")["entity"].agg(lambda own: list(dict.fromkeys(own)))
+    pairs["further_entities"] = [
+        [other for other in every[text] if other != entity]
+        for text, entity in zip(pairs["sentence"], pairs["entity"], strict=True)
     ]
-    columns = {
-        "pair_id": pa.array(range(len(links)), pa.int64()),
-        "further_entities": pa.array(further, pa.list_(pa.int64())),
-        "sentence": [text for text, _ in links],
-        "entity": pa.array(found, pa.int64()),
-        "hard_negative": pa.array(
-            [e if n % 2 and e != found[n] else None for n, e in enumerate(reversed(found))], pa.int64()
-        ),
-    }
-    pq.write_table(pa.table(columns), folder / "pairs.parquet")
-    rows = pa.array(range(len(entities)), pa.int64())
-    pq.write_table(pa.table({"row": rows, "entity": rows}), folder / "vocabulary.parquet")
-    vectors = np.random.default_rng(0).normal(size=(len(entities), 384)) / np.sqrt(384)
+    pairs.rename_axis("pair_id").reset_index().to_parquet(folder / "pairs.parquet")
+    rows = np.arange(len(titles))
+    pd.DataFrame({"row": rows, "entity": rows}).to_parquet(folder / "vocabulary.parquet")
+    vectors = np.random.default_rng(0).normal(size=(len(titles), 384)) / np.sqrt(384)
     save_file({"embeddings": vectors.astype(np.float32)}, folder / "table.safetensors")
-    return {
-        "pairs": folder / "pairs.parquet",
-        "vocabulary": folder / "vocabulary.parquet",
-        "table": folder / "table.safetensors",
-    }
+    files = {"pairs": "pairs.parquet", "vocabulary": "vocabulary.parquet", "table": "table.safetensors"}
+    return {name: folder / file for name, file in files.items()}
 
 
 def gathered_texts(sources: list[dict[str, Any]], test_data: Path, folder: Path) -> dict[str, Any]:

@@ -1,34 +1,50 @@
-"""SimCSE's loss against a computation with scalars."""
+"""SimCSE, supervised SimCSE and mSimCSE: losses against NumPy, and batches with rows of every kind."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
+from scipy.special import logsumexp
+from torch import Tensor, nn
 
-from ease.methods.base import TOTAL, Entities
-from ease.methods.components.entity_losses import NO_ENTITY
-from ease.training.job import run_job
-from tests.methods.made import ENTITIES, build, floats, inputs, self_loss
-from tests.training.tiny_training import MakeJob
+from ease.encoders.encoder import load_encoder
+from ease.methods import get_method, method_options
+from ease.methods.base import TOTAL
+from ease.training.batches import Batch, make_batch
+from ease.training.model import TrainingModel
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
+from tests.methods.made import ENTITIES, build, cosines, floats, inputs, self_loss
+
+PRESENT = torch.tensor([[True] * 4, [True] * 4, [True, False, True, False]])
+MIXED = {
+    "sentence": ["Berlin is a large city", "Roma", "people like Oslo", "Ankara"],
+    "positive": ["people like Berlin", None, "東京は大きな都市で、川がある", None],
+    "negative": ["people like Oslo", None, None, "people like Париж"],
+}
+"""A triplet, a sentence only, a translation pair, and a sentence with only a negative."""
+
+
+def supervised_loss(texts: Tensor, temperature: float, present: list[bool], weight: float = 0.0) -> float:
+    """Equation 5 of anchors, positives and negatives, (3, n, dimension)."""
+    anchors, positives, negatives = texts
+    own = cosines(anchors, positives) / temperature
+    others = cosines(anchors, negatives) / temperature + weight * np.eye(len(anchors))
+    logits = np.hstack([own, np.where(present, others, -np.inf)])
+    return float((logsumexp(logits, axis=1) - own.diagonal()).mean())
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.7])
-def test_the_loss_is_equation_3(temperature: float) -> None:
-    sentences = floats(1, 2, 4, 6)
-    terms = build("simcse", self_temperature=temperature)(inputs(sentences))
-    assert terms[TOTAL].item() == pytest.approx(self_loss(sentences, temperature), rel=1e-5)
-
-
-def test_entities_make_no_difference() -> None:
-    sentences, method = floats(1, 2, 4, 6), build("simcse")
-    others = Entities(ENTITIES.positives, ENTITIES.hard_negatives.clone().fill_(NO_ENTITY))
-    assert (
-        method(inputs(sentences, ENTITIES))[TOTAL]
-        == method(inputs(sentences, others))[TOTAL]
-        == method(inputs(sentences))[TOTAL]
-    )
+def test_the_loss_is_equation_3_whatever_the_entities(temperature: float) -> None:
+    sentences, method = floats(1, 2, 4, 6), build("simcse", self_temperature=temperature)
+    found = method(inputs(sentences))[TOTAL]
+    assert found.item() == pytest.approx(self_loss(sentences, temperature), rel=1e-5)
+    assert method(inputs(sentences, ENTITIES))[TOTAL] == found
     assert not list(method.parameters())
 
 
@@ -36,23 +52,67 @@ def test_the_mlm_loss_is_added_by_its_weight_and_draws_nothing_without_one() -> 
     sentences = floats(1, 2, 4, 6)
     with_mlm = build("simcse", mlm_weight=0.1, mlm_probability=0.5)
     terms = with_mlm(inputs(sentences))
-    own = self_loss(sentences, 0.05)
     assert with_mlm.token_columns == ("sentence",)
     assert terms["mlm_loss"].item() > 1
-    assert terms[TOTAL].item() == pytest.approx(own + 0.1 * terms["mlm_loss"].item(), rel=1e-5)
-    without = build("simcse")
-    state = torch.get_rng_state()
+    expected = self_loss(sentences, 0.05) + 0.1 * terms["mlm_loss"].item()
+    assert terms[TOTAL].item() == pytest.approx(expected, rel=1e-5)
+    without, state = build("simcse"), torch.get_rng_state()
     assert set(without(inputs(sentences))) == {TOTAL, "self_loss"}
     assert torch.equal(torch.get_rng_state(), state)
     assert without.token_columns == ()
 
 
-def test_both_losses_fall_together(make_job: MakeJob) -> None:
-    changes: dict[str, Any] = {"method": "simcse", "method_options": {"mlm_weight": 0.1}, "development": {}}
-    job = make_job(training={"max_steps": 60, "report_every": 10, "learning_rate": 3e-3}, **changes)
-    history = run_job(job).history
-    for name in ("self_loss", "mlm_loss"):
-        assert history[-1][name] < 0.9 * history[0][name]
-        assert history[-1]["loss"] == pytest.approx(
-            history[-1]["self_loss"] + 0.1 * history[-1]["mlm_loss"], rel=1e-5
-        )
+@pytest.mark.parametrize(
+    ("options", "temperature", "weight"),
+    [({}, 0.05, 0.0), ({"temperature": 0.3, "hard_negative_weight": 1.0}, 0.3, 1.0)],
+)
+def test_the_supervised_loss_is_equation_5(
+    options: dict[str, Any], temperature: float, weight: float
+) -> None:
+    texts = floats(1, 3, 4, 6)
+    for name in ("supervised_simcse", "msimcse"):
+        method = build(name, **options)
+        expected = supervised_loss(texts, temperature, PRESENT[2].tolist(), weight)
+        assert method(inputs(texts, present=PRESENT))[TOTAL].item() == pytest.approx(expected, rel=1e-5)
+        assert not list(method.parameters())
+
+
+def multilingual(
+    start: Path, folder: Path, columns: dict[str, Any]
+) -> tuple[TrainingModel, np.ndarray, Batch]:
+    """mSimCSE over an encoder, and a table's rows and batch."""
+    loaded = load_encoder(str(start))
+    method = get_method("msimcse").build(method_options("msimcse", {"temperature": 0.3}), loaded, None)
+    model = TrainingModel(loaded, nn.Identity(), method)
+    layout, derived = model.layout(16), method.derived_columns(loaded, 0)
+    pq.write_table(pa.table(columns), folder / "texts.parquet")
+    prepare_pairs(folder / "texts.parquet", None, loaded, layout, folder / "texts.bin", derived)
+    rows = open_pairs(folder / "texts.bin", layout)
+    return model, rows, make_batch(rows, loaded.tokenizer.pad_token_id, 2, method.views, with_entities=False)
+
+
+@pytest.mark.parametrize("lacking", [[], ["negative"], ["positive"], ["positive", "negative"]])
+def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(
+    files: Path, tmp_path: Path, lacking: list[str]
+) -> None:
+    columns: dict[str, Any] = {name: texts for name, texts in MIXED.items() if name not in lacking}
+    model, _, batch = multilingual(files / "encoder_without_dropout", tmp_path, columns)
+    sentences, nothing = columns["sentence"], [None] * 4
+    positives, negatives = (columns.get(name, nothing) for name in ("positive", "negative"))
+    texts = [
+        sentences,
+        [other or own for own, other in zip(sentences, positives, strict=True)],
+        [other or "left out" for other in negatives],
+    ]
+    embeddings = torch.stack([model.encoder.encode(column, convert_to_tensor=True) for column in texts])
+    expected = supervised_loss(embeddings, 0.3, [other is not None for other in negatives])
+    assert model(batch)[TOTAL].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_dropout_makes_the_two_encodings_of_a_sentence_differ(files: Path, tmp_path: Path) -> None:
+    model, rows, batch = multilingual(files / "encoder", tmp_path, {"sentence": MIXED["sentence"]})
+    assert (rows["sentence"] == rows["positive"]).all()
+    found = model.train().encode(batch)
+    similarity = torch.cosine_similarity(found.sentences[0], found.sentences[1])
+    assert ((similarity > 0.5) & (similarity < 0.9999)).all()
+    assert found.present.tolist() == [[True] * 4, [True] * 4, [False] * 4]

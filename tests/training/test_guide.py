@@ -13,7 +13,7 @@ import torch
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods.components.entity_losses import false_negatives, several_positives_loss
+from ease.methods.components.losses import false_negatives, several_positives_loss
 from ease.training.job import run_job
 from ease.training.teacher import write_entity_embeddings
 from tests.training.tiny_training import MakeJob, losses

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ease.io.atomic import write_text_atomically
-from ease.methods.components.entity_losses import NO_ENTITY
 from ease.methods.components.entity_table import EntityTable, Rows
+from ease.methods.components.losses import NO_ENTITY
 from ease.training.job import run_job
 from tests.training.tiny_training import MakeJob, tiny_job
 

@@ -17,7 +17,7 @@ from ease.encoders.model_card import ModelCardData
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE
-from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
+from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training import teacher as teacher_module
 from ease.training.accelerator import accelerated
 from ease.training.checkpoints import fingerprint_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PUBLISHED = Path(__file__).with_name("published.json")
 """The published models; `make release` writes it, and docs/models.md from it."""
 
+Options = TypeVar("Options", bound=BaseModel)
 Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
 
@@ -62,42 +63,34 @@ def evaluate(
         >>> import ease
         >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
     """
-    from ease.encoders.encoding import encode_with
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import encode_with, place
     from ease.evaluation.resampling import with_intervals
 
+    if options and not isinstance(model, str | Path):
+        raise EaseError(
+            "`options` are for an encoder given by its name: change the encoder in memory itself."
+        )
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     given = tasks if isinstance(tasks, Mapping) else {}
     chosen: dict[str, dict[str, Any]] = {}
     for name in map(task_name, names):
         own = dict(given.get(name, {}))
         chosen[name] = own | {"path": Path(data) / own.get("path", name)}
-    try:
-        encoding = EncodingOptions(
-            batch_size=batch_size, precision=precision, cache=Path(cache) if cache else None
-        )
-    except ValidationError as error:
-        raise EaseError(format_validation_error(error, EncodingOptions)) from error
-    encode = encode_with(_loaded(model, options or {}), encoding)
-    scores, _ = with_intervals(score_tasks(encode, names, chosen))
+    how = {"batch_size": batch_size, "precision": precision, "cache": cache or None}
+    encoding = _parsed(EncodingOptions, how)
+    loading = _parsed(LoadingOptions, options or {}, "`options`: ")
+    if isinstance(model, str | Path):
+        model = place(load_for_evaluation(str(model), loading))
+    scores, _ = with_intervals(score_tasks(encode_with(model, encoding), names, chosen))
     return pd.DataFrame([score.row() for score in scores])
 
 
-def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any]) -> SentenceTransformer:
-    """Return an encoder in memory, or load it by its name."""
-    from ease.encoders.encoder import load_for_evaluation
-    from ease.encoders.encoding import place
-
-    if not isinstance(model, str | Path):
-        if options:
-            raise EaseError(
-                "`options` are for an encoder given by its name: change the encoder in memory itself."
-            )
-        return model
+def _parsed(options: type[Options], values: Mapping[str, Any], about: str = "") -> Options:
     try:
-        loading = LoadingOptions.model_validate(options)
+        return options.model_validate(values)
     except ValidationError as error:
-        raise EaseError(f"`options`: {format_validation_error(error, LoadingOptions)}") from error
-    return place(load_for_evaluation(str(model), loading))
+        raise EaseError(f"{about}{format_validation_error(error, options)}") from error
 
 
 def load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -38,58 +38,64 @@ STATELESS = frozenset(
 PACKAGES = ("ease", "sentence_transformers", "torch", "transformers")
 """Packages of layers that are known to keep nothing"""
 
-Encode = Callable[[Sequence[str]], Tensor]
-
-
-def count_lengths(encoder: SentenceTransformer, sentences: list[str]) -> tuple[NDArray[np.int64], bool]:
-    """Return the length of each sentence, and whether it is counted in tokens; otherwise it is in characters."""
-    tokenizer = getattr(encoder, "tokenizer", None)
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        return np.array([len(sentence) for sentence in sentences], dtype=np.int64), False
-    longest = encoder.max_seq_length
-    options = {"truncation": True, "max_length": longest} if longest else {"truncation": False}
-    lengths: list[int] = []
-    for start in range(0, len(sentences), COUNTED):
-        part = sentences[start : start + COUNTED]
-        found = tokenizer(
-            part, return_attention_mask=False, return_token_type_ids=False, verbose=False, **options
-        )
-        lengths += map(len, found["input_ids"])
-    return np.array(lengths, dtype=np.int64), True
-
 
 def make_batches(
     encoder: SentenceTransformer, sentences: list[str], size: int | None
 ) -> list[NDArray[np.int64]]:
     """Return the rows of each batch, longest first, so that memory errors occur early.
 
-    A batch has `size` sentences; None: as many as have `TOKENS` tokens by the encoder's tokenizer.
+    A batch has `size` sentences; None: as many as have `TOKENS` tokens by the encoder's tokenizer. Without a fast
+    tokenizer, lengths are in characters.
     """
-    lengths, in_tokens = count_lengths(encoder, sentences)
+    tokenizer, longest = getattr(encoder, "tokenizer", None), encoder.max_seq_length
+    counts: list[int] = []
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        size, counts = size or CPU_SENTENCES, list(map(len, sentences))
+    else:
+        for start in range(0, len(sentences), COUNTED):
+            found = tokenizer(
+                sentences[start : start + COUNTED],
+                truncation=bool(longest),
+                max_length=longest or None,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                verbose=False,
+            )
+            counts += map(len, found["input_ids"])
+    lengths = np.array(counts, dtype=np.int64)
     order = np.argsort(-lengths, kind="stable")
-    if size is not None or not in_tokens:
-        size = size or CPU_SENTENCES
-        return [order[start : start + size] for start in range(0, len(order), size)]
     batches, start = [], 0
     while start < len(order):
-        end = start + max(1, TOKENS // max(1, int(lengths[order[start]])))
+        end = start + (size or max(1, TOKENS // max(1, int(lengths[order[start]]))))
         batches.append(order[start:end])
         start = end
     return batches
 
 
 def encode_batches(
-    encoder: SentenceTransformer, encode: Encode, batches: list[list[str]]
-) -> Iterator[np.ndarray]:
-    """Yield the embeddings of each batch, in order; they do not depend on the number of threads."""
+    encoder: SentenceTransformer, encode: Callable[[Sequence[str]], Tensor], batches: list[list[str]]
+) -> Generator[np.ndarray]:
+    """Yield the embeddings of each batch, in order, computed by several threads, each with one thread of torch.
 
-    def encode_one(batch: list[str]) -> np.ndarray:
-        return encode(batch).numpy()
-
-    in_threads = len(batches) > 1 and can_share(encoder)
+    They do not depend on the number of threads.
+    """
     single = encoder.dtype == torch.float32
     with onednn_products(encoder) if single and has_onednn() and not is_compiled(encoder) else nullcontext():
-        yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
+        if len(batches) < 2 or not can_share(encoder):
+            yield from (encode(batch).numpy() for batch in batches)
+            return
+        threads = torch.get_num_threads()
+        pool = ThreadPoolExecutor(
+            min(threads, THREADS, len(batches)), initializer=torch.set_num_threads, initargs=(1,)
+        )
+        try:
+            # The first batch sets the tokenizer's padding, which must not change while other threads use it.
+            yield pool.submit(encode, batches[0]).result().numpy()
+            yield from (found.numpy() for found in pool.map(encode, batches[1:]))
+        finally:
+            pool.shutdown(cancel_futures=True)
+            # New threads start with the number that any thread set last.
+            torch.set_num_threads(threads)
 
 
 def in_smaller_batches(
@@ -149,24 +155,6 @@ def is_compiled(encoder: SentenceTransformer) -> bool:
         module._compiled_call_impl is not None or type(module).__module__.startswith("torch._dynamo")
         for module in encoder.modules()
     )
-
-
-def _in_threads(
-    encode_one: Callable[[list[str]], np.ndarray], batches: list[list[str]]
-) -> Iterator[np.ndarray]:
-    """Encode several batches at the same time, each with one thread of torch."""
-    threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(
-        min(threads, THREADS, len(batches)), initializer=torch.set_num_threads, initargs=(1,)
-    )
-    try:
-        # The first batch sets the tokenizer's padding, which must not change while other threads use the tokenizer.
-        yield pool.submit(encode_one, batches[0]).result()
-        yield from pool.map(encode_one, batches[1:])
-    finally:
-        pool.shutdown(cancel_futures=True)
-        # New threads start with the number that any thread set last.
-        torch.set_num_threads(threads)
 
 
 def is_full_memory(error: RuntimeError) -> bool:

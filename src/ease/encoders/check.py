@@ -33,12 +33,6 @@ from ease.io.files import read_json
 HUB_TIMEOUT = 5.0
 """Seconds in which the hub must answer, with the look-up of its address."""
 
-WHERE_FROM = (
-    "Give a folder that holds one, or a name on the Hugging Face hub. Offline, run `hf download NAME --local-dir "
-    "FOLDER` on a machine with network access and give that folder."
-)
-"""Ways to name an encoder, for error messages."""
-
 HUB_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")
 """Form of names on the Hugging Face hub"""
 
@@ -80,20 +74,22 @@ def check_encoder(name: str, *, transformer: bool = False) -> None:
 
 def cannot_load(name: str, error: Exception) -> str:
     """Return the error message for an encoder that does not load."""
+    cause = _first_line(error)
     if type(error).__name__ == "UnpicklingError":  # torch's text advises to run what the file holds
-        error = ValueError(
-            "a file of its weights is broken, or holds more than tensors, which may run code: save it as safetensors"
-        )
-    cause = (str(error).splitlines() or [type(error).__name__])[0]
-    return f"Encoder {name!r} does not load: {cause.rstrip('.')}. {WHERE_FROM}"
+        cause = "a file of its weights is broken or holds more than tensors, which may run code: save it as safetensors"
+    return (
+        f"Encoder {name!r} does not load: {cause.rstrip('.')}. Give a folder that holds one, or a name on the Hugging "
+        "Face hub. Offline, run `hf download NAME --local-dir FOLDER` on a machine with network access and give that "
+        "folder."
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def ask_hub(name: str, revision: str | None = None) -> set[str]:
     """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent.
-
-    Args:
-        name: A hub name.
-        revision: A commit, branch or tag; None: `main`.
 
     Raises:
         ValueError: If the hub cannot be reached or has no such model, or the model needs a token.
@@ -113,36 +109,27 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
 
     # A thread: the timeout of a request counts for each address of the hub, and not for looking up its name.
     Thread(target=ask, daemon=True).start()
+    hub = constants.ENDPOINT
     try:
         answer = answers.get(timeout=HUB_TIMEOUT)
     except Empty:
         answer = TimeoutError(f"no answer in {HUB_TIMEOUT:g} s")
-    if isinstance(answer, Exception):
-        raise ValueError(_refusal(name, revision, answer)) from answer
-    return {file.rfilename for file in answer.siblings or ()}
-
-
-def _refusal(name: str, revision: str | None, error: Exception) -> str:
-    """Return why the hub gives no model, in one line."""
-    hub = constants.ENDPOINT
-    if isinstance(error, GatedRepoError):
-        return f"access to it is restricted: accept its conditions at {hub}/{name}, and set HF_TOKEN"
-    if isinstance(error, RevisionNotFoundError):
-        return f"the hub at {hub} has no revision {revision!r} of it"
-    if isinstance(error, RepositoryNotFoundError):
-        return f"the hub at {hub} has no such model, or a private one: check the name, or set HF_TOKEN"
-    cause = (str(error).splitlines() or [type(error).__name__])[0]
-    if isinstance(error, HfHubHTTPError | HFValidationError):
-        return cause
-    return f"the hub at {hub} cannot be reached ({cause})"
+    if not isinstance(answer, Exception):
+        return {file.rfilename for file in answer.siblings or ()}
+    said = _first_line(answer)
+    causes: dict[type[Exception], str] = {
+        GatedRepoError: f"access to it is restricted: accept its conditions at {hub}/{name}, and set HF_TOKEN",
+        RevisionNotFoundError: f"the hub at {hub} has no revision {revision!r} of it",
+        RepositoryNotFoundError: f"the hub at {hub} has no such model or a private one: check the name or set HF_TOKEN",
+        HfHubHTTPError: said,
+        HFValidationError: said,
+        Exception: f"the hub at {hub} cannot be reached ({said})",
+    }
+    raise ValueError(next(cause for kind, cause in causes.items() if isinstance(answer, kind))) from answer
 
 
 def place_of(name: str, revision: str | None = None) -> str:
     """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it.
-
-    Args:
-        name: A hub name or a folder.
-        revision: A commit, branch or tag; None: `main`.
 
     Raises:
         ValueError: If the model is neither on this machine nor on the hub.
@@ -154,7 +141,7 @@ def place_of(name: str, revision: str | None = None) -> str:
     try:
         ask_hub(name, revision)
     except ValueError:
-        cached = _cached_folder(name, revision)
+        cached = _local_folder(name, revision)
         if cached is None:
             raise
         return str(cached)
@@ -163,33 +150,36 @@ def place_of(name: str, revision: str | None = None) -> str:
 
 def commit_of(name: str, revision: str | None = None) -> str | None:
     """Return the commit of a model in the hub's cache; None for a folder, or if the model is not there."""
-    folder = None if Path(name).exists() else _cached_folder(name, revision)
+    folder = None if Path(name).exists() else _local_folder(name, revision)
     return None if folder is None else folder.name
 
 
-def check_tokenizer(tokenizer: Any, config: Any) -> None:
-    """Refuse a tokenizer of another model, or of special tokens only, as transformers makes without its files."""
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):
-        raise ValueError("it has no tokenizer, so every word would be unknown: add the tokenizer's files")
-    rows = getattr(config.get_text_config(), "vocab_size", None)
-    highest = max(tokenizer.get_vocab().values())
-    if rows is not None and highest >= rows:
-        raise ValueError(
-            f"its tokenizer has a token {highest}, but the embeddings end at {rows - 1}: get both from one place"
-        )
+def _local_folder(name: str, revision: str | None = None) -> Path | None:
+    """Return an encoder's own folder or file, or its folder in the hub's cache, which is named by the commit."""
+    if Path(name).exists():
+        return Path(name)
+    if not HUB_NAME.fullmatch(name):
+        return None
+    # A model of word vectors has no config.json, one of transformers no modules.json.
+    found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
+    return next((Path(path).parent for path in found if isinstance(path, str)), None)
 
 
-def check_saved(name: str, revision: str | None = None) -> None:
-    """Check that an encoder on this machine has all weights of its configuration; missing ones would be random."""
-    folder = local_folder(name, revision)
-    transformer = None if folder is None else _transformer_folder(folder)
-    if transformer is not None and _weights(transformer) is not None:
-        _check_weights(transformer)
+def _transformer_folder(folder: Path) -> Path | None:
+    """Return the folder of a model's transformer, if the model begins with one."""
+    if not (folder / MODULES).is_file():
+        return folder
+    first = json.loads((folder / MODULES).read_text(encoding="utf-8"))[0]
+    return folder / first["path"] if first["type"].endswith("Transformer") else None
+
+
+def _has_weights(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in WEIGHTS)
 
 
 def _begins_with_transformer(name: str) -> bool:
     """Return whether an encoder's first module is a transformer, by its list of modules."""
-    folder = local_folder(name)
+    folder = _local_folder(name)
     if folder is None:
         try:
             folder = Path(hf_hub_download(name, MODULES, etag_timeout=HUB_TIMEOUT)).parent
@@ -199,50 +189,31 @@ def _begins_with_transformer(name: str) -> bool:
 
 
 def _check_files(name: str) -> None:
+    """Check that the files are there, the architecture is known, and weights and tokenizer are complete."""
+    from transformers import AutoTokenizer
+
     from ease.encoders.word_vectors import is_vector_file
 
     if is_vector_file(name):
         if not Path(name).is_file():
             raise ValueError(f"there is no file {name}")
         return
-    folder = local_folder(name)
+    folder = _local_folder(name)
     if folder is None and not HUB_NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name}")
-    if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
+    weights = ", ".join(WEIGHTS)
+    if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _has_weights(folder)):
         listed = ask_hub(name)
-        if not listed & {MODULES, CONFIG} or (MODULES not in listed and not listed & set(WEIGHTS)):
-            raise ValueError(
-                f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}"
-            )
-    else:
-        _check_folder(folder)
-
-
-def local_folder(name: str, revision: str | None = None) -> Path | None:
-    """Return an encoder's own folder or file, or its folder in the hub's cache; None if it is on the hub alone."""
-    return Path(name) if Path(name).exists() else _cached_folder(name, revision)
-
-
-def _cached_folder(name: str, revision: str | None) -> Path | None:
-    """Return the folder of a model in the hub's cache, which is named by the commit."""
-    if not HUB_NAME.fullmatch(name):
-        return None
-    # A model of word vectors has no config.json, one of transformers no modules.json.
-    found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
-    return next((Path(path).parent for path in found if isinstance(path, str)), None)
-
-
-def _check_folder(folder: Path) -> None:
-    """Check that the architecture is known and the weights are complete."""
-    from transformers import AutoTokenizer
-
+        if MODULES not in listed and not (CONFIG in listed and listed & set(WEIGHTS)):
+            raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {weights}")
+        return
     transformer = _transformer_folder(folder)
     if transformer is None:
         return
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
-    if _weights(transformer) is None:
-        raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
+    if not _has_weights(transformer):
+        raise ValueError(f"{transformer} has no weights: none of {weights}")
     config = _check_weights(transformer)
     try:
         tokenizer = AutoTokenizer.from_pretrained(transformer, **_NO_CODE)
@@ -251,6 +222,14 @@ def _check_folder(folder: Path) -> None:
             f"the tokenizer in {transformer} is broken ({error}): get its files again"
         ) from error
     check_tokenizer(tokenizer, config)
+
+
+def check_saved(name: str, revision: str | None = None) -> None:
+    """Check that an encoder on this machine has all weights of its configuration; missing ones would be random."""
+    folder = _local_folder(name, revision)
+    transformer = None if folder is None else _transformer_folder(folder)
+    if transformer is not None and _has_weights(transformer):
+        _check_weights(transformer)
 
 
 def _check_weights(transformer: Path) -> Any:
@@ -272,12 +251,27 @@ def _check_weights(transformer: Path) -> Any:
     missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
     if missing or further:
+        found = (
+            f"lack `{missing[0]}`, which"
+            if missing
+            else f"have `{further[0]}`, which is not in the model that"
+        )
         raise ValueError(
-            f"the weights in {transformer} {'lack' if missing else 'have'} `{(missing or further)[0]}`, "
-            f"{'which' if missing else 'which is not in the model that'} its {CONFIG} describes: "
-            "get both files from one place"
+            f"the weights in {transformer} {found} its {CONFIG} describes: get both files from one place"
         )
     return model.config
+
+
+def check_tokenizer(tokenizer: Any, config: Any) -> None:
+    """Refuse a tokenizer of another model, or of special tokens only, as transformers makes without its files."""
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise ValueError("it has no tokenizer, so every word would be unknown: add the tokenizer's files")
+    rows = getattr(config.get_text_config(), "vocab_size", None)
+    highest = max(tokenizer.get_vocab().values())
+    if rows is not None and highest >= rows:
+        raise ValueError(
+            f"its tokenizer has a token {highest}, but the embeddings end at {rows - 1}: get both from one place"
+        )
 
 
 @contextmanager
@@ -294,36 +288,26 @@ def no_progress_bars() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _transformer_folder(folder: Path) -> Path | None:
-    """Return the folder of a model's transformer, if the model begins with one."""
-    if not (folder / MODULES).is_file():
-        return folder
-    modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
-    first = modules[0]
-    return folder / first["path"] if first["type"].endswith("Transformer") else None
-
-
-def _weights(folder: Path) -> Path | None:
-    return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
-
-
 def base_model_of(name: str) -> str | None:
     """Return the hub name of an encoder; None if the encoder has no hub name.
 
     A folder is named by its place in the hub's cache, its configuration, or the `base_model` of its card.
     """
-    if name.startswith(RANDOM):
-        return None
+    from huggingface_hub import ModelCard
+
     place = Path(name)
     if not place.exists():
-        return name if HUB_NAME.fullmatch(name) else None
+        return name if HUB_NAME.fullmatch(name) else None  # `random:` is no hub name
     if not place.is_dir():
         return None
-    cached = next((found for part in place.parts if (found := _CACHED.fullmatch(part))), None)
-    if cached:
+    if cached := next(filter(None, map(_CACHED.fullmatch, place.parts)), None):
         return f"{cached[1]}/{cached[2]}"
+    try:
+        card = ModelCard.load(place / "README.md").data.base_model
+    except (OSError, ValueError):
+        card = None
     # transformers may have written the path that the encoder was saved from, which is not its name.
-    for named in (_read_configuration(place).get("_name_or_path"), _name_in_card(place)):
+    for named in (configuration_of(name).get("_name_or_path"), card[0] if isinstance(card, list) else card):
         if isinstance(named, str) and HUB_NAME.fullmatch(named) and not Path(named).exists():
             return named
     return None
@@ -348,27 +332,12 @@ def start_of(name: str) -> str:
 
 def configuration_of(name: str) -> dict[str, Any]:
     """Return the transformer's configuration; empty if it is neither in a folder nor in the hub's cache."""
-    folder = local_folder(name)
-    return {} if folder is None else _read_configuration(folder)
+    folder = _local_folder(name)
+    config = None if folder is None else read_json(folder / CONFIG)
+    return config if isinstance(config, dict) else {}
 
 
 def is_sentence_encoder(name: str) -> bool:
     """Return whether a folder, or a model in the hub's cache, was saved by sentence-transformers."""
-    folder = local_folder(name)
+    folder = _local_folder(name)
     return folder is not None and (folder / MODULES).is_file()
-
-
-def _read_configuration(folder: Path) -> dict[str, Any]:
-    config = read_json(folder / CONFIG)
-    return config if isinstance(config, dict) else {}
-
-
-def _name_in_card(folder: Path) -> object:
-    from huggingface_hub import ModelCard
-
-    card = folder / "README.md"
-    try:
-        named = ModelCard.load(card).data.base_model if card.is_file() else None
-    except (OSError, ValueError):
-        return None
-    return named[0] if isinstance(named, list) and named else named

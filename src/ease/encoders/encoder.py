@@ -22,9 +22,9 @@ from ease.encoders.check import (
     no_progress_bars,
     place_of,
 )
-from ease.encoders.known import KnownEncoder, known_encoder
-from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions, RandomBertOptions
-from ease.encoders.poolings import POOLINGS, check_pooling, seeded
+from ease.encoders.known import known_encoder
+from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions
+from ease.encoders.poolings import check_pooling, pooling_modules, seeded
 from ease.encoders.prompts import check_default, merged_prompts
 from ease.encoders.tokenizer import train_tokenizer
 from ease.encoders.word_vectors import is_vector_file, load_word_vectors
@@ -36,7 +36,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
-    """Return the encoder that a training starts from; the tokenizer of `random:` is trained on the sentences.
+    """Return the encoder that a training starts from; `random:` is a BERT whose tokenizer is trained on the sentences.
 
     Raises:
         EaseError: If the name is neither a folder nor on the hub, or sentences are missing.
@@ -45,7 +45,34 @@ def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = Non
         return load_encoder(options.name, options.pooling, options.seed)
     if sentences is None:
         raise EaseError(f"The encoder `{RANDOM}` needs sentences to train its tokenizer on.")
-    encoder = _random_bert(options.random, sentences, options.seed)
+    sizes = options.random
+    tokenizer = train_tokenizer(
+        sentences,
+        sizes.vocabulary_size,
+        sizes.max_positions,
+        lowercase=sizes.lowercase,
+        max_sentences=sizes.tokenizer_sentences,
+    )
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=sizes.hidden_size,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        intermediate_size=sizes.intermediate_size,
+        max_position_embeddings=sizes.max_positions,
+        hidden_dropout_prob=sizes.dropout,
+        attention_probs_dropout_prob=sizes.dropout,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with seeded(options.seed):
+        model = BertModel(config)
+    # sentence-transformers loads a transformer from a folder only.
+    with temporary_folder() as folder, no_progress_bars():
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        transformer = Transformer(str(folder))
+    transformer.model.config.name_or_path = transformer.model.name_or_path = RANDOM
+    encoder = SentenceTransformer(modules=[transformer, Pooling(sizes.hidden_size, "mean")], device="cpu")
     set_pooling(encoder, options.pooling or "mean", options.seed)
     return encoder
 
@@ -76,8 +103,7 @@ def load_encoder(
         EaseError: If the pooling is unknown, the encoder does not load, its tokenizer cannot pad, or a line of the word
             vectors is wrong.
     """
-    if pooling is not None:
-        check_pooling(pooling)
+    pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
             f"{name!r} is built, not loaded: give the folder of an encoder, or write `{RANDOM}` alone."
@@ -94,9 +120,14 @@ def load_encoder(
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
-    known = known_encoder(name)
-    if known is not None:
-        _add_known(encoder, name, known)
+    if (known := known_encoder(name)) is not None:
+        saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
+        encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
+        encoder.default_prompt_name = encoder.default_prompt_name or known.default_prompt
+        if not is_sentence_encoder(name) and not known.dense:
+            set_pooling(encoder, known.pooling)
+            if known.normalize:
+                encoder.append(Normalize())
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
@@ -114,11 +145,12 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
             )
         encoder = loaded if dtype is None else loaded.to(dtype)
         check_saved(name, commit)
-        if isinstance(encoder[0], Transformer):
-            check_tokenizer(encoder.tokenizer, encoder[0].model.config)
+        first = encoder[0]
+        if isinstance(first, Transformer):
+            check_tokenizer(encoder.tokenizer, first.model.config)
     except Exception as error:  # whatever libraries raise for the files of others
         raise EaseError(cannot_load(name, error)) from error
-    if isinstance(encoder[0], Transformer) and encoder.tokenizer.pad_token is None:  # as of many decoders
+    if isinstance(first, Transformer) and encoder.tokenizer.pad_token is None:  # as of many decoders
         if encoder.tokenizer.eos_token is None:
             raise EaseError(
                 f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
@@ -127,37 +159,24 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
     return encoder
 
 
-def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
-    """Add missing prompts to a loaded encoder and, if it was saved without modules, pooling and normalisation."""
-    saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
-    encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
-    encoder.default_prompt_name = encoder.default_prompt_name or known.default_prompt
-    if not is_sentence_encoder(name) and not known.dense:
-        set_pooling(encoder, known.pooling)
-        if known.normalize:
-            encoder.append(Normalize())
-
-
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
     """Replace all modules after the transformer by those of a pooling, in place; `seed` determines their weights.
 
     Raises:
         EaseError: If the pooling is unknown or the encoder does not begin with a transformer.
     """
-    transformer, found = encoder[0], POOLINGS[check_pooling(pooling)]
+    transformer = encoder[0]
     if not isinstance(transformer, Transformer):
         raise EaseError(
             f"The encoder begins with {type(transformer).__name__}, not a transformer, so no pooling fits: "
             "set `pooling: null` to keep the encoder as it is."
         )
-    transformer.model.config.output_hidden_states = False
-    _replace_modules(encoder, [transformer, *found(transformer, seed)])
+    _replace_modules(encoder, [transformer, *pooling_modules(pooling, transformer, seed)])
 
 
-def _replace_modules(encoder: SentenceTransformer, modules: Iterable[nn.Module]) -> None:
-    kept = list(modules)
+def _replace_modules(encoder: SentenceTransformer, modules: list[nn.Module]) -> None:
     encoder._modules.clear()
-    encoder.extend(kept)
+    encoder.extend(modules)
 
 
 def save_encoder(encoder: SentenceTransformer, folder: Path, card: str | None = None) -> None:
@@ -174,37 +193,6 @@ def embedding_dimension(encoder: SentenceTransformer) -> int:
     if dimension is None:
         raise EaseError("The encoder does not report the dimension of its embeddings: set a `pooling`.")
     return int(dimension)
-
-
-def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int) -> SentenceTransformer:
-    """Make a BERT with random weights and train its tokenizer."""
-    tokenizer = train_tokenizer(
-        sentences,
-        options.vocabulary_size,
-        options.max_positions,
-        lowercase=options.lowercase,
-        max_sentences=options.tokenizer_sentences,
-    )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=options.hidden_size,
-        num_hidden_layers=options.layers,
-        num_attention_heads=options.heads,
-        intermediate_size=options.intermediate_size,
-        max_position_embeddings=options.max_positions,
-        hidden_dropout_prob=options.dropout,
-        attention_probs_dropout_prob=options.dropout,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    with seeded(seed):
-        model = BertModel(config)
-    # sentence-transformers loads a transformer from a folder only.
-    with temporary_folder() as folder, no_progress_bars():
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        transformer = Transformer(str(folder))
-    transformer.model.config.name_or_path = transformer.model.name_or_path = RANDOM
-    return SentenceTransformer(modules=[transformer, Pooling(options.hidden_size, "mean")], device="cpu")
 
 
 def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
@@ -243,6 +231,22 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
     return encoder
 
 
+def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
+    """Set the maximum number of tokens, which must not exceed the positions of the transformer."""
+    transformer = encoder[0]
+    if not isinstance(transformer, Transformer):
+        raise EaseError(f"{name} accepts texts of any length: remove `max_length`.")
+    config = transformer.model.config
+    # RoBERTa numbers positions from its padding token's on.
+    offset = 1 + config.pad_token_id if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    most = (getattr(config, "max_position_embeddings", None) or math.inf) - offset
+    if length > most:
+        raise EaseError(
+            f"{name} accepts at most {most} tokens: set `max_length` to that or less, not {length}."
+        )
+    encoder.max_seq_length = length
+
+
 def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | None = None) -> dict[str, Any]:
     """Return how an encoder embeds texts, to be saved with its scores; the revision of a hub's model is its commit."""
     pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
@@ -258,19 +262,3 @@ def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | No
         "precision": None if dtype is None else precisions.get(dtype, str(dtype)),
         "max_length": None if length is None or math.isinf(length) else int(length),
     }
-
-
-def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
-    """Set the maximum number of tokens, which must not exceed the positions of the transformer."""
-    transformer = encoder[0]
-    if not isinstance(transformer, Transformer):
-        raise EaseError(f"{name} accepts texts of any length: remove `max_length`.")
-    config = transformer.model.config
-    positions = getattr(config, "max_position_embeddings", None)
-    # RoBERTa numbers positions from its padding token's on.
-    offset = 1 + config.pad_token_id if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
-    if positions is not None and length > positions - offset:
-        raise EaseError(
-            f"{name} accepts at most {positions - offset} tokens: set `max_length` to that or less, not {length}."
-        )
-    encoder.max_seq_length = length

@@ -47,9 +47,6 @@ from ease.io.versions import note_user
 UNIT = 8192
 """Sentences that a GPU encodes at a time, and at least as many per write to the cache."""
 
-UNRELATED = ("_name_or_path", "transformers_version")
-"""Entries of a configuration that embeddings do not depend on."""
-
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
@@ -67,12 +64,36 @@ class Encoding:
     use: Use
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Encode each distinct sentence once."""
-        distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-        embeddings = self._encode_distinct(list(distinct))
-        if len(distinct) == len(sentences):
-            return embeddings
-        return embeddings[[distinct[sentence] for sentence in sentences]]
+        """Encode each distinct sentence once, and those in the cache not at all."""
+        places = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
+        distinct = list(places)
+        keys = self._keys(distinct)
+        embeddings = np.empty((len(distinct), embedding_dimension(self.encoder)), dtype=np.float32)
+        known = np.zeros(len(distinct), dtype=bool)
+        for position, vector in self.cache.read(keys) if self.cache else ():
+            embeddings[position], known[position] = vector, True
+        missing = np.flatnonzero(~known)
+        unwritten: list[NDArray[np.int64]] = []
+
+        def write(least: int) -> None:
+            if self.cache and sum(map(len, unwritten)) >= least:
+                rows = np.concatenate(unwritten)
+                self.cache.write([keys[row] for row in rows], embeddings[rows])
+                unwritten.clear()
+
+        with (
+            tqdm(
+                total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
+            ) as bar,
+            closing(self._encode([distinct[row] for row in missing])) as found,
+        ):
+            for rows, vectors in found:
+                embeddings[missing[rows]] = vectors
+                bar.update(len(rows))
+                unwritten.append(missing[rows])
+                write(UNIT)
+        write(1)
+        return embeddings if len(distinct) == len(sentences) else embeddings[[places[s] for s in sentences]]
 
     def for_task(self, task: str, kind: str) -> Encoding:
         """Return the function for the texts of a task."""
@@ -94,59 +115,26 @@ class Encoding:
         texts = {role: self.in_role(role).prompt for role in ROLES}
         return "; ".join(f"{role}: {text!r}" for role, text in texts.items() if text)
 
-    def _encode_distinct(self, sentences: list[str]) -> np.ndarray:
-        """Encode sentences that are not in the cache, longest first, so that memory errors occur early."""
-        embeddings = np.empty((len(sentences), embedding_dimension(self.encoder)), dtype=np.float32)
-        known = np.zeros(len(sentences), dtype=bool)
-        keys = self._keys(sentences)
-        for position, vector in self.cache.read(keys) if self.cache else ():
-            embeddings[position], known[position] = vector, True
-        missing = np.flatnonzero(~known)
-        batches = [missing[rows] for rows in self._batches([sentences[row] for row in missing])]
-        unwritten: list[NDArray[np.int64]] = []
-
-        def write(least: int) -> None:
-            if self.cache and sum(map(len, unwritten)) >= least:
-                rows = np.concatenate(unwritten)
-                self.cache.write([keys[row] for row in rows], embeddings[rows])
-                unwritten.clear()
-
-        with (
-            tqdm(
-                total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
-            ) as bar,
-            closing(self._encode([[sentences[row] for row in rows] for rows in batches])) as found,
-        ):
-            for rows, vectors in zip(batches, found, strict=True):
-                embeddings[rows] = vectors
-                bar.update(len(rows))
-                unwritten.append(rows)
-                write(UNIT)
-        write(1)
-        return embeddings
-
-    @property
-    def _is_static(self) -> bool:
-        return is_static(self.encoder) and not self.prompt and self.encoder.dtype == torch.float32
-
-    def _batches(self, sentences: list[str]) -> list[NDArray[np.int64]]:
-        if self._is_static or has_own_memory(self.encoder.device):  # which split their texts themselves
-            order = np.argsort([-len(sentence) for sentence in sentences], kind="stable")
-            return [order[at : at + UNIT] for at in range(0, len(order), UNIT)]
-        return make_batches(self.computing, sentences, self.batch_size)
-
-    def _encode(self, batches: list[list[str]]) -> Generator[np.ndarray]:
-        if self._is_static:
-            yield from (encode_static(self.encoder, texts) for texts in batches)
-            return
+    def _encode(self, sentences: list[str]) -> Generator[tuple[NDArray[np.int64], np.ndarray]]:
+        """Yield rows with their embeddings, the longest first, so that memory errors occur early."""
+        model, prompt = self.computing, self.prompt
         role: dict[str, Any] = {"task": ROLES[self.use.role][0]} if self.use.role else {}
-        model = self.computing
+        static = is_static(self.encoder) and not prompt and self.encoder.dtype == torch.float32
+        on_gpu = has_own_memory(model.device)
+        if not sentences:
+            return
+        if static or on_gpu:  # which split their texts themselves
+            order = np.argsort([-len(sentence) for sentence in sentences], kind="stable")
+            rows = [order[at : at + UNIT] for at in range(0, len(order), UNIT)]
+        else:
+            rows = make_batches(model, sentences, self.batch_size)
+        batches = [[sentences[row] for row in part] for part in rows]
 
         @in_smaller_batches
         def encode(texts: Sequence[str]) -> Tensor:
             found = model.encode(
                 list(texts),
-                prompt=self.prompt,
+                prompt=prompt,
                 batch_size=len(texts),
                 show_progress_bar=False,
                 convert_to_tensor=True,
@@ -162,14 +150,16 @@ class Encoding:
             advise_on_full_memory("A single sentence needs more: use a larger device or a smaller encoder."),
             _products(self.precision, model.device),
         ):
-            if not has_own_memory(model.device):
-                yield from encode_batches(model, encode, batches)
-            elif batches:
-                ids = TokenBatches(model, self.batch_size, self.prompt, role)
-                if ids.agrees(batches[0]):
-                    yield from copied(_single(model, found) for found in encode_by_ids(ids, batches))
-                else:
-                    yield from copied(map(encode_unit, batches))
+            if static:
+                found = (encode_static(self.encoder, texts) for texts in batches)
+            elif not on_gpu:
+                found = encode_batches(model, encode, batches)
+            elif (ids := TokenBatches(model, self.batch_size, prompt, role)).agrees(batches[0]):
+                found = copied(_single(model, unit) for unit in encode_by_ids(ids, batches))
+            else:
+                found = copied(map(encode_unit, batches))
+            with closing(found):
+                yield from zip(rows, found, strict=True)
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""
@@ -234,20 +224,16 @@ def encode_with(
         name: Title of the progress bar.
         source: Folder or hub name of an encoder in memory; recorded beside the cache.
     """
-    options = options or EncodingOptions()
-    if isinstance(encoder, SentenceTransformer):
-        model = encoder
-    else:
-        source = encoder
-        model = place(load_encoder(str(encoder)))
-    cache = None
+    options, cache = options or EncodingOptions(), None
+    if not isinstance(encoder, SentenceTransformer):
+        source, encoder = encoder, place(load_encoder(str(encoder)))
     if options.cache is not None:
-        key = fingerprint(model, options.precision)
+        key = fingerprint(encoder, options.precision)
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
-    computing = in_precision(model, options.precision)
-    return Encoding(model, computing, options.batch_size, options.precision, name, cache, Use())
+    computing = in_precision(encoder, options.precision)
+    return Encoding(encoder, computing, options.batch_size, options.precision, name, cache, Use())
 
 
 def encode_stream(
@@ -264,7 +250,8 @@ def fingerprint(model: SentenceTransformer, precision: EncodingPrecision = "fp32
     digest = hashlib.sha256()
     # Such as the number of heads, without the place where the encoder was saved.
     configuration = model[0].config.to_dict() if isinstance(model[0], Transformer) else {}
-    configuration = {name: value for name, value in configuration.items() if name not in UNRELATED}
+    for unrelated in ("_name_or_path", "transformers_version"):
+        configuration.pop(unrelated, None)
     about: dict[str, Any] = {
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
         "configuration": configuration,
@@ -314,8 +301,7 @@ def is_static(encoder: SentenceTransformer) -> bool:
 def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndarray:
     """Encode texts by a static encoder: (n, dimension) float32, equal to those of `SentenceTransformer.encode`.
 
-    That method also computes the characters of each token and one tensor per text, which takes longer than the
-    embeddings.
+    That method also computes the characters of each token and one tensor per text, which takes longer.
     """
     module: Any = encoder[0]
 
@@ -337,10 +323,6 @@ def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndar
 def place(encoder: SentenceTransformer) -> SentenceTransformer:
     """Move an encoder to the GPU where there is one; a static one stays on the CPU, where it encodes faster."""
     return encoder if is_static(encoder) else encoder.to(best_device())
-
-
-WAIT = 60.0
-"""Seconds to wait for another process that writes to the file."""
 
 
 class EmbeddingCache:
@@ -374,7 +356,7 @@ class EmbeddingCache:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Begin a transaction."""
         try:
-            with closing(sqlite3.connect(self._file, timeout=WAIT)) as database, database:
+            with closing(sqlite3.connect(self._file, timeout=60.0)) as database, database:
                 yield database
         except sqlite3.Error as error:
             raise EaseError(

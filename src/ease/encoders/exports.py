@@ -11,13 +11,12 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,13 +29,15 @@ from ease.encoders.prompts import prompt_named
 from ease.errors import EaseError
 from ease.io.locks import temporary_folder
 
-FORMS: tuple[Form, ...] = get_args(Form)
-LEAST_COSINE: dict[Form, float] = {
-    "onnx": 0.9999,
-    "onnx_int8": 0.98,
-    "openvino": 0.9999,
-    "openvino_int8": 0.98,
+FILES: dict[Form, str] = {
+    "onnx": "onnx/model.onnx",
+    "onnx_int8": "onnx/model_int8.onnx",
+    "openvino": "openvino/model.xml",
+    "openvino_int8": "openvino/model_int8.xml",
 }
+"""Files below the folder of the encoder; an OpenVINO model also has a `.bin` beside it."""
+FORMS = tuple(FILES)
+LEAST_COSINE = {form: 0.98 if "int8" in form else 0.9999 for form in FORMS}
 """Smallest cosine of a text's exported embedding to that of torch"""
 INPUTS = ("input_ids", "attention_mask")
 OUTPUT = "sentence_embedding"
@@ -56,19 +57,14 @@ class Exported(NamedTuple):
     mean_cosine: float
 
 
-def file_of(form: Form) -> Path:
-    """Return the file of a form below the folder of its encoder; an OpenVINO model also has a `.bin` beside it."""
-    kind, _, quantized = form.partition("_")
-    return Path(kind, f"model{'_int8' if quantized else ''}.{'onnx' if kind == 'onnx' else 'xml'}")
-
-
 def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
     """Check that the libraries of the forms are installed, and that they can express an encoder."""
     if not forms:
         return
-    needed = ("onnx", "onnxscript", *({form.partition("_")[0] for form in forms} & {"openvino"}))
-    needed += ("nncf",) if "openvino_int8" in forms else ()
-    needed += ("onnxruntime",) if {"onnx", "onnx_int8"} & set(forms) else ()
+    needed = ["onnx", "onnxscript"]
+    needed += ["onnxruntime"] if {"onnx", "onnx_int8"} & set(forms) else []
+    needed += ["openvino"] if {"openvino", "openvino_int8"} & set(forms) else []
+    needed += ["nncf"] if "openvino_int8" in forms else []
     listed, remedy = ", ".join(forms), "set `forms` to []."
     if missing := [name for name in needed if find_spec(name) is None]:
         raise EaseError(
@@ -95,12 +91,12 @@ def export_encoder(
 
     Args:
         encoder: A transformer with its pooling, on the CPU.
-        folder: Gets the files that `file_of` names.
+        folder: Gets the `FILES`.
         texts: Texts on which the forms are compared with torch.
         forms: Forms to write.
 
-    Returns:
-        Each form with its lowest and mean cosine to torch over the texts.
+    Raises:
+        EaseError: If a form does not fit the encoder, or its embeddings differ too much from torch's.
     """
     check_forms(encoder, forms)
     if not forms:
@@ -110,11 +106,23 @@ def export_encoder(
         source = scratch / "model.onnx"
         _write_onnx(encoder, source)
         for form in forms:
-            target = folder / file_of(form)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _convert(form, source, target)
+            (folder / FILES[form]).parent.mkdir(parents=True, exist_ok=True)
+            _convert(form, source, folder / FILES[form])
     expected = encoder.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
-    return [_compared(form, folder, encoder, texts, expected) for form in forms]
+    exported = []
+    for form in forms:
+        file, least = folder / FILES[form], LEAST_COSINE[form]
+        found = load_exported(form, folder, encoder)(texts)
+        norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+        cosines = (found * expected).sum(axis=1) / np.maximum(norms, 1e-12)
+        lowest = float(cosines.min())
+        if not lowest >= least:
+            raise EaseError(
+                f"{form}: the cosine to torch falls to {lowest:.4f}, below {least}: remove {form} from `forms`."
+            )
+        size = sum(part.stat().st_size for part in file.parent.glob(f"{file.stem}.*"))
+        exported.append(Exported(form, FILES[form], size / 1e6, lowest, float(cosines.mean())))
+    return exported
 
 
 def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:
@@ -124,8 +132,9 @@ def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:
             self.encoder = encoder
 
         def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-            found = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})
-            embeddings: Tensor = found[OUTPUT]
+            embeddings: Tensor = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})[
+                OUTPUT
+            ]
             return embeddings
 
     longest = min(encoder.max_seq_length or LONGEST_EXAMPLE, LONGEST_EXAMPLE)
@@ -168,7 +177,6 @@ def _convert(form: Form, source: Path, target: Path) -> None:
         model = openvino.convert_model(source)
         if form == "openvino_int8":
             nncf = _without_telemetry("nncf")
-            logging.getLogger("nncf").setLevel(logging.ERROR)  # set_log_level also changes others' handlers
             with redirect_stdout(StringIO()):  # a progress bar
                 model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
         try:
@@ -179,34 +187,17 @@ def _convert(form: Form, source: Path, target: Path) -> None:
             raise OSError(errno.EIO, f"OpenVINO could not write {target.name}") from error
 
 
-def _compared(
-    form: Form, folder: Path, encoder: SentenceTransformer, texts: Sequence[str], expected: np.ndarray
-) -> Exported:
-    """Load a written form by its own library, and compare its embeddings with those of torch."""
-    found = load_exported(form, folder, encoder).encode(texts)
-    norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-    cosines = (found * expected).sum(axis=1) / np.maximum(norms, 1e-12)
-    lowest, least = float(cosines.min()), LEAST_COSINE[form]
-    if not lowest >= least:
-        raise EaseError(
-            f"{form}: the cosine to torch falls to {lowest:.4f}, below {least}: remove {form} from `forms`."
-        )
-    file = folder / file_of(form)
-    size = sum(part.stat().st_size for part in file.parent.glob(f"{file.stem}.*"))
-    return Exported(form, file_of(form).as_posix(), size / 1e6, lowest, float(cosines.mean()))
+def load_exported(
+    form: Form, folder: Path, encoder: SentenceTransformer, batch_size: int = 32
+) -> Callable[[Sequence[str]], np.ndarray]:
+    """Return the function of an exported form from n texts to their embeddings, (n, dimension) float32.
 
+    The encoder has the tokenizer, greatest length and default prompt. Texts of a batch have similar lengths.
+    """
+    run, longest = _runtime(form, folder / FILES[form]), encoder.max_seq_length
+    prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
 
-@dataclass(frozen=True)
-class ExportedEncoder:
-    """An encoder's tokenizer and prompt, and an exported model: texts to embeddings."""
-
-    encoder: SentenceTransformer
-    run: Callable[[dict[str, np.ndarray]], np.ndarray]
-
-    def encode(self, texts: Sequence[str], batch_size: int = 32) -> np.ndarray:
-        """Encode texts: (n, dimension) float32. Texts of a batch have similar lengths."""
-        encoder, longest = self.encoder, self.encoder.max_seq_length
-        prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
+    def encode(texts: Sequence[str]) -> np.ndarray:
         order = np.argsort([len(text) for text in texts], kind="stable")
         found = []
         for rows in np.split(order, range(batch_size, len(order), batch_size)):
@@ -214,28 +205,29 @@ class ExportedEncoder:
             tokens = encoder.tokenizer(
                 batch, padding=True, truncation=longest is not None, max_length=longest, return_tensors="np"
             )
-            found.append(self.run({name: tokens[name].astype(np.int64) for name in INPUTS}))
+            found.append(run({name: tokens[name].astype(np.int64) for name in INPUTS}))
         embeddings: np.ndarray = np.concatenate(found)[np.argsort(order)]
         return embeddings
 
+    return encode
 
-def load_exported(form: Form, folder: Path, encoder: SentenceTransformer) -> ExportedEncoder:
-    """Load a form from the folder of its export; the encoder has its tokenizer, greatest length and default prompt."""
-    file = folder / file_of(form)
+
+def _runtime(form: Form, file: Path) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
+    """Load a model by its own library."""
     if form.startswith("openvino"):
         # On some processors the default is bfloat16, whose cosines to torch are lower.
-        model = openvino_core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        return ExportedEncoder(encoder, lambda tokens: model(tokens)[OUTPUT])
+        model = _openvino_core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        return lambda tokens: model(tokens)[OUTPUT]
     import onnxruntime
 
-    session_options = onnxruntime.SessionOptions()
-    session_options.log_severity_level = 3  # errors
-    session = onnxruntime.InferenceSession(str(file), session_options, providers=["CPUExecutionProvider"])
-    return ExportedEncoder(encoder, lambda tokens: session.run([OUTPUT], tokens)[0])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors
+    session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    return lambda tokens: session.run([OUTPUT], tokens)[0]
 
 
 @cache
-def openvino_core() -> Any:
+def _openvino_core() -> Any:
     """Return OpenVINO's core, one for the process.
 
     Each core replaces the stack for signals and restores the former one when it ends. After two cores whose lifetimes
@@ -253,20 +245,11 @@ def _without_telemetry(module: str) -> Any:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hide the libraries' remarks on optional packages and on preparation that does not change the result."""
-    loggers = [logging.getLogger(f"torch.onnx{name}") for name in ("", "._internal.exporter._registration")]
-    root, levels = logging.getLogger(), [logger.level for logger in loggers]
-
-    def hide(record: logging.LogRecord) -> bool:
-        return "pre-processing before quantization" not in record.getMessage()
-
-    root.addFilter(hide)
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        root.removeFilter(hide)
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

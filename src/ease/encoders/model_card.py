@@ -71,6 +71,24 @@ def model_card(
         embedding: One line on dimension and pooling.
         usage: How to load the model.
     """
+    fields: dict[str, Any] = {
+        "language": list(data.languages),
+        "license": data.licence,
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", method],
+        "base_model": data.base_model,
+    }
+    given = {name: value for name, value in fields.items() if value}
+    front = yaml.safe_dump(given, sort_keys=False, allow_unicode=True)
+    scores, start = scores or {}, start_scores or {}
+    columns = 3 if start else 2
+    points = [
+        (name, f"{value:.2f}", f"{start[name]:.2f}" if name in start else "")[:columns]
+        for name, value in scores.items()
+    ]
+    worse = ", ".join(f"`{name}`" for name, value in scores.items() if value < start.get(name, value))
+    warning = f"\n\n**Training lowered the model's score on {worse}.**" if worse else ""
     named = [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()]
     sources = [(source.name, source.date or "", source.licence) for source in data.sources]
     sections = [
@@ -81,19 +99,19 @@ def model_card(
         _section("Use", usage),
         _section("Training data", _table(("data", "dump date", "licence"), sources)),
         _section("Languages", ", ".join(data.languages)),
-        _section("Development scores", _scores(scores or {}, start_scores or {})),
+        _section(
+            "Development scores",
+            _table(("score", "points", "before training")[:columns], points) + warning,
+        ),
         _section("Parameters", _table(("parameter", "value"), named)),
     ]
-    return (
-        f"---\n{_front_matter(data, method)}---\n\n" + "\n\n".join(part for part in sections if part) + "\n"
-    )
+    return f"---\n{front}---\n\n" + "\n\n".join(filter(None, sections)) + "\n"
 
 
 def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
     """Return a card with test scores, in points by `task/subset`, added to its section of test scores."""
     older = re.search(_section_pattern(TEST_SCORES), card)
-    lines = older[0].splitlines()[4:] if older else []
-    kept = {cells[0]: cells[1] for cells in map(_cells, lines) if len(cells) == 2}
+    kept = dict(re.findall(r"(?m)^\| (`.+`) +\| +(\S+) +\|$", older[0] if older else ""))
     rows = sorted((kept | {f"`{name}`": f"{value:.2f}" for name, value in scores.items()}).items())
     if not rows:
         return card
@@ -114,38 +132,6 @@ def with_section(card: str, title: str, text: str, before: str | None = None) ->
 
 def _section_pattern(title: str) -> str:
     return rf"(?ms)^## {re.escape(title)}\n.*?(?=^## |\Z)"
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def _front_matter(data: ModelCardData, method: str) -> str:
-    """Return the YAML metadata of the hub."""
-    fields: dict[str, Any] = {
-        "language": list(data.languages),
-        "license": data.licence,
-        "library_name": "sentence-transformers",
-        "pipeline_tag": "sentence-similarity",
-        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", method],
-        "base_model": data.base_model,
-    }
-    kept = {name: value for name, value in fields.items() if value}
-    text: str = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
-    return text
-
-
-def _scores(scores: Mapping[str, float], start: Mapping[str, float]) -> str:
-    """Return a table of scores after and before training, with a warning if training lowered any."""
-    rows = [
-        (name, f"{value:.2f}", f"{start[name]:.2f}" if name in start else "")[: 3 if start else 2]
-        for name, value in scores.items()
-    ]
-    table = _table(("score", "points", "before training")[: 3 if start else 2], rows)
-    worse = [name for name, value in scores.items() if value < start.get(name, value)]
-    if not worse:
-        return table
-    return f"{table}\n\n**Training lowered the model's score on {', '.join(f'`{name}`' for name in worse)}.**"
 
 
 def _section(title: str, body: str) -> str:

@@ -42,11 +42,10 @@ class OneDnnLinear(nn.Linear):
 
 
 class _Linear(torch.autograd.Function):
-    """The products of a linear layer and of its gradients."""
+    """The products of a linear layer, (n, inputs) and (outputs, inputs) -> (n, outputs), and of its gradients."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Return (n, outputs) for rows (n, inputs) and a weight (outputs, inputs)."""
         count, rows = len(rows), _padded(rows)
         ctx.save_for_backward(rows, weight)
         return _product(rows, weight, bias)[:count]
@@ -54,13 +53,15 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return the gradients of rows, weight and bias that are needed."""
         rows, weight = ctx.saved_tensors
         for_rows, for_weight, for_bias = ctx.needs_input_grad
-        count, gradients = len(gradients), _padded(gradients)
+        count, gradients, of_weight = len(gradients), _padded(gradients), None
+        if for_weight:  # the left factor is copied if it is transposed: the smaller one is on the left
+            smaller = rows.shape[1] < gradients.shape[1]
+            of_weight = _product(rows.T, gradients.T).T if smaller else _product(gradients.T, rows.T)
         return (
             _product(gradients, weight.T)[:count] if for_rows else None,
-            _weight_gradient(gradients, rows) if for_weight else None,
+            of_weight,
             gradients.sum(0) if for_bias else None,
         )
 
@@ -68,14 +69,6 @@ class _Linear(torch.autograd.Function):
 def _padded(rows: Tensor) -> Tensor:
     missing = -len(rows) % BLOCK
     return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
-
-
-def _weight_gradient(gradients: Tensor, rows: Tensor) -> Tensor:
-    """Return the product over n of gradients (n, outputs) and rows (n, inputs): (outputs, inputs)."""
-    # The left factor is copied if it is transposed: the smaller one is on the left.
-    if rows.shape[1] < gradients.shape[1]:
-        return _product(rows.T, gradients.T).T
-    return _product(gradients.T, rows.T)
 
 
 def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:

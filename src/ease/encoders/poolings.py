@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
@@ -14,6 +14,21 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
     from torch import nn
+
+POOLINGS = {
+    "cls": "cls",
+    "cls_mlp": "cls",
+    "cls_mlp_train": "cls",
+    "first_last_mean": "mean",
+    "last_token": "lasttoken",
+    "mean": "mean",
+}
+"""Poolings, and sentence-transformers' mode of each.
+
+`cls_mlp` is followed by a linear layer and tanh, which the saved encoder keeps; those of `cls_mlp_train` are dropped
+after training, as in SimCSE. `first_last_mean` averages the token means of the first and the last layer. `last_token`
+is for decoders, whose last token alone attends to all others.
+"""
 
 
 @contextmanager
@@ -26,57 +41,25 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def _pool(mode: str) -> Callable[[Transformer, int], list[nn.Module]]:
-    """Return a pooling of sentence-transformers."""
-
-    def modules(transformer: Transformer, seed: int) -> list[nn.Module]:
-        from sentence_transformers.sentence_transformer.modules import Pooling
-
-        return [Pooling(transformer.get_embedding_dimension(), mode)]
-
-    return modules
-
-
-def _cls_mlp(transformer: Transformer, seed: int) -> list[nn.Module]:
-    """[CLS] followed by a linear layer and tanh, which the saved encoder keeps."""
-    from sentence_transformers.sentence_transformer.modules import Dense
-    from torch import nn
+def pooling_modules(pooling: str, transformer: Transformer, seed: int) -> list[nn.Module]:
+    """Return the modules of a pooling after a transformer; the seed determines their weights."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling, WeightedLayerPooling
 
     dimension = transformer.get_embedding_dimension()
-    with seeded(seed):
-        mlp = Dense(dimension, dimension, activation_function=nn.Tanh())
-    return [*_pool("cls")(transformer, seed), mlp]
-
-
-def _first_last_mean(transformer: Transformer, seed: int) -> list[nn.Module]:
-    """Mean of the token means of the first and the last layer."""
-    import torch
-    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
-
-    dimension, layers = transformer.get_embedding_dimension(), int(transformer.config.num_hidden_layers)
-    transformer.model.config.output_hidden_states = True
-    weights = torch.zeros(layers)
-    weights[0] += 1.0
-    weights[-1] += 1.0
-    fixed = torch.nn.Parameter(weights, requires_grad=False)
-    # Layer 0 is the embedding of the tokens, before the first layer.
-    both = WeightedLayerPooling(dimension, layers, layer_start=1, layer_weights=fixed)
-    return [both, *_pool("mean")(transformer, seed)]
-
-
-POOLINGS: dict[str, Callable[[Any, int], list[nn.Module]]] = {
-    "cls": _pool("cls"),
-    "cls_mlp": _cls_mlp,
-    "cls_mlp_train": _pool("cls"),
-    "first_last_mean": _first_last_mean,
-    "last_token": _pool("lasttoken"),
-    "mean": _pool("mean"),
-}
-"""Functions of a transformer and a seed, which determines their weights, to the modules after the transformer.
-
-`cls_mlp_train` has a linear layer and tanh during training, which are dropped afterwards, as in SimCSE. `last_token` is
-for decoders, whose last token alone attends to all others.
-"""
+    modules: list[nn.Module] = [Pooling(dimension, POOLINGS[check_pooling(pooling)])]
+    transformer.model.config.output_hidden_states = pooling == "first_last_mean"
+    if pooling == "first_last_mean":
+        weights = torch.zeros(int(transformer.config.num_hidden_layers))
+        weights[0] += 1.0
+        weights[-1] += 1.0
+        fixed = torch.nn.Parameter(weights, requires_grad=False)
+        # Layer 0 is the embedding of the tokens, before the first layer.
+        modules.insert(0, WeightedLayerPooling(dimension, len(weights), layer_start=1, layer_weights=fixed))
+    if pooling == "cls_mlp":
+        with seeded(seed):
+            modules.append(Dense(dimension, dimension, activation_function=torch.nn.Tanh()))
+    return modules
 
 
 def training_head(encoder: SentenceTransformer, pooling: str | None, seed: int) -> nn.Module:

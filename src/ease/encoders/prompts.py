@@ -6,7 +6,7 @@ tasks, and `Retrieval-query` and so on. Does not import torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ease.errors import EaseError
@@ -33,28 +33,17 @@ class Use(NamedTuple):
 def prompt_for(prompts: Mapping[str, str | None], default: str | None, use: Use) -> str:
     """Return the text to put before sentences; empty if there is none.
 
-    The order is MTEB's: task and role, task, kind and role, kind, role, default. A prompt without a text means none.
-
-    Args:
-        prompts: Texts by name.
-        default: Name of the prompt of texts without another one.
-        use: What the sentences are encoded for.
+    The order is MTEB's: task and role, task, kind and role, kind, role, and the prompt named `default`.
     """
-    name = next((name for name in _names(use) if name in prompts), default)
-    return prompt_named(prompts, name)
+    roles, names = ROLES[use.role] if use.role else (), []
+    for about in filter(None, (use.task, use.kind)):
+        names += [*(f"{about}-{role}" for role in roles), about]
+    return prompt_named(prompts, next((name for name in [*names, *roles] if name in prompts), default))
 
 
 def prompt_named(prompts: Mapping[str, str | None], name: str | None) -> str:
     """Return the text of a prompt; empty without a name or a text."""
     return (prompts.get(name) if name is not None else None) or ""
-
-
-def _names(use: Use) -> Iterator[str]:
-    roles = ROLES[use.role] if use.role else ()
-    for about in filter(None, (use.task, use.kind)):
-        yield from (f"{about}-{role}" for role in roles)
-        yield about
-    yield from roles
 
 
 def check_prompts(prompts: Mapping[str, str], kinds: Sequence[str], tasks: Sequence[str]) -> None:
@@ -72,16 +61,7 @@ def check_prompts(prompts: Mapping[str, str], kinds: Sequence[str], tasks: Seque
 def merged_prompts(
     saved: Mapping[str, str | None], given: Mapping[str, str], default: str | None
 ) -> tuple[dict[str, str | None], str | None]:
-    """Override an encoder's prompts by given ones; a given prompt `all` replaces all of the encoder's own.
-
-    Args:
-        saved: The encoder's own prompts.
-        given: Prompts that replace the encoder's prompts of the same name.
-        default: Name of the encoder's default prompt.
-
-    Returns:
-        The prompts, and the name of the default prompt.
-    """
+    """Override an encoder's prompts and the name of its default one; a given prompt `all` replaces all of its own."""
     if ALL in given:
         return dict(given), ALL
     # A new prompt for passages must not be hidden by another name for their prompt.

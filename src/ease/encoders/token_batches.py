@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import chain
+from itertools import chain, islice
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,19 +42,12 @@ NAMES = ("input_ids", "attention_mask", "token_type_ids")
 _TOKENIZING = Lock()
 """Held while a tokenizer's padding must not change"""
 
-T = TypeVar("T")
-U = TypeVar("U")
-
 
 class TokenBatches:
     """Encodes units of texts by their token ids."""
 
     def __init__(
-        self,
-        encoder: SentenceTransformer,
-        size: int | None,
-        prompt: str,
-        role: Mapping[str, str],
+        self, encoder: SentenceTransformer, size: int | None, prompt: str, role: Mapping[str, str]
     ) -> None:
         """Create an encoding that is used only if `agrees` is true.
 
@@ -64,8 +57,7 @@ class TokenBatches:
             prompt: The text before each sentence.
             role: Keyword arguments of the encoder's methods.
         """
-        self.encoder, self._size, self._prompt = encoder.eval(), size, prompt
-        self._role = role
+        self.encoder, self._size, self._prompt, self._role = encoder.eval(), size, prompt, role
         self._pinned = encoder.device.type == "cuda"
         full = encoder.dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest"
         self._multiple = 1 if full else MULTIPLE
@@ -110,7 +102,9 @@ class TokenBatches:
         order = np.argsort(-lengths, kind="stable")
         shapes, start = [], 0
         while start < len(order):
-            width = self._width(int(lengths[order[start]]))
+            longest = int(lengths[order[start]])
+            wide = -(-longest // self._multiple) * self._multiple
+            width = max(1, longest, int(min(wide, self.encoder.max_seq_length or longest)))
             rows = min(self._size or max(1, GPU_TOKENS // width), len(order) - start)
             shapes.append((rows, 1 + width))
             start += rows
@@ -135,10 +129,6 @@ class TokenBatches:
         found = [self._encode_batch(part.view(shape)) for part, shape in zip(batches, shapes, strict=True)]
         return torch.cat(found)[places]
 
-    def _width(self, longest: int) -> int:
-        wide = -(-longest // self._multiple) * self._multiple
-        return max(1, longest, int(min(wide, self.encoder.max_seq_length or longest)))
-
     def _ids(self, texts: Sequence[str]) -> tuple[list[list[int]], NDArray[np.int64]]:
         """Return the ids of each text, with special tokens and truncated, and their numbers."""
         tokenizer = self.encoder.tokenizer.backend_tokenizer
@@ -156,12 +146,9 @@ class TokenBatches:
 
     def _features(self, batch: Tensor) -> dict[str, Any]:
         ids, lengths = batch[:, 1:].contiguous(), batch[:, :1]
-        made: dict[str, Callable[[], Tensor]] = {
-            "input_ids": lambda: ids,
-            "attention_mask": lambda: (torch.arange(ids.shape[1], device=ids.device) < lengths).long(),
-            "token_type_ids": lambda: torch.zeros_like(ids),
-        }
-        return {**self._constants, **{name: made[name]() for name in self._names}}
+        mask = torch.arange(ids.shape[1], device=ids.device) < lengths
+        made = dict(zip(NAMES, (ids, mask.long(), torch.zeros_like(ids)), strict=True))
+        return {**self._constants, **{name: made[name] for name in self._names}}
 
     def _forward(self, batch: Tensor) -> Tensor:
         with padding_known():
@@ -169,45 +156,35 @@ class TokenBatches:
         return found[:, : self.encoder.truncate_dim]
 
 
-def encode_by_ids(ids: TokenBatches, units: Sequence[Sequence[str]]) -> Iterator[Tensor]:
-    """Yield the embeddings of each unit's texts on the encoder's device."""
-    with without_waiting(ids.encoder):
-        for shapes, made in _made_ahead(ids.make, units):
-            yield ids.encode(shapes, made)
-
-
-def _made_ahead(make: Callable[[T], U], given: Iterable[T]) -> Iterator[U]:
-    """Yield the results of a function, in order, computed ahead by a thread."""
-    pool, waiting = ThreadPoolExecutor(1), deque[Future[U]]()
+def encode_by_ids(ids: TokenBatches, units: Iterable[Sequence[str]]) -> Iterator[Tensor]:
+    """Yield the embeddings of each unit's texts on the encoder's device; a thread tokenises the next units."""
+    pool, rest = ThreadPoolExecutor(1), iter(units)
     try:
-        for one in given:
-            waiting.append(pool.submit(make, one))
-            if len(waiting) > AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        with without_waiting(ids.encoder):
+            waiting = deque(pool.submit(ids.make, unit) for unit in islice(rest, 1 + AHEAD))
+            while waiting:
+                shapes, made = waiting.popleft().result()
+                waiting.extend(pool.submit(ids.make, unit) for unit in islice(rest, 1))
+                yield ids.encode(shapes, made)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def copied(found: Iterable[Tensor]) -> Iterator[np.ndarray]:
+def copied(found: Iterable[Tensor]) -> Generator[np.ndarray]:
     """Yield tensors of single precision as arrays; each is copied from the device while the next one is computed."""
     waiting = deque[tuple[Tensor, torch.cuda.Event | None]]()
-    for tensor in found:
-        pinned = tensor.device.type == "cuda"
-        copy = torch.empty(tensor.shape, dtype=torch.float32, pin_memory=pinned)
-        copy.copy_(tensor, non_blocking=pinned)
-        waiting.append((copy, torch.cuda.current_stream(tensor.device).record_event() if pinned else None))
-        if len(waiting) > 1:
-            yield _arrived(*waiting.popleft())
-    for copy, event in waiting:
-        yield _arrived(copy, event)
-
-
-def _arrived(copy: Tensor, event: torch.cuda.Event | None) -> np.ndarray:
-    if event is not None:
-        event.synchronize()
-    return copy.numpy()
+    for tensor in chain(found, (None,)):
+        if tensor is not None:
+            pinned = tensor.device.type == "cuda"
+            copy = torch.empty(tensor.shape, dtype=torch.float32, pin_memory=pinned)
+            copy.copy_(tensor, non_blocking=pinned)
+            event = torch.cuda.current_stream(tensor.device).record_event() if pinned else None
+            waiting.append((copy, event))
+        if waiting and (tensor is None or len(waiting) > 1):
+            copy, event = waiting.popleft()
+            if event is not None:
+                event.synchronize()
+            yield copy.numpy()
 
 
 PADDED = "ease_padded"

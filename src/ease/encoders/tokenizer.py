@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-MAX_SENTENCES = 200_000
-"""Default number of training sentences, which bounds time and memory."""
 
 
 def train_tokenizer(
@@ -28,28 +26,17 @@ def train_tokenizer(
     max_length: int,
     *,
     lowercase: bool = False,
-    max_sentences: int = MAX_SENTENCES,
+    max_sentences: int = 200_000,
 ) -> PreTrainedTokenizerFast:
-    """Train a byte-pair encoding on sentences of any script.
+    """Train a byte-pair encoding on the first sentences of a stream, of any script.
 
     Text is split at spaces and punctuation; in scripts without them, merges find the words. The same sentences in the
     same order give the same vocabulary in every process, unlike the library's WordPiece and Unigram trainers.
-
-    Args:
-        sentences: Training sentences; only `max_sentences` of them are read.
-        vocabulary_size: Maximum number of entries, including special tokens.
-        max_length: Maximum number of tokens of a sequence, including special tokens.
-        lowercase: Whether to fold case.
-        max_sentences: Maximum number of training sentences.
+    `vocabulary_size` and `max_length`, of a sequence, include special tokens.
     """
-    count = 0
-
-    def counted() -> Iterator[str]:
-        nonlocal count
-        for sentence in islice(sentences, max_sentences):
-            count += bool(sentence.strip())
-            yield sentence
-
+    texts = list(islice(sentences, max_sentences))
+    if not any(map(str.strip, texts)):
+        raise EaseError("No sentence to train the tokenizer on: is the table of sentences empty?")
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk"]))
     folded = normalizers.BertNormalizer(handle_chinese_chars=False, strip_accents=False, lowercase=lowercase)
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), folded])
@@ -63,9 +50,7 @@ def train_tokenizer(
         limit_alphabet=vocabulary_size // 2,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(counted(), trainer)
-    if not count:
-        raise EaseError("No sentence to train the tokenizer on: is the table of sentences empty?")
+    tokenizer.train_from_iterator(texts, trainer)
     start, end = SPECIAL_TOKENS["cls"], SPECIAL_TOKENS["sep"]
     tokenizer.post_processor = TemplateProcessing(
         single=f"{start} $A {end}",
@@ -80,17 +65,13 @@ def train_tokenizer(
     )
 
 
-EXAMPLES = 5
-"""Unknown words that are listed"""
-
-
 class UnknownWords(NamedTuple):
     """The words that have a token which the tokenizer does not know."""
 
     share: float
     """Their share in the running words, 0 to 1"""
     examples: list[str]
-    """The most frequent ones"""
+    """The five most frequent ones"""
 
 
 def count_words(sentences: Iterable[str], locale: icu.Locale) -> Counter[str]:
@@ -112,12 +93,11 @@ def count_words(sentences: Iterable[str], locale: icu.Locale) -> Counter[str]:
 
 def find_unknown_words(encoder: SentenceTransformer, words: Counter[str]) -> UnknownWords:
     """Find the words with an unknown token; an encoder whose tokenizer has no unknown token knows all words."""
-    tokenizer = encoder.tokenizer
+    tokenizer, listed = encoder.tokenizer, list(words)
     unknown = getattr(tokenizer, "unk_token_id", None)
-    listed = list(words)
     if unknown is None or not listed:
         return UnknownWords(0.0, [])
     tokens = tokenizer(listed, add_special_tokens=False)["input_ids"]
     lacking = {word: words[word] for word, ids in zip(listed, tokens, strict=True) if unknown in ids}
-    most = sorted(lacking, key=lambda word: (-lacking[word], word))[:EXAMPLES]
+    most = sorted(lacking, key=lambda word: (-lacking[word], word))[:5]
     return UnknownWords(sum(lacking.values()) / words.total(), most)

@@ -68,11 +68,8 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
     """Return W such that (x - mean) W has the identity as its covariance (Su et al., 2021, Algorithm 1).
 
     Directions whose variance is within the rounding error of single precision are dropped. There is often one, because
-    layer normalisation fixes a weighted sum of a token's values.
-
-    Args:
-        moments: Moments of the vectors.
-        dimension: Number of components of the largest variance to keep; None keeps all that vary.
+    layer normalisation fixes a weighted sum of a token's values. Of the others, those of the largest variance are kept:
+    `dimension` of them, or all.
     """
     variances, directions = eigh(moments.covariance)
     among = len(variances)
@@ -106,23 +103,24 @@ def whiten_encoder(
 ) -> Whitening:
     """Fit the map to an encoder's embeddings and append it to the encoder, in place, as a `Dense` module.
 
-    Args:
-        encoder: Encoder to whiten.
-        sentences: Stream of sentences, read once.
-        dimension: Number of components to keep; None keeps all that vary.
-        batch_size: Sentences encoded at once; the default depends on the device.
+    The stream of sentences is read once; `dimension` is that of `fit_whitening`.
     """
     whitening = fit_whitening(gather_moments(encode_stream(encoder, sentences, batch_size)), dimension)
-    bias = -whitening.moments.mean @ whitening.weight
+    _append_dense(encoder, whitening.weight.T, -whitening.moments.mean @ whitening.weight)
+    return whitening
+
+
+def _append_dense(encoder: SentenceTransformer, weight: Floats, bias: Floats | None = None) -> None:
+    """Append a linear map, (outputs, inputs), to an encoder."""
     layer = Dense(
-        embedding_dimension(encoder),
-        len(bias),
+        weight.shape[1],
+        weight.shape[0],
+        bias=bias is not None,
         activation_function=None,
-        init_weight=torch.tensor(whitening.weight.T, dtype=torch.float32),
-        init_bias=torch.tensor(bias, dtype=torch.float32),
+        init_weight=torch.tensor(weight, dtype=torch.float32),
+        init_bias=None if bias is None else torch.tensor(bias, dtype=torch.float32),
     )
     encoder.append(layer.to(encoder.device))
-    return whitening
 
 
 SENTENCES_PER_LANGUAGE = 5000
@@ -132,10 +130,7 @@ SENTENCES_PER_LANGUAGE = 5000
 def mean_embeddings(
     encoder: SentenceTransformer, sentences: Mapping[str, Iterable[str]], batch_size: int | None = None
 ) -> dict[str, Floats]:
-    """Return the mean unit embedding of each language, (dimension,).
-
-    Each stream is read once; the default batch size depends on the device.
-    """
+    """Return the mean unit embedding of each language, (dimension,); each stream is read once."""
     means = {}
     for language, stream in sentences.items():
         total, count = np.zeros(embedding_dimension(encoder)), 0
@@ -166,14 +161,7 @@ def remove_language_subspace(
     rank: int,
     batch_size: int | None = None,
 ) -> None:
-    """Fit the language subspace to sentences and append its removal to an encoder, in place, as a `Dense` module.
-
-    Args:
-        encoder: The encoder.
-        sentences: Sentences of each language, each stream read once.
-        rank: Number of directions to remove.
-        batch_size: Sentences encoded at once; the default depends on the device.
-    """
+    """Fit `rank` directions to sentences of each language and remove them from an encoder's embeddings, in place."""
     check_rank(rank, languages=len(sentences), dimension=embedding_dimension(encoder))
     directions = language_directions(mean_embeddings(encoder, sentences, batch_size))
     remove_directions(encoder, directions[:rank])
@@ -185,16 +173,7 @@ def remove_directions(encoder: SentenceTransformer, directions: Floats) -> None:
     The directions are orthonormal, (rank, dimension). An encoder whose embeddings have unit length keeps this by one
     more `Normalize` module.
     """
-    dimension = embedding_dimension(encoder)
     normalised = isinstance(encoder[-1], Normalize)
-    projection = np.eye(dimension) - directions.T @ directions
-    layer = Dense(
-        dimension,
-        dimension,
-        bias=False,
-        activation_function=None,
-        init_weight=torch.tensor(projection, dtype=torch.float32),
-    )
-    encoder.append(layer.to(encoder.device))
+    _append_dense(encoder, np.eye(embedding_dimension(encoder)) - directions.T @ directions)
     if normalised:
         encoder.append(Normalize())

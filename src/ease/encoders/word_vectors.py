@@ -22,7 +22,6 @@ from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
-VECTOR_SUFFIXES = (".txt", ".vec", ".gz")
 MEAN_ROW = 0
 MEAN_WORD = "(mean of all words)"
 """Contains spaces, so no token of a sentence equals it."""
@@ -41,12 +40,11 @@ class WordTokenizer(WhitespaceTokenizer):
         super().__init__(words)
         if keep_stop_words:
             self.stop_words = set()
-        self._keeps_stop_words = keep_stop_words
         self._with_stop_words = WhitespaceTokenizer(stop_words=())
         self._with_stop_words.word2idx = self.word2idx
 
     def __repr__(self) -> str:
-        kept = ", stop words included" if self._keeps_stop_words else ""
+        kept = "" if self.stop_words else ", stop words included"
         return f"WordTokenizer({len(self.word2idx)} words{kept})"
 
     def tokenize(self, text: str, **kwargs: object) -> list[int]:
@@ -62,17 +60,14 @@ class WordTokenizer(WhitespaceTokenizer):
 
 def is_vector_file(name: str) -> bool:
     """Whether the name of an encoder denotes a file of word vectors, which may be missing."""
-    return name.endswith(VECTOR_SUFFIXES) or Path(name).is_file()
+    return name.endswith((".txt", ".vec", ".gz")) or Path(name).is_file()
 
 
 def load_word_vectors(path: Path, *, stop_words: bool = False) -> SentenceTransformer:
     """Return an encoder that averages the vectors of a sentence's words (appendix F: average GloVe embeddings).
 
-    A saved one loads only with `trust_remote_code`, because of its tokenizer.
-
-    Args:
-        path: Text file of word vectors.
-        stop_words: Whether to average stop words, too.
+    With `stop_words`, it averages stop words, too. A saved one loads only with `trust_remote_code`, because of its
+    tokenizer.
     """
     words, vectors = read_word_vectors(path)
     # Built with one row, because the constructor would initialise a complete random table first.
@@ -124,14 +119,6 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     return list(rows), vectors
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[float]]:
     """Split a line into its word, which may contain spaces, and its last `dimension` numbers."""
     head, tail = fields[:-dimension], fields[-dimension:]
@@ -139,9 +126,16 @@ def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[fl
         raise EaseError(f"{place}: {len(fields)} columns instead of a word and {dimension} numbers.")
     try:
         vector = array("f", map(float, tail))
-    except ValueError:
-        wrong = next(field for field in tail if not _is_number(field))
-        raise EaseError(f"{place}: {wrong!r} is not a number; {dimension} of them follow the word.") from None
+    except ValueError as error:  # could not convert string to float: 'x'
+        wrong = str(error).partition(": ")[2]
+        raise EaseError(f"{place}: {wrong} is not a number; {dimension} of them follow the word.") from None
     if not math.isfinite(sum(vector)):
         raise EaseError(f"{place}: the vector is not finite.")
     return " ".join(head), vector
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) is not None
+    except ValueError:
+        return False

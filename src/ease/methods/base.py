@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
@@ -121,21 +121,7 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     token_columns: tuple[str, ...] = ()
     """Columns whose tokens the method reads."""
 
-    def __init_subclass__(cls, *, shared: bool = False, **given: Any) -> None:
-        """Refuse an incomplete method as soon as its class is defined, unless methods share it as their base."""
-        super().__init_subclass__(**given)
-        if shared:
-            return
-        lacking = [name for name in ("Options", "title", "summary") if not hasattr(cls, name)]
-        if lacking:
-            raise TypeError(f"The method {cls.__name__} lacks {', '.join(lacking)}: see TrainingMethod.")
-        if cls.reads_entities and "reads_entities" not in vars(cls):
-            raise TypeError(
-                f"The method {cls.__name__} inherits `reads_entities`: set it in the class itself."
-            )
-
     def __init__(self, options: Opts) -> None:
-        """Start without an entity table."""
         super().__init__()
         self.options = options
         self.table: EntityTable | None = None
@@ -206,11 +192,19 @@ class EntityOptions(StrictModel):
         description="use the candidates of all processes; not in the paper, no effect in a single process",
     )
 
+    @model_validator(mode="after")
+    def _keep_a_term(self) -> Self:
+        if not (self.entity_weight or self.self_supervised or getattr(self, "attraction", 0)):
+            raise EaseError(
+                "Nothing is left to train: `self_supervised` is off and every weight of a loss is 0; use one."
+            )
+        return self
+
 
 EntityOpts = TypeVar("EntityOpts", bound=EntityOptions)
 
 
-class EntityMethod(TrainingMethod[EntityOpts], shared=True):
+class EntityMethod(TrainingMethod[EntityOpts]):
     """A method with an entity table and its projection into the encoder's space."""
 
     def __init__(
@@ -249,15 +243,26 @@ class EntityMethod(TrainingMethod[EntityOpts], shared=True):
         """Return whether hard negatives are among the candidates."""
         return options.hard_negatives
 
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Compute equation 4 of EASE, the sum of SimCSE's loss and the weighted entity loss, and both terms."""
+        terms = {TOTAL: inputs.sentences.new_zeros(())}
+        if self.table is not None and inputs.entities is not None:
+            terms["entity_loss"] = self.entity_loss(self.table, inputs, inputs.entities)
+            terms[TOTAL] = terms[TOTAL] + self.options.entity_weight * terms["entity_loss"]
+        if self.options.self_supervised:
+            terms["self_loss"] = self_supervised_term(
+                inputs, self.options.self_temperature, self.options.gather_negatives
+            )
+            terms[TOTAL] = terms[TOTAL] + terms["self_loss"]
+        return terms
+
+    @abstractmethod
+    def entity_loss(self, table: EntityTable, inputs: Inputs, entities: Entities) -> Tensor:
+        """Compute the loss between sentences and entities."""
+
 
 def self_supervised_term(inputs: Inputs, temperature: float, gathered: bool) -> Tensor:
-    """Compute the loss of SimCSE (EASE, equation 3): the positive of each sentence is its second dropout view.
-
-    Args:
-        inputs: A batch with two views of each sentence.
-        temperature: τ.
-        gathered: Use the second views of all processes as candidates.
-    """
+    """Compute SimCSE's loss (EASE, equation 3) of two views, with the second views of all processes if gathered."""
     first, second = inputs.sentences
     own = own_rows(len(first), first.device, gathered)
     candidates = gather_with_gradient(second) if gathered else second

@@ -6,6 +6,8 @@ import copy
 from typing import Any, Self
 
 import torch
+from ot import emd2
+from ot.batch import solve_batch
 from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
@@ -16,9 +18,14 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, Texts, TrainingMethod
-from ease.methods.components.word_movers_distance import word_movers_distances
 
 POSITIVE = "positive"
+
+ITERATIONS = 1_000_000
+"""Maximum iterations of the network simplex, far more than two sentences need"""
+
+TOLERANCE = 1e-3
+"""Residual mass at which Sinkhorn's algorithm stops; its error is below that of the regularisation"""
 
 
 class DueamOptions(StrictModel):
@@ -53,7 +60,7 @@ class DueamOptions(StrictModel):
     def _some_term(self) -> DueamOptions:
         if not self.semantic_weight and not self.translation_weight:
             raise EaseError(
-                "`semantic_weight` and `translation_weight` are both 0: give one of the two terms a weight."
+                "`semantic_weight` and `translation_weight` are both 0: give one of them a weight."
             )
         return self
 
@@ -73,13 +80,12 @@ class Dueam(TrainingMethod[DueamOptions]):
     token_columns = (SENTENCE, POSITIVE)
 
     def __init__(self, options: DueamOptions, anchor: Anchor | None) -> None:
-        """Keep the anchor, which only equation 1 needs, without registering it as a submodule."""
         super().__init__(options)
         self.anchor = anchor
 
     @classmethod
     def build(cls, options: DueamOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
-        """Load and freeze the anchor.
+        """Load and freeze the anchor, which only equation 1 needs.
 
         Raises:
             EaseError: If the encoder or the anchor does not begin with a transformer, or their tokenizers differ.
@@ -97,47 +103,38 @@ class Dueam(TrainingMethod[DueamOptions]):
         return cls(options, Anchor(other, f"`anchor` {options.anchor!r}"))
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
-        """Compute L = LA - λ LB (section 3.3) and its terms."""
-        first, second = inputs.sentences
-        mining = translation_mining(first, second)
-        terms = {"translation_mining": mining}
+        """Compute L = LA - λ LB (section 3.3), its terms, and the mean distances of sentences and of words."""
+        mining = translation_mining(*inputs.sentences)
         total = -self.options.translation_weight * mining
-        if self.anchor is not None:
-            semantic = self._semantic_terms(inputs, self.anchor)
-            total = self.options.semantic_weight * semantic["semantic_loss"] + total
-            terms |= semantic
-        return {TOTAL: total, **terms}
-
-    def _semantic_terms(self, inputs: Inputs, anchor: Anchor) -> dict[str, Tensor]:
-        """Compute LA, and the mean distances of sentences and of words."""
+        if self.anchor is None:
+            return {TOTAL: total, "translation_mining": mining}
         first, second = inputs.sentences
         texts = [inputs.texts[SENTENCE], inputs.texts[POSITIVE]]
-        tokens, others = (anchor.embed(one, inputs.autocast) for one in texts)
+        tokens, others = (self.anchor.embed(one, inputs.autocast) for one in texts)
         if self.options.unit_length:
             tokens, others = (functional.normalize(embedded, dim=2) for embedded in (tokens, others))
-        words, other_words = (anchor.words(one) for one in texts)
-        distances = word_movers_distances(tokens, others, words, other_words, self.options.regularization)
-        if self.options.unit_length:
             first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
+        words, other_words = (self.anchor.words(one) for one in texts)
+        distances = word_movers_distances(tokens, others, words, other_words, self.options.regularization)
         euclidean = euclidean_distances(first, second)
         semantic = semantic_loss(euclidean, distances.to(euclidean.dtype))
-        # Distances are reported because equation 1 ignores large ones: their exp(-d) is 0.
-        reported = {"sentence_distance": euclidean.detach().mean(), "words_distance": distances.mean()}
-        return {"semantic_loss": semantic, **reported}
+        return {
+            TOTAL: self.options.semantic_weight * semantic + total,
+            "translation_mining": mining,
+            "semantic_loss": semantic,
+            # Distances are reported because equation 1 ignores large ones: their exp(-d) is 0.
+            "sentence_distance": euclidean.detach().mean(),
+            "words_distance": distances.mean(),
+        }
 
 
 class Anchor:
-    """A frozen transformer that embeds tokens.
+    """A frozen copy of an encoder's transformer, which embeds tokens.
 
     It is not a torch module, so it is neither trained nor saved, and always in evaluation mode.
     """
 
     def __init__(self, encoder: SentenceTransformer, name: str) -> None:
-        """Copy the transformer of an encoder, whose name is for messages.
-
-        Raises:
-            EaseError: If the encoder does not begin with a transformer.
-        """
         transformer = encoder[0]
         if not isinstance(transformer, Transformer):
             raise EaseError(
@@ -170,29 +167,6 @@ class Anchor:
         return texts.mask.bool() & ~torch.isin(texts.tokens, special)
 
 
-def euclidean_distances(first: Tensor, second: Tensor) -> Tensor:
-    """Return the distance of each pair, (n, dimension) twice -> (n,); the gradient at distance 0 is 0."""
-    return torch.linalg.vector_norm(first - second, dim=1)
-
-
-def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
-    """Compute equation 1, LA: the difference between exp(-d) of both distances.
-
-    Args:
-        euclidean: (n,), distances of the learner's sentence embeddings.
-        moved: (n,), Word Mover's Distances of the sentences' tokens.
-
-    Returns:
-        A scalar between 1 and e.
-    """
-    return ((-euclidean).exp() - (-moved).exp()).abs().exp().mean()
-
-
-def translation_mining(first: Tensor, second: Tensor) -> Tensor:
-    """Compute equation 2, LB: the mean cosine of the pairs, to be maximised; (n, dimension) twice -> ()."""
-    return functional.cosine_similarity(first, second, dim=1).mean()
-
-
 def _special_tokens(encoder: SentenceTransformer) -> list[int]:
     """Return the ids of special tokens, without the unknown token, which represents a word."""
     tokenizer: Any = encoder.tokenizer
@@ -202,3 +176,91 @@ def _special_tokens(encoder: SentenceTransformer) -> list[int]:
 def _vocabulary(encoder: SentenceTransformer) -> tuple[dict[str, int], list[int]]:
     tokenizer: Any = encoder.tokenizer
     return tokenizer.get_vocab(), _special_tokens(encoder)
+
+
+def euclidean_distances(first: Tensor, second: Tensor) -> Tensor:
+    """Return the distance of each pair, (n, dimension) twice -> (n,); the gradient at distance 0 is 0."""
+    return torch.linalg.vector_norm(first - second, dim=1)
+
+
+def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
+    """Compute equation 1, LA, between 1 and e: the mean of exp |exp(-d) - exp(-w)| over the pairs.
+
+    Args:
+        euclidean: d, the distances of the learner's sentence embeddings, (n,).
+        moved: w, the Word Mover's Distances of the sentences' tokens, (n,).
+    """
+    return ((-euclidean).exp() - (-moved).exp()).abs().exp().mean()
+
+
+def translation_mining(first: Tensor, second: Tensor) -> Tensor:
+    """Compute equation 2, LB: the mean cosine of the pairs, to be maximised; (n, dimension) twice -> ()."""
+    return functional.cosine_similarity(first, second, dim=1).mean()
+
+
+def word_movers_distances(
+    first: Tensor,
+    second: Tensor,
+    first_mask: Tensor,
+    second_mask: Tensor,
+    regularization: float | None = None,
+) -> Tensor:
+    """Return the Word Mover's Distance of each pair of sentences (Kusner et al. 2015, equation 1), without gradients.
+
+    Tokens have equal weights; the ground distance is Euclidean.
+
+    Args:
+        first: (n, width, dimension), token embeddings of the first sentences.
+        second: (n, other width, dimension), token embeddings of the second sentences.
+        first_mask: (n, width), 1 or true for the tokens to compare.
+        second_mask: (n, other width), likewise.
+        regularization: ε of Sinkhorn's algorithm (Cuturi 2013) relative to the pair's mean ground distance, on the
+            device of the embeddings; the result is never below the exact distance. None: exact, by POT's network
+            simplex on the CPU, pair by pair in double precision.
+
+    Returns:
+        (n,), in single precision or better.
+
+    Raises:
+        EaseError: If a sentence has no token or an embedding is not finite.
+    """
+    moved, reached = first_mask.bool(), second_mask.bool()
+    empty = [
+        f"the {side} of pair {pair}"
+        for side, mask in (("first", moved), ("second", reached))
+        for pair in (~mask.any(dim=1)).nonzero().flatten().tolist()
+    ]
+    if empty:
+        raise EaseError(
+            f"Word Mover's Distance of a sentence without tokens: {', '.join(empty)} in a batch of {len(moved)}. "
+            "Remove texts that are empty, or that the tokenizer drops completely, from the training texts."
+        )
+    dtype = torch.promote_types(first.dtype, torch.float32)
+    with torch.no_grad():
+        # Computed by differences: with matrix products, the distance of a token to itself is not 0.
+        ground = torch.cdist(first.to(dtype), second.to(dtype), compute_mode="donot_use_mm_for_euclid_dist")
+        ground = ground.masked_fill(~(moved.unsqueeze(2) & reached.unsqueeze(1)), 0)
+        if not ground.isfinite().all():  # (n, width, other width)
+            raise EaseError("The token embeddings are not finite: the weights of the anchor are broken.")
+        if regularization is not None:
+            return _entropic(ground, moved, reached, regularization)
+        pairs = zip(ground.double().cpu().numpy(), moved.cpu().numpy(), reached.cpu().numpy(), strict=True)
+        exact = {"numItermax": ITERATIONS, "center_dual": False, "check_marginals": False}
+        # Empty weights are uniform in POT.
+        costs = [emd2([], [], cost[rows][:, columns], **exact) for cost, rows, columns in pairs]
+        return torch.tensor(costs, dtype=ground.dtype, device=ground.device)
+
+
+def _entropic(ground: Tensor, moved: Tensor, reached: Tensor, regularization: float) -> Tensor:
+    """Solve all pairs at once; excluded tokens have weight 0."""
+    weights, other_weights = (
+        mask.to(ground.dtype) / mask.sum(dim=1, keepdim=True) for mask in (moved, reached)
+    )
+    mean = torch.einsum("nij,ni,nj->n", ground, weights, other_weights)
+    unit = torch.where(mean > 0, mean, 1)  # equal sentences of one token
+    costs = ground / unit[:, None, None]
+    solved = solve_batch(
+        costs, regularization, weights, other_weights, tol=TOLERANCE, method="log_sinkhorn", grad="detach"
+    )
+    distances: Tensor = solved.value_linear * unit
+    return distances

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from ease.entities.pairs import MAX_FURTHER
-from ease.errors import EaseError
-from ease.methods.base import (
-    TOTAL,
-    EntityMethod,
-    EntityOptions,
-    GuideVectors,
-    Inputs,
-    own_rows,
-    self_supervised_term,
-)
+from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inputs, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
-from ease.methods.components.entity_losses import false_negatives, same_entity_loss, several_positives_loss
 from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
 
 
 class EasePlusOptions(EntityOptions):
@@ -42,15 +33,6 @@ class EasePlusOptions(EntityOptions):
         description="weight of the supervised contrastive loss, in which sentences of one entity attract each other; "
         "0: none. It needs batches with several sentences of an entity (`batches.sentences_per_entity`)",
     )
-
-    @model_validator(mode="after")
-    def _keep_a_term(self) -> EasePlusOptions:
-        if not (self.entity_weight or self.self_supervised or self.attraction):
-            raise EaseError(
-                "Nothing is left to train: `entity_weight` and `attraction` are 0, and `self_supervised` is off; use "
-                "one."
-            )
-        return self
 
 
 class EasePlus(EntityMethod[EasePlusOptions]):
@@ -77,54 +59,48 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         return options.subject_weight > 0
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
-        """Compute the total loss and its terms."""
-        terms: dict[str, Tensor] = {}
-        total = inputs.sentences.new_zeros(())
-        if self.table is not None:
-            terms["entity_loss"] = self._entity_loss(self.table, inputs)
-            total = total + self.options.entity_weight * terms["entity_loss"]
-        if self.options.self_supervised:
-            terms["self_loss"] = self_supervised_term(
-                inputs, self.options.self_temperature, self.options.gather_negatives
+        """Add the attraction between sentences of the same entity to equation 4."""
+        terms = super().forward(inputs)
+        if self.options.attraction and inputs.entities is not None:
+            sentences, entities = inputs.sentences[0], inputs.entities.positives
+            gathered = self.options.gather_negatives
+            terms["attraction_loss"] = same_entity_loss(
+                sentences,
+                gather_with_gradient(sentences) if gathered else sentences,
+                self.options.temperature,
+                entities=entities,
+                candidate_entities=gather(entities) if gathered else entities,
+                own=own_rows(len(sentences), sentences.device, gathered),
+                mini_batch_size=inputs.mini_batch_size,
             )
-            total = total + terms["self_loss"]
-        if self.options.attraction:
-            terms["attraction_loss"] = self._attraction_loss(inputs)
-            total = total + self.options.attraction * terms["attraction_loss"]
-        return {TOTAL: total, **terms}
+            terms[TOTAL] = terms[TOTAL] + self.options.attraction * terms["attraction_loss"]
+        return terms
 
-    def _attraction_loss(self, inputs: Inputs) -> Tensor:
-        """Contrast, for each sentence, the sentences of the same entity with those of other entities."""
-        assert inputs.entities is not None
-        sentences, entities = inputs.sentences[0], inputs.entities.positives
-        gathered = self.options.gather_negatives
-        candidates = gather_with_gradient(sentences) if gathered else sentences
-        return same_entity_loss(
-            sentences,
-            candidates,
-            self.options.temperature,
-            entities=entities,
-            candidate_entities=gather(entities) if gathered else entities,
-            own=own_rows(len(sentences), sentences.device, gathered),
-            mini_batch_size=inputs.mini_batch_size,
-        )
+    def entity_loss(self, table: EntityTable, inputs: Inputs, entities: Entities) -> Tensor:
+        """Contrast each sentence's positives with the entities of the other pairs and all hard negatives.
 
-    def _entity_loss(self, table: EntityTable, inputs: Inputs) -> Tensor:
-        """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
-        assert inputs.entities is not None
-        positive_entities, hard_negatives, further, subjects, guide, used = inputs.entities
-        candidates = self._candidates(positive_entities, hard_negatives)
-        # Every process has the table and W: gathering the ids is enough, and exact.
-        positives = positive_entities.unsqueeze(1)  # (n, 1)
-        if further is not None:
-            positives = torch.cat([positives, further], dim=1)
-        if subjects is not None:
-            positives = torch.cat([positives, subjects.unsqueeze(1)], dim=1)
+        A candidate that a guide finds more similar to a sentence than the sentence's own entity is no negative.
+        """
+
+        def joint(positives: Tensor, hard_negatives: Tensor) -> Tensor:
+            candidates = torch.cat([positives, hard_negatives]) if self.options.hard_negatives else positives
+            # Every process has the table and W: gathering the ids is enough, and exact.
+            return gather(candidates) if self.options.gather_negatives else candidates
+
+        candidates = joint(entities.positives, entities.hard_negatives)
+        positives = entities.positives.unsqueeze(1)  # (n, 1)
+        if entities.further is not None:
+            positives = torch.cat([positives, entities.further], dim=1)
+        if entities.subjects is not None:
+            positives = torch.cat([positives, entities.subjects.unsqueeze(1)], dim=1)
         weights = torch.ones(positives.shape[1], device=positives.device)
-        if subjects is not None:
+        if entities.subjects is not None:
             weights[-1:].fill_(self.options.subject_weight)
-        found = table(positives.flatten(), candidates, used=used)
-        rows = [self.projection(part) for part in found]
+        excluded = None
+        if (guide := entities.guide) is not None:
+            guided = joint(guide.positives, guide.hard_negatives)
+            excluded = false_negatives(guide.sentences, guide.positives, guided)
+        rows = [self.projection(part) for part in table(positives.flatten(), candidates, used=entities.used)]
         return several_positives_loss(
             inputs.sentences[0],
             rows[0].unflatten(0, positives.shape),
@@ -133,16 +109,6 @@ class EasePlus(EntityMethod[EasePlusOptions]):
             positive_ids=positives,
             candidate_ids=candidates,
             weights=weights,
-            excluded=None if guide is None else self._false_negatives(guide),
+            excluded=excluded,
             mini_batch_size=inputs.mini_batch_size,
         )
-
-    def _candidates(self, positives: Tensor, hard_negatives: Tensor) -> Tensor:
-        """Return the entities, or their vectors, that every sentence of the batch is contrasted with."""
-        joint = torch.cat([positives, hard_negatives]) if self.options.hard_negatives else positives
-        return gather(joint) if self.options.gather_negatives else joint
-
-    def _false_negatives(self, guide: GuideVectors) -> Tensor:
-        """Return which candidates the guide finds more similar to a sentence than the sentence's own entity."""
-        candidates = self._candidates(guide.positives, guide.hard_negatives)
-        return false_negatives(guide.sentences, guide.positives, candidates)

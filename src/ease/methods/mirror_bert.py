@@ -1,32 +1,41 @@
-"""Mirror-BERT (Liu et al. 2021, equation 1): a string's positive is its second view under masking and dropout."""
+"""Mirror-BERT (Liu et al. 2021): a string's positive is its second view under masking and dropout."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, Self
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
+from torch.nn import functional
 
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
-from ease.methods.components.augmentation import (
-    mask_token,
-    span_masking,
-    token_masking,
-    word_masking,
-    word_order,
-)
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
-from ease.methods.components.mirror_losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
+from ease.methods.components.losses import mean_over_rows, own_columns, unit
+
+logger = logging.getLogger(__name__)
 
 MASKED = "masked_sentence"
 """The column of augmented second views."""
 
-SPAN, ORDER = "span", "order"
+
+class MultiSimilarity(StrictModel):
+    """Parameters of the multi-similarity loss on mined triplets; the defaults are those of SapBERT's released code."""
+
+    margin: float = Field(
+        0.2, ge=0, description="a negative counts if it is at most this much farther than the positive"
+    )
+    positive_scale: float = Field(1.0, gt=0, description="α, which multiplies the cosines of positives")
+    negative_scale: float = Field(60.0, gt=0, description="β, which multiplies the cosines of negatives")
+    base: float = Field(0.5, description="λ, subtracted from all cosines")
 
 
 class MirrorBertOptions(StrictModel):
@@ -71,17 +80,12 @@ class MirrorBertOptions(StrictModel):
     @property
     def changes_text(self) -> bool:
         """Whether one view's text is changed."""
-        return self.augmentation != SPAN or self.span > 0
-
-    @property
-    def masks(self) -> bool:
-        """Whether the changed text has mask tokens."""
-        return self.changes_text and self.augmentation != ORDER
+        return self.augmentation != "span" or self.span > 0
 
     @model_validator(mode="after")
     def _share_between_equals(self) -> MirrorBertOptions:
         if self.controlled_dropout and self.changes_text:
-            changed = f"`span` {self.span} masks" if self.augmentation == SPAN else "`augmentation` changes"
+            changed = f"`span` {self.span} masks" if self.augmentation == "span" else "`augmentation` changes"
             raise EaseError(
                 f"`controlled_dropout` needs identical views, and {changed} one of them: set `span: 0` and "
                 "`augmentation: span`."
@@ -102,11 +106,8 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
     def __init__(self, options: MirrorBertOptions) -> None:
         """Choose the views: with controlled dropout, both views are the same encoding."""
         super().__init__(options)
-        self.views = (
-            (SENTENCE,)
-            if options.controlled_dropout
-            else (SENTENCE, MASKED if options.changes_text else SENTENCE)
-        )
+        second = (MASKED if options.changes_text else SENTENCE,)
+        self.views = (SENTENCE, *(() if options.controlled_dropout else second))
 
     @classmethod
     def build(
@@ -118,8 +119,12 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
             EaseError: If one view is masked and the encoder has no mask token, if DropHead does not support its
                 architecture, or if it has no dropout layers.
         """
-        if options.masks:
-            mask_token(encoder)
+        masks = options.changes_text and options.augmentation != "order"
+        if masks and getattr(encoder.tokenizer, "mask_token", None) is None:
+            raise EaseError(
+                f"Span masking needs a mask token, and the tokenizer {type(encoder.tokenizer).__name__} has none: set "
+                "`span: 0`, or choose an encoder that was pretrained with one, such as BERT or XLM-R."
+            )
         if options.dropout is not None:
             set_dropout(encoder, options.dropout)
         if options.drophead:
@@ -128,18 +133,9 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
         """Change each string, seeded by its row, so that later epochs and resumed trainings read the same strings."""
-        options = self.options
-        if not options.changes_text:
+        if not self.options.changes_text:
             return {}
-        shared = {"shortest": options.shortest_masked, "seed": seed}
-        if options.augmentation == ORDER:
-            return {MASKED: word_order(options.share, **shared)}
-        if options.augmentation == "tokens":
-            return {MASKED: token_masking(options.share, tokenizer=encoder.tokenizer, **shared)}
-        token = mask_token(encoder)
-        if options.augmentation == "words":
-            return {MASKED: word_masking(options.share, token=token, **shared)}
-        return {MASKED: span_masking(options.span, token=token, **shared)}
+        return {MASKED: augmentation(self.options, encoder.tokenizer, seed)}
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 1, or the multi-similarity loss, with both views of every string as anchors.
@@ -147,25 +143,172 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
         Raises:
             EaseError: If the denominator is empty: a single string, without its positive.
         """
+        options = self.options
         views = inputs.sentences.expand(2, -1, -1)  # (2, n, dimension)
-        gathered = self.options.gather_negatives
+        gathered = options.gather_negatives
         candidates = gather_with_gradient(views.transpose(0, 1)).transpose(0, 1) if gathered else views
         own = own_rows(views.shape[1], views.device, gathered)
-        if (mined := self.options.multi_similarity) is not None:
-            loss = multi_similarity_loss(
-                views, mined, candidates=candidates, own=own, mini_batch_size=inputs.mini_batch_size
-            )
-            return {TOTAL: loss, "mirror_loss": loss}
-        if candidates.shape[1] == 1 and not self.options.positive_in_denominator:
+        given: dict[str, Any] = {
+            "candidates": candidates,
+            "own": own,
+            "mini_batch_size": inputs.mini_batch_size,
+        }
+        if options.multi_similarity is not None:
+            loss = multi_similarity_loss(views, options.multi_similarity, **given)
+        elif candidates.shape[1] == 1 and not options.positive_in_denominator:
             raise EaseError(
                 "Equation 1 as printed needs negatives: raise `batch_size` to at least two strings per process."
             )
-        loss = mirrored_loss(
-            views,
-            self.options.temperature,
-            candidates=candidates,
-            own=own,
-            positive_in_denominator=self.options.positive_in_denominator,
-            mini_batch_size=inputs.mini_batch_size,
-        )
+        else:
+            given["positive_in_denominator"] = options.positive_in_denominator
+            loss = mirrored_loss(views, options.temperature, **given)
         return {TOTAL: loss, "mirror_loss": loss}
+
+
+def mirrored_loss(
+    views: Tensor,
+    temperature: float,
+    *,
+    candidates: Tensor | None = None,
+    own: Tensor | None = None,
+    positive_in_denominator: bool = True,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """Mirror-BERT's loss: identify each view's other view among all 2n views of the batch.
+
+    Args:
+        views: Shape (2, n, d).
+        temperature: τ, which divides the cosines.
+        candidates: Both views of the candidates, shape (2, m, d). Default: `views`.
+        own: The candidate that is each string itself, shape (n,). Default: candidate i for string i.
+        positive_in_denominator: As in the authors' released code; false: only the 2m - 2 negatives, as printed.
+        mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
+
+    Returns:
+        Scalar loss in nats, averaged over the 2n anchors; the equation has the sum.
+
+    References:
+        Liu et al. 2021 (Mirror-BERT), equation 1.
+    """
+    anchors, columns, itself, positive = _mirrored(views, candidates, own)
+    excluded = itself if positive_in_denominator else torch.cat([itself, positive], dim=1)
+
+    def summed(rows: slice) -> Tensor:
+        logits = anchors[rows] @ columns.T / temperature  # (rows, 2m)
+        negatives = logits.scatter(1, excluded[rows], -torch.inf)
+        return (negatives.logsumexp(dim=1) - logits.gather(1, positive[rows]).squeeze(1)).sum()
+
+    return mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
+def multi_similarity_loss(
+    views: Tensor,
+    options: MultiSimilarity,
+    *,
+    candidates: Tensor | None = None,
+    own: Tensor | None = None,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """Multi-similarity loss of the hard triplets of a batch (SapBERT; footnote 2 of Mirror-BERT).
+
+    A negative is hard if its distance from the anchor, of vectors of length 1, is below that of the positive plus the
+    margin. The positive counts if the anchor has a hard negative. Shapes and average are those of `mirrored_loss`.
+
+    References:
+        Wang et al. 2019 (multi-similarity loss); Liu et al. 2021 (SapBERT), section 2.
+    """
+    anchors, columns, itself, positive = _mirrored(views, candidates, own)
+    excluded = torch.cat([itself, positive], dim=1)
+
+    def distances(cosines: Tensor) -> Tensor:
+        return (2 - 2 * cosines).clamp(min=0).sqrt()
+
+    def summed(rows: slice) -> Tensor:
+        cosines = anchors[rows] @ columns.T  # (rows, 2m)
+        near = cosines.gather(1, positive[rows])  # (rows, 1)
+        with torch.no_grad():
+            hard = distances(cosines) <= distances(near) + options.margin
+            hard = hard.scatter(1, excluded[rows], False)
+        pushed = (options.negative_scale * (cosines - options.base)).masked_fill(~hard, -torch.inf)
+        # A column of zeros adds the 1 of log(1 + Σ), and keeps rows without a hard negative finite.
+        with_one = torch.cat([torch.zeros_like(near), pushed], dim=1)
+        repelled = with_one.logsumexp(dim=1) / options.negative_scale
+        pulled = functional.softplus(options.positive_scale * (options.base - near)) / options.positive_scale
+        return (repelled + pulled.squeeze(1) * hard.any(dim=1)).sum()
+
+    return mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
+def _mirrored(
+    views: Tensor, candidates: Tensor | None, own: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the anchors, (2n, d), all columns, (2m, d), and each anchor's own and its positive's column, (2n, 1)."""
+    candidates = views if candidates is None else candidates
+    own = own_columns(views[0], own)
+    other = own + candidates.shape[1]  # the column of the pair's second view
+    itself, positive = torch.cat([own, other]).unsqueeze(1), torch.cat([other, own]).unsqueeze(1)
+    return unit(views.flatten(0, 1)), unit(candidates.flatten(0, 1)), itself, positive
+
+
+def mask_span(text: str, start: int, length: int, token: str) -> str:
+    """Replace `length` characters from `start` by the mask token, separated by spaces."""
+    left, right = text[:start], text[start + length :]
+    before = " " if left and not left[-1].isspace() else ""
+    after = " " if right and not right[0].isspace() else ""
+    return f"{left}{before}{token}{after}{right}"
+
+
+def augment(text: str, random: np.random.Generator, options: MirrorBertOptions, tokenizer: Any) -> str | None:
+    """Change a string by random numbers; None if it has a single word or token.
+
+    - span: mask one span of characters that starts at any place (section 2.2).
+    - words, tokens: mask a share of the words, which are separated by white space, or of the tokens in the text, whose
+      remainder is tokenized again.
+    - order: move each word of a share, at least two, to the place of the next one.
+    """
+    kind, token = options.augmentation, getattr(tokenizer, "mask_token", "")
+    if kind == "span":
+        start = int(random.integers(len(text) - options.span + 1))
+        return mask_span(text, start, options.span, token)
+    words = text.split()
+    spans = []
+    if kind == "tokens":
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, truncation=False)
+        spans = [(start, end) for start, end in encoded["offset_mapping"] if end > start]
+    count = len(spans if kind == "tokens" else words)
+    if count < 2:  # nothing would stay unchanged
+        return None
+    most = max(2 if kind == "order" else 1, round(options.share * count))
+    chosen = random.choice(count, min(count, most), replace=False)
+    if kind == "tokens":
+        for start, end in sorted((spans[place] for place in chosen), reverse=True):
+            text = mask_span(text, start, end - start, token)
+        return text
+    moved = list(words)
+    for source, target in zip(chosen, np.roll(chosen, 1), strict=True):
+        moved[target] = words[source] if kind == "order" else token
+    return " ".join(moved)
+
+
+def augmentation(options: MirrorBertOptions, tokenizer: Any, seed: int) -> Derive:
+    """Return a function that changes texts by the seed and their row numbers, and logs how many were too short."""
+    in_span = options.augmentation == "span"
+    shortest = max(options.shortest_masked, options.span + 1) if in_span else options.shortest_masked
+    seen = kept = 0
+
+    def derive(texts: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
+        nonlocal seen, kept
+        changed = []
+        for text, row in zip(texts, rows, strict=True):
+            random = np.random.default_rng([seed, int(row)])
+            found = augment(text, random, options, tokenizer) if len(text) >= shortest else None
+            seen, kept = seen + 1, kept + (found is None)
+            changed.append(text if found is None else found)
+        unit = "" if in_span else " or a single word"
+        logger.info(
+            "Augmentation `%s`: %d of %d texts have fewer than %d characters%s and are not changed",
+            *(options.augmentation, kept, seen, shortest, unit),
+        )
+        return changed
+
+    return derive

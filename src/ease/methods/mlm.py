@@ -1,16 +1,31 @@
-"""Masked-language modelling on the training sentences, to make an encoder that other methods start from."""
+"""Masked-language modelling (Devlin et al. 2019, section 3.1), as a method and as an auxiliary loss of SimCSE."""
 
 from __future__ import annotations
 
-from typing import Self
+import copy
+import math
+from typing import Any, Self
 
+import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
-from torch import Tensor
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+from transformers import AutoModelForMaskedLM, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
 
+from ease.encoders.token_batches import padding_known
+from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod
-from ease.methods.components.masking import MaskedLanguageModel
+
+MASKED, RANDOM = 0.8, 0.1
+"""Fractions of the selected tokens that become the mask token and a random token; the others stay unchanged"""
+
+CPU_PARTS = 4
+"""Chunks of similar length in which a CPU, where padding is expensive, encodes a batch"""
 
 
 class MlmOptions(StrictModel):
@@ -20,7 +35,7 @@ class MlmOptions(StrictModel):
 
 
 class Mlm(TrainingMethod[MlmOptions]):
-    """Masked-language modelling, with a prediction head that is trained with the encoder."""
+    """Masked-language modelling, to make an encoder that other methods start from."""
 
     Options = MlmOptions
     matryoshka = False
@@ -32,7 +47,6 @@ class Mlm(TrainingMethod[MlmOptions]):
     token_columns = (SENTENCE,)
 
     def __init__(self, options: MlmOptions, encoder: SentenceTransformer) -> None:
-        """Make the prediction head for an encoder."""
         super().__init__(options)
         self.masked = MaskedLanguageModel(encoder, options.probability)
 
@@ -44,3 +58,142 @@ class Mlm(TrainingMethod[MlmOptions]):
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute the cross-entropy of the masked tokens."""
         return {TOTAL: self.masked(*inputs.texts[SENTENCE], inputs.autocast, inputs.mini_batch_size)}
+
+
+class MaskedLanguageModel(nn.Module):
+    """Masked-LM head over a shared encoder that is not registered as a submodule.
+
+    The head is that of the encoder's architecture, with random weights; its output matrix is the encoder's matrix of
+    token embeddings.
+    """
+
+    _encoder: PreTrainedModel
+    _special: Tensor
+
+    def __init__(self, encoder: SentenceTransformer, probability: float) -> None:
+        """Make the head for an encoder that begins with a transformer and has a mask token.
+
+        Raises:
+            EaseError: If the encoder has no transformer, no mask token, or an architecture without such a head.
+        """
+        super().__init__()
+        transformer, tokenizer = encoder[0], encoder.tokenizer
+        if not isinstance(transformer, Transformer):
+            raise EaseError(
+                f"Masked-language modelling needs a transformer, and the encoder begins with "
+                f"{type(transformer).__name__}: choose another `encoder.name`."
+            )
+        if tokenizer.mask_token_id is None:
+            raise EaseError(
+                f"Masked-language modelling needs a mask token, and the tokenizer {type(tokenizer).__name__} has none: "
+                "choose an encoder that was pretrained with one, such as BERT or XLM-R, or set this loss's weight to 0."
+            )
+        # nn.Module's __setattr__ would register the encoder as a submodule.
+        object.__setattr__(self, "_encoder", transformer.model)
+        self._probability = probability
+        self._mask_token = int(tokenizer.mask_token_id)
+        self.register_buffer("_special", torch.tensor(tokenizer.all_special_ids), persistent=False)
+        self.layers, self.bias = _head(transformer.model)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        mask: Tensor,
+        autocast: torch.dtype | None = None,
+        mini_batch_size: int | None = None,
+    ) -> Tensor:
+        """Compute the loss of predicting masked tokens, in single precision; 0 without masked tokens.
+
+        `tokens` and `mask`, 0 for padding, are (n, width). The activations of `mini_batch_size` texts are in memory at
+        a time, and recomputed for the gradient.
+        """
+        embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
+        candidates = mask.bool() & ~torch.isin(tokens, self._special)
+        shown, chosen = mask_tokens(tokens, candidates, self._probability, self._mask_token, len(embeddings))
+        parts, masked = CPU_PARTS if mask.device.type == "cpu" else 1, [tokens, shown, chosen, mask]
+        if mini_batch_size is not None:
+            parts = max(parts, math.ceil(len(mask) / mini_batch_size))
+        if parts == 1:  # a GPU does not need the lengths
+            chunks = [masked]
+        else:
+            lengths = mask.sum(dim=1)
+            orders = lengths.argsort(stable=True).chunk(parts)
+            chunks = [
+                [values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked] for rows in orders
+            ]
+        count = chosen.sum()
+        with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
+            losses = [
+                self._loss(chunk, count)
+                if mini_batch_size is None
+                else checkpoint(self._loss, chunk, count, use_reentrant=False)
+                for chunk in chunks
+            ]
+        return torch.stack(losses).sum()
+
+    def _loss(self, chunk: list[Tensor], count: Tensor) -> Tensor:
+        """Return the summed cross-entropy of some texts, divided by the number of selected tokens in the batch."""
+        tokens, shown, chosen, mask = chunk
+        embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
+        with padding_known():
+            encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
+        # The device is asked only once where the selected tokens are.
+        places = chosen.flatten().nonzero().squeeze(1)  # (k,)
+        states = encoded.flatten(0, 1)[places].unsqueeze(0)  # (1, k, dimension)
+        features = self.layers(inputs_embeds=states).logits  # (1, k, embedding dimension)
+        logits = functional.linear(features.squeeze(0), embeddings, self.bias)  # (k, vocabulary)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        total = functional.cross_entropy(logits, tokens.flatten()[places], reduction="sum")
+        return total / count.clamp(min=1)
+
+
+def mask_tokens(
+    tokens: Tensor, candidates: Tensor, probability: float, mask_token: int, vocabulary_size: int
+) -> tuple[Tensor, Tensor]:
+    """Select tokens to predict, and mask most of them.
+
+    Args:
+        tokens: (n, width), token ids.
+        candidates: (n, width), true for tokens that may be selected.
+        probability: Of selecting a token.
+        mask_token: Id of the mask token.
+        vocabulary_size: Random tokens are drawn below it.
+
+    Returns:
+        The masked tokens, and a mask of the selected ones: both (n, width).
+    """
+    chosen = (torch.rand(tokens.shape, device=tokens.device) < probability) & candidates
+    fate = torch.rand(tokens.shape, device=tokens.device)
+    others = torch.randint(vocabulary_size, tokens.shape, device=tokens.device)
+    shown = tokens.masked_fill(chosen & (fate < MASKED), mask_token)
+    return torch.where(chosen & (fate >= 1 - RANDOM), others, shown), chosen
+
+
+class _GivenStates(nn.Module):
+    """Replaces the encoder of a masked language model, and returns the given hidden states."""
+
+    def forward(self, input_ids: None = None, *, inputs_embeds: Tensor, **ignored: Any) -> BaseModelOutput:
+        return BaseModelOutput(last_hidden_state=inputs_embeds)
+
+
+def _head(encoder: PreTrainedModel) -> tuple[PreTrainedModel, nn.Parameter | None]:
+    """Return the layers before the output matrix, as a model that reads `inputs_embeds`, and the output's bias."""
+    unfit = EaseError(
+        f"The encoder's architecture {encoder.config.model_type!r} has no masked-language model that shares its token "
+        "embeddings: choose an encoder that was pretrained with one, such as BERT or XLM-R."
+    )
+    try:
+        model = AutoModelForMaskedLM.from_config(copy.deepcopy(encoder.config))
+    except ValueError as error:
+        raise unfit from error
+    output = model.get_output_embeddings()
+    setattr(model, model.base_model_prefix, _GivenStates())
+    place = next((name for name, module in model.named_modules() if module is output), None)
+    if place is None or output.weight.shape != encoder.get_input_embeddings().weight.shape:
+        raise unfit
+    model.set_submodule(place, nn.Identity())
+    for module in model.modules():  # some architectures register the bias twice
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            if parameter is output.bias:
+                setattr(module, name, None)
+    return model, output.bias

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
-from ease.methods.components.masking import MaskedLanguageModel
+from ease.methods.mlm import MaskedLanguageModel
 
 
 class SimcseOptions(StrictModel):

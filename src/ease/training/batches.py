@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ease.methods.base import SENTENCE, Entities, Texts
-from ease.methods.components.entity_losses import NO_ENTITY
+from ease.methods.components.losses import NO_ENTITY
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, NEGATIVE_COLUMNS, SUBJECT
 from ease.training.packing import Packed, pack
 

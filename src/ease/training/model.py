@@ -20,7 +20,7 @@ from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.drophead import has_dropout, set_dropout
-from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
+from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Column, Padded
 from ease.training.lora import add_lora
 from ease.training.options import TeacherOptions, TrainingJob

@@ -19,7 +19,7 @@ from ease.encoders.prompts import prompt_named
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.methods.base import SENTENCE, Derive
-from ease.methods.components.entity_losses import NO_ENTITY
+from ease.methods.components.losses import NO_ENTITY
 from ease.training.inputs import (
     FURTHER,
     LANGUAGE,

@@ -20,9 +20,8 @@ from ease.errors import EaseError
 from ease.methods import method_options
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.components.distributed import process_count
-from ease.methods.components.entity_losses import NO_ENTITY
 from ease.methods.components.entity_table import EntityTable, Rows
-from ease.methods.components.losses import info_nce
+from ease.methods.components.losses import NO_ENTITY, info_nce
 from ease.methods.ease import Ease, EaseOptions
 from ease.methods.supervised_simcse import absent_negatives
 

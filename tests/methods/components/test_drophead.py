@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.sentence_transformer.modules import BoW, Pooling, Transformer
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from ease.encoders.word_vectors import load_word_vectors
 from ease.errors import EaseError
-from ease.methods.components.drophead import MERGES, drop_heads, set_drophead, set_dropout
+from ease.methods.components.drophead import drop_heads, has_dropout, set_drophead, set_dropout
 from tests.methods.made import encoder as sample_encoder
 
 HEADS, SIZE, LAYERS = 3, 8, 2
@@ -32,6 +31,17 @@ VALUES = {
 """By architecture, the layer that makes the attention's values; its rows belong to the heads in turn."""
 
 
+CHANGES: dict[str, dict[str, Any]] = {
+    # Its layers share their weights: one of them, for each to have its own heads.
+    "albert": {"num_hidden_layers": 1, "embedding_size": 16},
+    "modernbert": {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+    # By default, heads of another size share their values.
+    "gemma3_text": {"head_dim": SIZE, "num_key_value_heads": HEADS},
+    "qwen3": {"head_dim": SIZE, "num_key_value_heads": HEADS},
+    "deberta-v2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+}
+
+
 def tiny(architecture: str, folder: Path) -> SentenceTransformer:
     """An encoder of two layers with three heads, from random weights."""
     sizes: dict[str, Any] = {
@@ -39,30 +49,14 @@ def tiny(architecture: str, folder: Path) -> SentenceTransformer:
         "num_hidden_layers": LAYERS,
         "num_attention_heads": HEADS,
         "intermediate_size": 32,
-        "vocab_size": 300,
         "max_position_embeddings": 64,
         "pad_token_id": 0,
+        **CHANGES.get(architecture, {}),
     }
     if architecture == "distilbert":
-        sizes = {
-            "dim": HEADS * SIZE,
-            "n_layers": LAYERS,
-            "n_heads": HEADS,
-            "hidden_dim": 32,
-            "vocab_size": 300,
-        }
-    if (
-        architecture == "albert"
-    ):  # its layers share their weights: one of them, for each to have its own heads
-        sizes.update(num_hidden_layers=1, embedding_size=16)
-    if architecture == "modernbert":
-        sizes.update(cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3)
-    if architecture in ("gemma3_text", "qwen3"):  # by default, heads of another size share their values
-        sizes.update(head_dim=SIZE, num_key_value_heads=HEADS)
-    if architecture == "deberta-v2":
-        sizes.update(relative_attention=True, pos_att_type=["c2p", "p2c"])
+        sizes = {"dim": HEADS * SIZE, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 32}
     torch.manual_seed(1)
-    model = AutoModel.from_config(AutoConfig.for_model(architecture, **sizes))
+    model = AutoModel.from_config(AutoConfig.for_model(architecture, vocab_size=300, **sizes))
     with torch.no_grad():
         for weights in model.parameters():  # far from what an initialisation makes nearly alike
             weights.add_(torch.randn_like(weights) * 0.3)
@@ -81,27 +75,15 @@ def tokens() -> dict[str, Tensor]:
     return {"input_ids": ids, "attention_mask": mask}
 
 
-def model_of(encoder: SentenceTransformer) -> Any:
-    """The transformer's own model."""
-    first: Any = encoder[0]
-    return first.model
-
-
 def embed(encoder: SentenceTransformer, features: dict[str, Tensor]) -> Tensor:
     embeddings: Tensor = encoder(dict(features))["sentence_embedding"]
     return embeddings
 
 
-def drawn_scales(layers: int, count: int) -> Tensor:
-    """Return the scales of the heads, (layers, count, heads), by drawing them again in the same order."""
-    kept = torch.stack([torch.rand(count, HEADS) >= RATE for _ in range(layers)])
-    return torch.where(kept, HEADS / kept.sum(-1, keepdim=True).clamp(min=1), 0.0)
-
-
 def scale_values(encoder: SentenceTransformer, architecture: str, scales: Tensor) -> None:
     """Multiply each head's values, and so its output, in every layer: (layers, heads)."""
     name = VALUES.get(architecture, "value")
-    found = [module for path, module in model_of(encoder).named_modules() if path.split(".")[-1] == name]
+    found = [module for path, module in encoder[0].named_modules() if path.split(".")[-1] == name]
     assert len(found) == len(scales)
     for module, row in zip(found, scales, strict=True):
         assert isinstance(module, nn.Linear)
@@ -112,7 +94,7 @@ def scale_values(encoder: SentenceTransformer, architecture: str, scales: Tensor
                 module.bias[-HEADS * SIZE :] *= factors
 
 
-@pytest.mark.parametrize("architecture", MERGES)
+@pytest.mark.parametrize("architecture", sorted({*VALUES, "bert", "xlm-roberta"}))
 def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_path: Path) -> None:
     encoder = tiny(architecture, tmp_path)
     features, weights = tokens(), {name: value.clone() for name, value in encoder.state_dict().items()}
@@ -127,7 +109,8 @@ def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_p
     for handle in handles:
         handle.remove()
     torch.manual_seed(5)
-    scales = drawn_scales(len(handles), 5)
+    kept = torch.stack([torch.rand(5, HEADS) >= RATE for _ in handles])
+    scales = torch.where(kept, HEADS / kept.sum(-1, keepdim=True).clamp(min=1), 0.0)  # (layers, 5, heads)
     assert (scales == 0).any()
     for number in range(5):
         encoder.load_state_dict(weights)
@@ -161,7 +144,7 @@ def test_a_sequence_may_lose_all_heads_and_stays_finite() -> None:
     assert not gradient[empty].any()
 
 
-def test_an_architecture_that_drophead_does_not_know_is_refused(tmp_path: Path) -> None:
+def test_encoders_without_known_heads_or_dropout_are_refused(tmp_path: Path) -> None:
     config = AutoConfig.for_model(
         "mobilebert", num_hidden_layers=1, vocab_size=300, hidden_size=128, embedding_size=128
     )
@@ -170,27 +153,26 @@ def test_an_architecture_that_drophead_does_not_know_is_refused(tmp_path: Path) 
     encoder = SentenceTransformer(modules=[Transformer(str(tmp_path))], device="cpu")
     with pytest.raises(EaseError, match=r"'mobilebert': set `drophead: 0`.*albert, bert,.*roberta"):
         set_drophead(encoder, 0.1)
-
-
-def test_word_vectors_have_neither_heads_nor_dropout(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("the 1 0\ncity 0 1\n", encoding="utf-8")
-    encoder = load_word_vectors(tmp_path / "words.txt")
+    words = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
     with pytest.raises(EaseError, match="does not support the architecture"):
-        set_drophead(encoder, 0.1)
+        set_drophead(words, 0.1)
     with pytest.raises(EaseError, match="has no dropout layer: set `dropout: null`"):
-        set_dropout(encoder, 0.1)
-    set_dropout(encoder, 0.0)
+        set_dropout(words, 0.1)
+    set_dropout(words, 0.0)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "modernbert"])
 def test_dropout_has_the_rate_that_is_set(architecture: str, tmp_path: Path) -> None:
     encoder = tiny(architecture, tmp_path)
-    features, saved = tokens(), model_of(encoder).config.to_dict()
+    transformer: Any = encoder[0]
+    features, saved = tokens(), transformer.model.config.to_dict()
     whole = embed(encoder.eval(), features)
     set_dropout(encoder, 0.3)
+    assert has_dropout(encoder)
     assert {module.p for module in encoder.modules() if isinstance(module, nn.Dropout)} == {0.3}
     assert not torch.allclose(embed(encoder.train(), features), embed(encoder, features), atol=1e-3)
     assert torch.equal(embed(encoder.eval(), features), whole)
     set_dropout(encoder, 0.0)
+    assert not has_dropout(encoder)
     torch.testing.assert_close(embed(encoder.train(), features), whole)
-    assert model_of(encoder).config.to_dict() == saved
+    assert transformer.model.config.to_dict() == saved

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, SparseAdam
 
-from ease.methods.components.entity_losses import NO_ENTITY
 from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import NO_ENTITY
 
 
 def start() -> Tensor:
@@ -44,19 +44,6 @@ def test_a_step_changes_the_rows_in_use_alone_as_a_dense_step_would() -> None:
     assert torch.allclose(table.weight, dense)
     untouched = [0, 2, 3, 4, 6]
     assert torch.equal(table.weight[untouched], start()[untouched])
-
-
-def test_a_row_out_of_use_keeps_still_although_it_was_used_before() -> None:
-    table = EntityTable(start())
-    optimizer = SparseAdam([table.weight], lr=0.1)
-    for ids in ([1, 2], [2, 3]):
-        before = table.weight[1].clone()
-        (rows,) = table(torch.tensor(ids))
-        rows.sum().backward()
-        table.reduce_gradient()
-        table.set_sparse_gradient()
-        optimizer.step()
-    assert torch.equal(table.weight[1], before)
 
 
 def test_steps_out_of_order_are_refused() -> None:

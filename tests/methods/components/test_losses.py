@@ -1,119 +1,93 @@
-"""The losses' gradients, shares and mini-batches; their values are compared with scalars in the methods' tests."""
+"""Losses by finite differences, in shares and mini-batches; distillation against NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import log_softmax, rel_entr, softmax
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ease.methods.components.entity_losses import NO_ENTITY, excluded_candidates
-from ease.methods.components.losses import info_nce, masked_token_loss
-from ease.methods.components.mirror_losses import mirrored_loss
+from ease.methods.components.losses import (
+    NO_ENTITY,
+    cosine_distillation,
+    excluded_candidates,
+    info_nce,
+    several_positives_loss,
+    similarity_distillation,
+)
+from ease.methods.mirror_bert import MultiSimilarity, mirrored_loss, multi_similarity_loss
+from tests.methods.made import cosines, floats
 
 
-def vectors(seed: int) -> Tensor:
-    return torch.tensor(np.random.default_rng(seed).normal(size=(6, 5)), requires_grad=True)
+def vectors(seed: int, width: int = 5) -> Tensor:
+    return torch.tensor(np.random.default_rng(seed).normal(size=(6, width)), requires_grad=True)
 
 
-def triples() -> tuple[Tensor, Tensor, Tensor]:
-    """Sentences, positives and hard negatives of six pairs."""
-    return vectors(0), vectors(1), vectors(2)
-
-
-ENTITIES = [4, 9, 4, 7, 2, 9]
-NEGATIVES = [9, NO_ENTITY, 1, 4, NO_ENTITY, 3]
+EXCLUDED = excluded_candidates(
+    torch.tensor([4, 9, 4, 7, 2, 9]), torch.tensor([9, NO_ENTITY, 1, 4, NO_ENTITY, 3]), mask_same_entity=True
+)
+LOSSES: dict[str, Callable[..., Tensor]] = {
+    "equations 1 and 3": lambda first, second, third, **rows: info_nce(first, second, 0.2, **rows),
+    "equation 2": lambda first, second, third, **rows: info_nce(
+        first, second, 0.2, hard_negatives=third, excluded=EXCLUDED, hard_negative_weight=1.0, **rows
+    ),
+    "mirrored": lambda first, second, third, **rows: mirrored_loss(torch.stack([first, second]), 0.2, **rows),
+    "mirrored as printed": lambda first, second, third, **rows: mirrored_loss(
+        torch.stack([first, second]), 0.2, positive_in_denominator=False, **rows
+    ),
+    "distilled": lambda first, second, third, **rows: similarity_distillation(first, second, 0.1, **rows),
+}
 
 
 def test_excluded_candidates_are_those_of_the_definition() -> None:
     positives, negatives = torch.tensor([4, 9, 4]), torch.tensor([9, NO_ENTITY, 4])
     assert excluded_candidates(positives, negatives).tolist() == [[False] * 4 + [True, False]] * 3
-    masked = excluded_candidates(positives, negatives, mask_same_entity=True).tolist()
-    assert masked == [
+    assert excluded_candidates(positives, negatives, mask_same_entity=True).tolist() == [
         [False, False, True, False, True, True],
         [False, False, False, True, True, False],
         [True, False, False, False, True, True],
     ]
+    marked = excluded_candidates(torch.arange(5000), torch.arange(5000))
+    assert marked.shape == (5000, 10_000)
+    assert marked.untyped_storage().nbytes() == 10_000, "one row for all"
 
 
 def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
-    sentences, positives, negatives = triples()
+    sentences, positives, negatives = vectors(0), vectors(1), vectors(2)
     whole = info_nce(sentences, positives, 0.1, hard_negatives=negatives)
-    shares = [
-        info_nce(sentences[rows], positives, 0.1, hard_negatives=negatives, own=rows)
-        for rows in torch.arange(6).split(3)
-    ]
+    parts = torch.arange(6).split(2)
+    shares = [info_nce(sentences[rows], positives, 0.1, hard_negatives=negatives, own=rows) for rows in parts]
     assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
+    views = torch.stack([sentences, positives])
+    functions: list[Callable[..., Tensor]] = [
+        partial(mirrored_loss, temperature=0.04),
+        partial(mirrored_loss, temperature=0.04, positive_in_denominator=False),
+        partial(multi_similarity_loss, options=MultiSimilarity(margin=0.2)),
+    ]
+    for function in functions:
+        shares = [function(views[:, rows], candidates=views, own=rows) for rows in parts]
+        assert torch.stack(shares).mean().item() == pytest.approx(function(views).item(), rel=1e-12)
 
 
-def test_gradients_are_those_of_finite_differences() -> None:
-    excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
-
-    def masked(sentences: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
-        return info_nce(
-            sentences, positives, 0.2, hard_negatives=negatives, excluded=excluded, hard_negative_weight=1.0
-        )
-
-    def plain(first: Tensor, second: Tensor) -> Tensor:
-        return info_nce(first, second, 0.2)
-
-    assert torch.autograd.gradcheck(masked, triples())
-    assert torch.autograd.gradcheck(plain, (vectors(0), vectors(1)))
-
-
-def absent(present: Sequence[bool]) -> Tensor:
-    """Excluded candidates of six anchors, of whose hard negatives some are missing."""
-    return torch.tensor([*[False] * 6, *[not there for there in present]]).expand(6, -1)
-
-
-def test_without_a_masked_token_there_is_no_loss_and_no_gradient() -> None:
-    logits = vectors(5)
-    loss = masked_token_loss(logits[:0], torch.tensor([], dtype=torch.long))
-    assert loss.item() == 0.0
-    assert not torch.autograd.grad(loss, logits)[0].any()
-
-
-def test_half_precision_embeddings_get_a_loss_in_single_precision() -> None:
-    first, second = vectors(0).bfloat16(), vectors(1).bfloat16()
-    loss = info_nce(first, second, 0.05)
-    assert loss.dtype == torch.float32
-    exact = info_nce(first.double(), second.double(), 0.05)
-    assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
-
-
-EXCLUDED = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
-IN_BLOCKS: dict[str, Callable[..., Tensor]] = {
-    "equations 1 and 3": lambda first, second, _, **rows: info_nce(first, second, 0.2, **rows),
-    "equation 2": lambda first, second, third, **rows: info_nce(
-        first, second, 0.2, hard_negatives=third, excluded=EXCLUDED, hard_negative_weight=1.0, **rows
-    ),
-    "some hard negatives": lambda first, second, third, **rows: info_nce(
-        first, second, 0.2, hard_negatives=third, excluded=absent([True, False] * 3), **rows
-    ),
-    "mirrored": lambda first, second, _, **rows: mirrored_loss(torch.stack([first, second]), 0.2, **rows),
-    "mirrored as printed": lambda first, second, _, **rows: mirrored_loss(
-        torch.stack([first, second]), 0.2, positive_in_denominator=False, **rows
-    ),
-}
-
-
-@pytest.mark.parametrize("loss", IN_BLOCKS.values(), ids=IN_BLOCKS)
-@pytest.mark.parametrize("mini_batch_size", [1, 4])
-def test_losses_in_mini_batches_equal_those_of_all_rows(
-    loss: Callable[..., Tensor], mini_batch_size: int
-) -> None:
-    inputs = triples()
-    whole, blocks = loss(*inputs), loss(*inputs, mini_batch_size=mini_batch_size)
-    assert blocks.item() == pytest.approx(whole.item(), rel=1e-12)
-    expected, found = (torch.autograd.grad(value, inputs, allow_unused=True) for value in (whole, blocks))
-    for one, other in zip(expected, found, strict=True):
-        assert (one is None) == (other is None)
-        assert one is None or torch.allclose(one, other, rtol=1e-10, atol=1e-12)
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_gradients_are_those_of_finite_differences_and_of_mini_batches(loss: Callable[..., Tensor]) -> None:
+    given = vectors(0), vectors(1), vectors(2)
+    if loss is not LOSSES["distilled"]:
+        assert torch.autograd.gradcheck(loss, given)
+    whole = loss(*given)
+    expected = torch.autograd.grad(whole, given, allow_unused=True)
+    for size in (1, 4):
+        blocks = loss(*given, mini_batch_size=size)
+        assert blocks.item() == pytest.approx(whole.item(), rel=1e-12)
+        found = torch.autograd.grad(blocks, given, allow_unused=True)
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
 
 
 class Largest(TorchDispatchMode):
@@ -131,17 +105,71 @@ class Largest(TorchDispatchMode):
         return found
 
 
-@pytest.mark.parametrize("loss", [IN_BLOCKS["equations 1 and 3"], IN_BLOCKS["mirrored"]])
-def test_in_mini_batches_the_logits_of_all_rows_are_never_in_memory(loss: Callable[..., Tensor]) -> None:
+@pytest.mark.parametrize("name", ["equations 1 and 3", "mirrored"])
+def test_in_mini_batches_the_logits_of_all_rows_are_never_in_memory(name: str) -> None:
     views = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
     for mini_batch_size, most in [(None, 400**2), (10, 10 * 800)]:
         with Largest() as largest:
-            loss(views[0], views[1], None, mini_batch_size=mini_batch_size).backward()
+            LOSSES[name](views[0], views[1], None, mini_batch_size=mini_batch_size).backward()
         assert largest.elements <= most if mini_batch_size else largest.elements >= most
 
 
-def test_missing_hard_negatives_are_marked_in_one_row_for_all() -> None:
-    ids = torch.arange(5000)
-    marked = excluded_candidates(ids, ids)
-    assert marked.shape == (5000, 10_000)
-    assert marked.untyped_storage().nbytes() == 10_000
+def test_half_precision_embeddings_get_a_loss_in_single_precision() -> None:
+    first, second = vectors(0).bfloat16(), vectors(1).bfloat16()
+    loss = info_nce(first, second, 0.05)
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(info_nce(first.double(), second.double(), 0.05).item(), rel=1e-5)
+
+
+def test_a_sentence_without_negatives_has_no_loss() -> None:
+    anchors = floats(1, 1, 6).requires_grad_()
+    ids = {"positive_ids": torch.tensor([[1, 2]]), "candidate_ids": torch.tensor([1, 2, -1])}
+    loss = several_positives_loss(
+        anchors, floats(2, 1, 2, 6), floats(3, 3, 6), 0.05, weights=torch.ones(2), **ids
+    )
+    (gradient,) = torch.autograd.grad(loss, anchors)
+    assert loss.item() == 0
+    assert torch.isfinite(gradient).all()
+
+
+STUDENTS, TEACHERS = vectors(0), vectors(1, 3)
+
+
+def divergences(students: Tensor, teachers: Tensor, temperature: float) -> np.ndarray:
+    """KL divergence of each sentence's similarities with the others."""
+    others = ~np.eye(len(students), dtype=bool)
+    found, wanted = (
+        cosines(rows.detach(), rows.detach())[others].reshape(len(students), -1) / temperature
+        for rows in (students, teachers)
+    )
+    return np.asarray(rel_entr(softmax(wanted, axis=1), np.exp(log_softmax(found, axis=1))).sum(axis=1))
+
+
+def test_cosine_distillation_is_one_less_the_mean_cosine() -> None:
+    students = torch.tensor([[3.0, 0.0], [1.0, 1.0], [0.0, 2.0], [1.0, 2.0]])
+    teachers = torch.tensor([[1.0, 0.0], [5.0, 0.0], [0.0, -1.0], [0.0, 0.0]], dtype=torch.float16)
+    found = cosine_distillation(students, teachers)
+    assert found.item() == pytest.approx(1 - (1 + 0.5**0.5 - 1) / 3), "the last one has no teacher"
+
+
+def test_similarity_distillation_equals_numpy_also_with_candidates_of_all_processes() -> None:
+    expected = divergences(STUDENTS, TEACHERS, 0.3)
+    assert similarity_distillation(STUDENTS, TEACHERS, 0.3).item() == pytest.approx(expected.mean())
+    share, gathered = slice(2, 4), {"candidates": STUDENTS, "teacher_candidates": TEACHERS}
+    found = similarity_distillation(
+        STUDENTS[share], TEACHERS[share], 0.3, own=torch.tensor([2, 3]), **gathered
+    )
+    assert found.item() == pytest.approx(expected[share].mean())
+
+
+def test_sentences_without_a_teacher_take_no_part() -> None:
+    known = torch.tensor([True, False, True, True, False, True])
+    teachers, expected = TEACHERS * known[:, None], divergences(STUDENTS[known], TEACHERS[known], 0.3).mean()
+    for size in (None, 2):
+        found = similarity_distillation(STUDENTS, teachers, 0.3, mini_batch_size=size)
+        assert found.item() == pytest.approx(expected)
+    loss = similarity_distillation(STUDENTS, teachers * 0, 0.05) + cosine_distillation(STUDENTS, STUDENTS * 0)
+    loss = loss + similarity_distillation(STUDENTS[:1], TEACHERS[:1], 0.05)
+    (gradient,) = torch.autograd.grad(loss, STUDENTS)
+    assert loss.item() == 0
+    assert not gradient.any(), "a batch with nothing to match has no loss"

@@ -72,11 +72,7 @@ def last_part(name: str) -> str:
 
 @cache
 def known_encoder(name: str) -> KnownEncoder | None:
-    """Return the file of an encoder; None if it has none.
-
-    Args:
-        name: A hub name or a folder; its last part is the file's name.
-    """
+    """Return the file of an encoder, a hub name or a folder; None if it has none."""
     file = FILES / f"{last_part(name)}.yml"
     if file.stem not in known_names():
         return None
@@ -100,8 +96,7 @@ def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str,
     if lora is None:
         return None
     known = known_encoder(name) if name is not None else None
-    default = known.lora_targets if known else None
-    return {**lora, "targets": lora.get("targets") or default}
+    return {**lora, "targets": lora.get("targets") or (known.lora_targets if known else None)}
 
 
 def language_model_like(config: Mapping[str, Any]) -> str | None:

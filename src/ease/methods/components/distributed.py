@@ -28,6 +28,27 @@ def gather(values: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
+class _GatherWithGradient(torch.autograd.Function):
+    """`gather` whose gradient is the sum of all processes' gradients for this process's rows."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        ctx.rows = len(values)
+        return gather(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        summed = gradients[0].contiguous()
+        distributed.all_reduce(summed)
+        return summed.narrow(0, process_rank() * ctx.rows, ctx.rows)
+
+
+def gather_with_gradient(values: Tensor) -> Tensor:
+    """Concatenate tensors of all processes; gradients flow back to the process of each row."""
+    gathered: Tensor = values if process_count() == 1 else _GatherWithGradient.apply(values)
+    return gathered
+
+
 def average(values: Tensor) -> Tensor:
     """Average a tensor over all processes, in place."""
     if process_count() > 1:
@@ -48,27 +69,3 @@ def any_process(condition: bool, group: distributed.ProcessGroup | None) -> bool
     found = torch.tensor(condition, dtype=torch.uint8)
     distributed.all_reduce(found, distributed.ReduceOp.MAX, group)
     return bool(found)
-
-
-class _GatherWithGradient(torch.autograd.Function):
-    """`gather` whose gradient is the sum of all processes' gradients for this process's rows."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        ctx.rows = len(values)
-        return gather(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        summed = gradients[0].contiguous()
-        distributed.all_reduce(summed)
-        start = process_rank() * ctx.rows
-        return summed[start : start + ctx.rows]
-
-
-def gather_with_gradient(values: Tensor) -> Tensor:
-    """Concatenate tensors of all processes; gradients flow back to the process of each row."""
-    if process_count() == 1:
-        return values
-    gathered: Tensor = _GatherWithGradient.apply(values)
-    return gathered

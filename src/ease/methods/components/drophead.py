@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
@@ -10,24 +12,25 @@ from torch.utils.hooks import RemovableHandle
 
 from ease.errors import EaseError
 
+_LIKE_BERT = "bert camembert deberta-v2 electra ernie roberta xlm-roberta xlm-roberta-xl".split()
 MERGES = {
     "albert": "attention.dense",
-    "bert": "attention.output.dense",
-    "camembert": "attention.output.dense",
-    "deberta-v2": "attention.output.dense",
+    **dict.fromkeys(_LIKE_BERT, "attention.output.dense"),
     "distilbert": "attention.out_lin",
-    "electra": "attention.output.dense",
-    "ernie": "attention.output.dense",
-    "gemma3_text": "self_attn.o_proj",
+    **dict.fromkeys(("gemma3_text", "nomic_bert", "qwen3"), "self_attn.o_proj"),
     "modernbert": "attn.Wo",
     "mpnet": "attention.attn.o",
-    "nomic_bert": "self_attn.o_proj",
-    "qwen3": "self_attn.o_proj",
-    "roberta": "attention.output.dense",
-    "xlm-roberta": "attention.output.dense",
-    "xlm-roberta-xl": "attention.output.dense",
 }
 """The linear layer behind self-attention, whose input is the concatenation of all heads, by architecture."""
+
+
+def _dropouts(encoder: SentenceTransformer) -> Iterator[tuple[nn.Module, str]]:
+    """Yield what has a dropout rate, and the name of that attribute; some attentions have a rate without a layer."""
+    for module in encoder.modules():
+        if isinstance(module, nn.Dropout):
+            yield module, "p"
+        elif isinstance(getattr(module, "attention_dropout", None), float):
+            yield module, "attention_dropout"
 
 
 def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropout") -> None:
@@ -41,14 +44,9 @@ def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropou
     Raises:
         EaseError: If the rate is not 0 and the encoder has no dropout layer.
     """
-    found = 0
-    for module in encoder.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = rate
-            found += 1
-        elif isinstance(getattr(module, "attention_dropout", None), float):  # a rate without a layer
-            module.attention_dropout = rate  # type: ignore[assignment]
-            found += 1
+    found = list(_dropouts(encoder))
+    for module, name in found:
+        setattr(module, name, rate)
     if rate and not found:
         raise EaseError(
             f"`{option}` is {rate}, and the encoder, which begins with {type(encoder[0]).__name__}, has no dropout "
@@ -58,11 +56,7 @@ def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropou
 
 def has_dropout(encoder: SentenceTransformer) -> bool:
     """Return whether any layer of an encoder has a dropout above 0."""
-    rates = (
-        module.p if isinstance(module, nn.Dropout) else getattr(module, "attention_dropout", None)
-        for module in encoder.modules()
-    )
-    return any(isinstance(rate, float) and rate > 0 for rate in rates)
+    return any(getattr(module, name) > 0 for module, name in _dropouts(encoder))
 
 
 def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHandle]:
@@ -81,27 +75,22 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHan
     if not isinstance(first, Transformer) or name not in MERGES:
         raise EaseError(
             f"DropHead does not support the architecture {name!r}: set `drophead: 0`, "
-            f"or choose an encoder of one of {', '.join(MERGES)}."
+            f"or choose an encoder of one of {', '.join(sorted(MERGES))}."
         )
-    place = f".{MERGES[name]}"
-    merges = [module for path, module in first.model.named_modules() if path.endswith(place)]
     heads = int(first.model.config.num_attention_heads)
 
     def drop(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor] | None:
         return (drop_heads(inputs[0], heads, rate),) if module.training else None
 
+    merges = (part for path, part in first.model.named_modules() if path.endswith(f".{MERGES[name]}"))
     return [module.register_forward_pre_hook(drop) for module in merges]
 
 
 def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:
-    """Zero heads of each sequence, and scale the others by heads / heads kept.
+    """Zero heads of each sequence with a probability, and scale the others by heads / heads kept.
 
-    If all heads of a sequence are dropped, only the residual connection is left.
-
-    Args:
-        states: (n, width, heads * size), the concatenated heads.
-        heads: Number of heads.
-        rate: Probability of dropping a head of a sequence.
+    `states` are the concatenated heads, (n, width, heads * size). If all heads of a sequence are dropped, only the
+    residual connection is left.
     """
     kept = torch.rand(len(states), heads, device=states.device) >= rate  # (n, heads)
     scales = kept * heads / kept.sum(1, keepdim=True).clamp(min=1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ease.methods.components.distributed import average, gather
-from ease.methods.components.entity_losses import NO_ENTITY
+from ease.methods.components.losses import NO_ENTITY
 
 Rows = NDArray[np.int64]
 
@@ -36,7 +36,6 @@ class EntityTable(nn.Module):
         self._stays = True
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move or convert the table, as torch does with all modules."""
         return self if self._stays else super()._apply(fn, recurse)
 
     def forward(self, *ids: Tensor, used: Rows | None = None) -> list[Tensor]:
@@ -59,7 +58,6 @@ class EntityTable(nn.Module):
         return list(found.split([len(part) for part in ids]))
 
     def _look_up(self, used: Rows, device: torch.device) -> _Lookup:
-        """Copy rows of the table to a device."""
         numbers = torch.from_numpy(used)
         here = _copy(numbers, device)
         there = numbers if self.weight.device.type == "cpu" else here
@@ -67,15 +65,21 @@ class EntityTable(nn.Module):
         return _Lookup(used, here, there, rows)
 
     def reduce_gradient(self) -> Tensor:
-        """Average the gradient over all processes, and return the rows so that it can be clipped."""
+        """Add the gradients of a step's lookups, average them over all processes, and return the rows to be clipped."""
         if not self._lookups:
             raise RuntimeError(
                 "The entity table has no rows in use: call `forward` before `reduce_gradient`."
             )
-        joint = self._join_lookups()
-        self._lookups = [joint]
+        joint, *others = self._lookups
+        if others:
+            used = np.unique(np.concatenate([lookup.used for lookup in self._lookups]))
+            joint = self._look_up(used, joint.rows.device)
         if joint.rows.grad is None:
             joint.rows.grad = torch.zeros_like(joint.rows)
+        for lookup in self._lookups if others else ():
+            if lookup.rows.grad is not None:
+                joint.rows.grad[torch.searchsorted(joint.here, lookup.here)] += lookup.rows.grad
+        self._lookups = [joint]
         average(joint.rows.grad)
         return joint.rows
 
@@ -99,18 +103,6 @@ class EntityTable(nn.Module):
         """Drop the rows in use with their gradients."""
         self._lookups = []
 
-    def _join_lookups(self) -> _Lookup:
-        """Add the gradients of all lookups of a step."""
-        if len(self._lookups) == 1:
-            return self._lookups[0]
-        used = np.unique(np.concatenate([lookup.used for lookup in self._lookups]))
-        joint = self._look_up(used, self._lookups[0].rows.device)
-        joint.rows.grad = torch.zeros_like(joint.rows)
-        for lookup in self._lookups:
-            if lookup.rows.grad is not None:
-                joint.rows.grad[torch.searchsorted(joint.here, lookup.here)] += lookup.rows.grad
-        return joint
-
 
 def _copy(values: Tensor, device: torch.device) -> Tensor:
     """Copy a tensor to a device; a GPU copies it from the host's memory while the host continues."""
@@ -125,8 +117,8 @@ class _Lookup(NamedTuple):
     used: Rows
     """(u,), sorted rows of the table"""
     here: Tensor
-    """(u,), the same on the device of the batch"""
+    """The same on the device of the batch"""
     there: Tensor
-    """(u,), the same on the device of the table"""
+    """The same on the device of the table"""
     rows: Tensor
     """(u, dimension), a copy of them on the device of the batch"""

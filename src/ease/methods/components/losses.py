@@ -1,12 +1,13 @@
 """Losses as functions of tensors, without a model or state.
 
 n is the number of anchors, m the number of candidates and d the dimension. m equals n in one process; it is larger if
-the candidates are gathered across processes.
+the candidates are gathered across processes. Candidates may have more dimensions than the anchors: the first d are used
+(Matryoshka). Losses are scalars in nats, averaged over the anchors. Several of them share these arguments:
 
-With `mini_batch_size`, the contrastive losses compute the logits of that many anchors at a time, and again for the
-gradient, so that the (n, m) logits are never in memory together. Values and gradients stay the same.
-
-Positives, candidates and negatives may have more dimensions than the anchors: the first d are used (Matryoshka).
+- `temperature`: τ, which divides the cosines.
+- `own`: The row of each anchor's own candidate, shape (n,). Default: row i to anchor i.
+- `mini_batch_size`: Anchors whose logits are in memory at a time; they are computed again for the gradient. Values and
+  gradients stay the same. Default: all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
+
+NO_ENTITY = -1
+"""Entity row of a missing hard negative, and of unused places."""
 
 
 def info_nce(
@@ -41,15 +45,12 @@ def info_nce(
     Args:
         anchors: Sentence embeddings, shape (n, d).
         positives: Candidates, shape (m, d).
-        temperature: τ, which divides the cosines.
+        temperature: τ.
         hard_negatives: Shape (m, d); every anchor has all of them as negatives.
-        own: The row of `positives` that belongs to each anchor, shape (n,). Default: row i to anchor i.
+        own: Rows of `positives`.
         excluded: True where a candidate is not in an anchor's denominator, shape (n, m); (n, 2m) with hard negatives.
         hard_negative_weight: Added to the logit of an anchor's own hard negative: log α in supervised SimCSE.
-        mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
-
-    Returns:
-        Scalar loss in nats, averaged over the anchors.
+        mini_batch_size: Anchors at a time.
 
     References:
         van den Oord et al. 2018, equation 4; Gao et al. 2021 (SimCSE), equations 4, 5 and 8; Nishikawa et al. 2022
@@ -75,17 +76,205 @@ def info_nce(
     return mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
-def masked_token_loss(logits: Tensor, targets: Tensor, count: Tensor | None = None) -> Tensor:
-    """Return the cross-entropy of masked tokens in nats per token; 0 without masked tokens.
+def excluded_candidates(
+    positives: Tensor,
+    hard_negatives: Tensor | None = None,
+    *,
+    own: Tensor | None = None,
+    mask_same_entity: bool = False,
+) -> Tensor:
+    """Return the candidates to exclude: missing hard negatives and, optionally, the sentence's own entity elsewhere.
 
     Args:
-        logits: (k, vocabulary).
-        targets: (k,), the masked tokens.
-        count: (), number of masked tokens in the complete batch, if `targets` are a part. Default: k.
+        positives: Entity rows of the candidates, shape (m,).
+        hard_negatives: Rows of their hard negatives, shape (m,), `NO_ENTITY` if missing.
+        own: Candidates of the sentences.
+        mask_same_entity: Also exclude other candidates with the sentence's own entity.
+
+    Returns:
+        (n, m), or (n, 2m) with hard negatives; never true for a sentence's own positive.
     """
-    dtype = torch.promote_types(logits.dtype, torch.float32)
-    total = functional.cross_entropy(logits.to(dtype), targets, reduction="sum")
-    return total / (max(1, len(targets)) if count is None else count.clamp(min=1))
+    own = own_columns(positives, own)
+    candidates = positives if hard_negatives is None else torch.cat([positives, hard_negatives])  # (m or 2m,)
+    missing = (candidates == NO_ENTITY).expand(len(own), -1)
+    if not mask_same_entity:
+        return missing
+    excluded = missing | (positives[own].unsqueeze(1) == candidates)
+    return excluded.scatter(1, own.unsqueeze(1), False)
+
+
+def false_negatives(anchors: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
+    """Return which candidates a guide finds more similar to an anchor than the anchor's positive, shape (n, m).
+
+    Args:
+        anchors: The guide's embeddings, shape (n, g).
+        positives: Shape (n, g).
+        candidates: Shape (m, g).
+
+    References:
+        Solatorio 2024 (GISTEmbed), section 3.2.
+    """
+    anchors, positives, candidates = unit(anchors), unit(positives), unit(candidates)
+    return anchors @ candidates.T > (anchors * positives).sum(dim=1, keepdim=True)
+
+
+def several_positives_loss(
+    anchors: Tensor,
+    positives: Tensor,
+    candidates: Tensor,
+    temperature: float,
+    *,
+    positive_ids: Tensor,
+    candidate_ids: Tensor,
+    weights: Tensor,
+    excluded: Tensor | None = None,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """InfoNCE with several positives per anchor, none of which is a negative of that anchor (EASE+).
+
+    For each anchor the weighted mean over its positives p of −log exp(s_p) / (exp(s_p) + Σ exp(s_c)), where s is the
+    cosine over τ and c are the candidates that are not among its positives. The positives of an anchor do not compete
+    with each other.
+
+    Args:
+        anchors: Sentence embeddings, shape (n, d).
+        positives: Shape (n, p, d).
+        candidates: Shape (m, d); the negatives of every anchor, except its own positives.
+        temperature: τ.
+        positive_ids: Shape (n, p), `NO_ENTITY` in unused places.
+        candidate_ids: Shape (m,), `NO_ENTITY` for missing candidates.
+        weights: Weight of each place, shape (p,).
+        excluded: True where a candidate is no negative of an anchor, shape (n, m). Default: none.
+        mini_batch_size: Anchors at a time.
+
+    References:
+        Khosla et al. 2020 (supervised contrastive learning), equation 2, without the other positives in the
+        denominator.
+    """
+    width = anchors.shape[1]
+    anchors, positives, candidates = (
+        unit(vectors[..., :width]) for vectors in (anchors, positives, candidates)
+    )
+    shares = weights * (positive_ids != NO_ENTITY)  # (n, p)
+    shares = shares / shares.sum(dim=1, keepdim=True)
+
+    def summed(rows: slice) -> Tensor:
+        logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
+        skipped = (candidate_ids == NO_ENTITY).expand_as(logits)
+        if excluded is not None:
+            skipped = skipped | excluded[rows]
+        for ids in positive_ids[rows].T:
+            skipped = skipped | (ids.unsqueeze(1) == candidate_ids)
+        # Finite: all candidates of an anchor may be excluded.
+        lowest = torch.finfo(logits.dtype).min
+        negatives = logits.masked_fill(skipped, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
+        own = (positives[rows] @ anchors[rows].unsqueeze(2)).squeeze(2) / temperature  # (rows, p)
+        return (shares[rows] * functional.softplus(negatives - own)).sum()
+
+    return mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
+def same_entity_loss(
+    anchors: Tensor,
+    candidates: Tensor,
+    temperature: float,
+    *,
+    entities: Tensor,
+    candidate_entities: Tensor,
+    own: Tensor,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """Attract sentences of the same entity; sentences of other entities are negatives (EASE+'s attraction).
+
+    As `several_positives_loss`, where the positives of an anchor are the other sentences of its entity, with equal
+    weights. An anchor whose entity has no other sentence counts as 0.
+
+    Args:
+        anchors: Sentence embeddings, shape (n, d).
+        candidates: Sentence embeddings, the anchors among them, shape (m, d).
+        temperature: τ.
+        entities: The entity of each anchor, shape (n,).
+        candidate_entities: The entity of each candidate, shape (m,).
+        own: The candidate that is each anchor itself.
+        mini_batch_size: Anchors at a time.
+    """
+    anchors, candidates = unit(anchors), unit(candidates)
+
+    def summed(rows: slice) -> Tensor:
+        logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
+        same = entities[rows].unsqueeze(1) == candidate_entities
+        lowest = torch.finfo(logits.dtype).min
+        negatives = logits.masked_fill(same, lowest).logsumexp(dim=1, keepdim=True)
+        others = same.scatter(1, own[rows].unsqueeze(1), False)
+        losses = functional.softplus(negatives - logits).masked_fill(~others, 0)
+        return (losses.sum(dim=1) / others.sum(dim=1).clamp(min=1)).sum()
+
+    return mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
+def cosine_distillation(students: Tensor, teachers: Tensor) -> Tensor:
+    """Pull each embedding towards the teacher's: 1 − cosine, averaged over the taught sentences; 0 without any.
+
+    Both have the shape (n, d). A sentence whose teacher embedding is zero is not taught.
+
+    References:
+        Reimers & Gurevych 2020, equation 1: their squared error is proportional to this loss if both embeddings have
+        length 1.
+    """
+    taught = teachers.any(dim=1)
+    distances = 1 - (unit(students) * unit(teachers)).sum(dim=1)
+    return (distances * taught).sum() / taught.sum().clamp(min=1)
+
+
+def similarity_distillation(
+    students: Tensor,
+    teachers: Tensor,
+    temperature: float,
+    *,
+    candidates: Tensor | None = None,
+    teacher_candidates: Tensor | None = None,
+    own: Tensor | None = None,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """Match each sentence's similarities with the other sentences of the batch to the teacher's.
+
+    For each sentence the KL divergence KL(q ‖ p), where q and p are the softmax over the other sentences of the
+    teacher's and the student's cosines over τ, averaged over the taught sentences; 0 without any. A sentence whose
+    teacher embedding is zero is neither taught nor a candidate.
+
+    Args:
+        students: Shape (n, d).
+        teachers: Shape (n, t); t may differ from d.
+        temperature: τ of both.
+        candidates: The student's embeddings of the candidates, shape (m, d). Default: `students`.
+        teacher_candidates: The teacher's, shape (m, t). Default: `teachers`.
+        own: The candidate that is each sentence itself, which is excluded.
+        mini_batch_size: Sentences at a time.
+
+    References:
+        Fang et al. 2021 (SEED), equations 2 to 5, with the batch as the queue and without the sentence itself; Tung and
+        Mori 2019 (similarity-preserving distillation).
+    """
+    students, teachers = unit(students), unit(teachers)
+    columns = students if candidates is None else unit(candidates)  # (m, d)
+    teacher_columns = teachers if teacher_candidates is None else unit(teacher_candidates)  # (m, t)
+    itself = own_columns(students, own).unsqueeze(1)  # (n, 1)
+    taught, absent = teachers.any(dim=1), ~teacher_columns.any(dim=1)
+
+    def log_shares(rows: Tensor, columns: Tensor, excluded: Tensor) -> Tensor:
+        logits = rows @ columns.T / temperature
+        # Finite: a sentence may be the only candidate.
+        return logits.masked_fill(excluded, torch.finfo(logits.dtype).min).log_softmax(dim=1)
+
+    def summed(rows: slice) -> Tensor:
+        excluded = absent.expand(len(itself[rows]), -1).scatter(1, itself[rows], True)
+        found = log_shares(students[rows], columns, excluded)
+        wanted = log_shares(teachers[rows], teacher_columns, excluded)
+        divergences = functional.kl_div(found, wanted, reduction="none", log_target=True).sum(dim=1)
+        return (divergences * taught[rows]).sum()
+
+    share = taught.sum().clamp(min=1) / len(taught)
+    return mean_over_rows(summed, len(students), mini_batch_size) / share
 
 
 def unit(vectors: Tensor) -> Tensor:
