@@ -21,23 +21,17 @@ _DATA = read_data_file("ease.wikimedia", "languages.yml")
 
 PAPER_LANGUAGES: tuple[str, ...] = tuple(_DATA["paper"])
 """The 18 languages of EASE's multilingual setting (section 5.1)."""
-
 MEWSC16_LANGUAGES = tuple(language for language in PAPER_LANGUAGES if language not in ("it", "nl"))
 """The 16 languages of MewsC-16 (appendix E)."""
-
 WIKIPEDIA_LANGUAGES = frozenset(_DATA["wikipedias"])
 """Codes of the Wikipedias that exist or existed; dumps of newer ones are found nevertheless."""
-
 OLDER_CODES: dict[str, str] = _DATA["older_codes"]
 """Codes that MediaWiki uses now, and the older codes of the same wikis."""
-
 LARGE: tuple[str, ...] = tuple(_DATA["large"])
 """Large Wikipedias, the largest first"""
-
 PIVOT = "en"
 RELATED = 2
 """Maximum number of companions beside English"""
-
 _NEWER_CODES = {older: newer for newer, older in OLDER_CODES.items() if newer != "nb"}
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
@@ -117,9 +111,8 @@ def check_languages(languages: Sequence[str], parameter: str = "languages") -> N
         EaseError: The choice is empty, or a code is repeated or unknown.
     """
     check_codes(languages, parameter)
-    for language in languages:
-        if language not in WIKIPEDIA_LANGUAGES:
-            raise EaseError(f"Unknown language {language!r} in `{parameter}`: {_hint(language)}")
+    if unknown := [language for language in languages if language not in WIKIPEDIA_LANGUAGES]:
+        raise _unknown(unknown[0], parameter)
 
 
 def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
@@ -130,20 +123,16 @@ def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
     """
     if not languages:
         raise EaseError(f"No language is given: set `{parameter}` to Wikipedia codes such as en, ja, pt.")
-    for language in languages:
-        if not _CODE.fullmatch(language):
-            raise EaseError(
-                f"Unknown language {language!r} in `{parameter}`: a code has lower-case letters, digits and "
-                f"hyphens; {_hint(language)}"
-            )
-    repeated = sorted({language for language in languages if languages.count(language) > 1})
-    if repeated:
+    if malformed := [language for language in languages if not _CODE.fullmatch(language)]:
+        raise _unknown(malformed[0], parameter, "a code has lower-case letters, digits and hyphens; ")
+    if repeated := sorted({language for language in languages if languages.count(language) > 1}):
         raise EaseError(f"`{parameter}` names {', '.join(repeated)} more than once: name each language once.")
 
 
-def _hint(language: str) -> str:
+def _unknown(language: str, parameter: str, rule: str = "") -> EaseError:
     near = nearest(language, WIKIPEDIA_LANGUAGES)
-    return f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."
+    hint = f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."
+    return EaseError(f"Unknown language {language!r} in `{parameter}`: {rule}{hint}")
 
 
 def nearest_companions(language: str, among: Collection[str] | None = None) -> list[str]:
