@@ -38,11 +38,7 @@ _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Language:
-    """A language of Wikipedia, with its codes in other systems.
-
-    Attributes:
-        code: Wikipedia's code, such as `en`, `be-tarask` or `zh-min-nan`.
-    """
+    """A language of Wikipedia by its code (`en`, `be-tarask`, `zh-min-nan`), with its codes in other systems."""
 
     code: str
 
@@ -105,22 +101,14 @@ class Language:
 
 
 def check_languages(languages: Sequence[str], parameter: str = "languages") -> None:
-    """Check a choice of existing Wikipedias, which a parameter names.
-
-    Raises:
-        EaseError: The choice is empty, or a code is repeated or unknown.
-    """
+    """Raise EaseError if a choice of Wikipedias, a parameter, is empty, repeats a code or has an unknown one."""
     check_codes(languages, parameter)
     if unknown := [language for language in languages if language not in WIKIPEDIA_LANGUAGES]:
         raise _unknown(unknown[0], parameter)
 
 
 def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
-    """Check a choice of Wikipedias that may be newer than the list in `languages.yml`.
-
-    Raises:
-        EaseError: The choice is empty, or a code is repeated or malformed.
-    """
+    """Raise EaseError as `check_languages` does, but accept Wikipedias newer than `languages.yml`."""
     if not languages:
         raise EaseError(f"No language is given: set `{parameter}` to Wikipedia codes such as en, ja, pt.")
     if malformed := [language for language in languages if not _CODE.fullmatch(language)]:

@@ -102,40 +102,39 @@ def ingest_wikidata(
             folder is full or not writable.
     """
     languages = languages and sorted(languages)
+
+    def write(folder: Path) -> Counts:
+        chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
+        sites = None if languages is None else sites_of(languages)
+        names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
+        counts = Counter(dict.fromkeys(names, 0))
+        per_language = Counter(dict.fromkeys(languages or (), 0))
+        with (
+            TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
+            TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
+        ):
+            for first_line, chunk in _complete_lines(chunks):
+                parsed = parse_lines(chunk, first_line, sites)
+                for item in parsed.items:
+                    for language, title in item.titles.items():
+                        sitelinks.append((item.qid, language, title))
+                    per_language.update(item.titles.keys())
+                    for type_qid in item.types:
+                        types.append((item.qid, type_qid))
+                    counts["entity_types"] += len(item.types)
+                for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
+                    logger.warning("%s, line %d is skipped: %s", path, line, reason)
+                counts.update(parsed.counts)
+        if not counts["items"]:
+            raise EaseError(
+                f"{path} has no readable Wikidata item ({counts['broken_lines']} broken lines, "
+                f"{counts['other_entities']} other entities): the dump has one JSON entity per line."
+            )
+        return {**counts, "sitelinks": dict(per_language), "truncated": chunks.truncated}
+
     part = folder / "wikidata" / part_name(WIKIDATA_PARTS, content_digest(path), languages)
-    counts = make_part(part, lambda place: _write_part(path, languages, options, place))
-    described = describe_file(path, counts, options.truncated)
-    return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], described)
-
-
-def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path) -> Counts:
-    chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
-    sites = None if languages is None else sites_of(languages)
-    names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
-    counts = Counter(dict.fromkeys(names, 0))
-    per_language = Counter(dict.fromkeys(languages or (), 0))
-    with (
-        TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
-        TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
-    ):
-        for first_line, chunk in _complete_lines(chunks):
-            parsed = parse_lines(chunk, first_line, sites)
-            for item in parsed.items:
-                for language, title in item.titles.items():
-                    sitelinks.append((item.qid, language, title))
-                per_language.update(item.titles.keys())
-                for type_qid in item.types:
-                    types.append((item.qid, type_qid))
-                counts["entity_types"] += len(item.types)
-            for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
-                logger.warning("%s, line %d is skipped: %s", path, line, reason)
-            counts.update(parsed.counts)
-    if not counts["items"]:
-        raise EaseError(
-            f"{path} has no readable Wikidata item ({counts['broken_lines']} broken lines, "
-            f"{counts['other_entities']} other entities): the dump has one JSON entity per line."
-        )
-    return {**counts, "sitelinks": dict(per_language), "truncated": chunks.truncated}
+    counts = describe_file(path, make_part(part, write), options.truncated)
+    return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], counts)
 
 
 def _complete_lines(chunks: LineChunks) -> Iterator[tuple[int, bytes]]:
@@ -282,34 +281,32 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
         Parts of `entity_types` only, with the counts `statements`, `other_statements`, `broken_lines`, `lines`,
         `truncated`, `file` and `date`.
 
-    Raises:
-        EaseError: The file is not a truthy dump, is broken, is truncated while `options.truncated` is "drop", or the
-            folder is full or not writable.
+    Raises EaseError as `ingest_wikidata` does.
     """
+
+    def write(folder: Path) -> Counts:
+        counts = dict.fromkeys(("statements", "other_statements", "broken_lines"), 0)
+        threads = options.workers or cpu_count()
+        chunks = LineChunks(path, _TRUTHY_CHUNK_BYTES, threads, "Reading types", _TRUTHY_OPENING)
+        with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
+            for first_line, chunk in chunks:
+                writer.write(_read_types(chunk, first_line, path, counts))
+            lines = chunks.next_line - 1
+            rest = chunks.rest.strip()
+            truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
+            if rest and not truncated:
+                writer.write(_read_types(chunks.rest, chunks.next_line, path, counts))
+                lines += 1
+        if not counts["statements"]:
+            raise EaseError(
+                f"{path} has no P31 statement about an item ({lines} lines, {counts['broken_lines']} broken), such as "
+                f"<http://www.wikidata.org/entity/Q42> {_PROPERTY.decode()} <http://www.wikidata.org/entity/Q5> ."
+            )
+        return {**counts, "lines": lines, "truncated": truncated}
+
     part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
-    counts = make_part(part, lambda place: _write_truthy_part(path, options, place))
-    return WikidataParts([], [part / STATEMENTS_FILE], describe_file(path, counts, options.truncated))
-
-
-def _write_truthy_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
-    counts = dict.fromkeys(("statements", "other_statements", "broken_lines"), 0)
-    threads = options.workers or cpu_count()
-    chunks = LineChunks(path, _TRUTHY_CHUNK_BYTES, threads, "Reading types", _TRUTHY_OPENING)
-    with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
-        for first_line, chunk in chunks:
-            writer.write(_read_types(chunk, first_line, path, counts))
-        lines = chunks.next_line - 1
-        rest = chunks.rest.strip()
-        truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
-        if rest and not truncated:
-            writer.write(_read_types(chunks.rest, chunks.next_line, path, counts))
-            lines += 1
-    if not counts["statements"]:
-        raise EaseError(
-            f"{path} has no P31 statement about an item ({lines} lines, {counts['broken_lines']} broken): a line is "
-            f"<http://www.wikidata.org/entity/Q42> {_PROPERTY.decode()} <http://www.wikidata.org/entity/Q5> ."
-        )
-    return {**counts, "lines": lines, "truncated": truncated}
+    counts = describe_file(path, make_part(part, write), options.truncated)
+    return WikidataParts([], [part / STATEMENTS_FILE], counts)
 
 
 def _read_types(chunk: bytes, first_line: int, path: Path, counts: dict[str, int]) -> pa.RecordBatch:
@@ -398,9 +395,7 @@ def ingest_page_props(
     Returns:
         The parts, with the counts `page_items`, `broken_rows`, `truncated`, `file` and `date`.
 
-    Raises:
-        EaseError: A file is broken, not a dump of page_props, without items, or truncated while `options.truncated`
-            is "drop", or the folder is full or not writable.
+    Raises EaseError as `ingest_wikidata` does.
     """
     parts = {
         folder / "page_props" / part_name(PAGE_PROPS_PARTS, content_digest(file.path), file.language): file

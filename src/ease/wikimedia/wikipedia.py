@@ -37,14 +37,13 @@ from ease.wikimedia.dumps.parts import (
     IngestOptions,
     MapShards,
     TableWriter,
+    choose_parts,
     joblib_map,
-    log_faults,
     make_part,
     make_parts,
     open_table,
     part_name,
     read_counts,
-    report_file,
 )
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikitext import passes
@@ -213,11 +212,7 @@ ShardTask = tuple[Shard, SiteInfo, IngestOptions]
 
 
 def write_shard(task: ShardTask, folder: Path) -> Counts:
-    """Parse a shard, write its tables into a folder and return the counts.
-
-    Raises:
-        EaseError: The dump file is broken, too many of its pages fail, or the folder cannot be written.
-    """
+    """Parse a shard, write its tables into a folder and return the counts; raises EaseError if the file is broken."""
     shard, site, options = task
     language = shard.dump.language
     splitter = SentenceSplitter(language, options.splitter)
@@ -340,17 +335,10 @@ def _gather(
     language: str, files: dict[DumpFile, list[Path]], reports: dict[Path, Counts], options: IngestOptions
 ) -> tuple[list[Path], dict[str, Any]]:
     """Return the parts of a language that are used, and their counts."""
-    dumps = list[Counts]()
-    faults = list[str]()
+    used, report = choose_parts(files, reports, options.truncated)
     parts = list[Path]()
-    seen = np.empty(0, dtype=np.int64)
-    """Sorted page ids of the files so far: 8 bytes an article, 56 MB for the largest Wikipedia."""
-    for dump, own in files.items():
-        truncated = any(reports[part]["truncated"] for part in own)
-        dumps.append(report_file(dump, truncated, options.truncated))
-        if not dumps[-1]["used"]:
-            continue
-        faults += [f"{dump.path.name}: {fault}" for part in own for fault in reports[part]["faults"]]
+    seen = np.empty(0, dtype=np.int64)  # sorted page ids: 8 bytes an article, 56 MB for the largest Wikipedia
+    for own in used:
         found = [_page_ids(part) for part in own]
         parts += [
             _without_pages(part, np.intersect1d(ids, seen, assume_unique=True))
@@ -361,14 +349,13 @@ def _gather(
         raise EaseError(
             f"All dump files of language {language} are truncated and dropped: set `truncated` to keep their pages."
         )
-    log_faults(faults)
     totals: Counter[str] = Counter(dict.fromkeys(_TOTALS, 0))
     skipped: Counter[str] = Counter()
     for part in parts:
         counts = read_counts(part)["counts"]
         skipped.update(counts.pop("skipped"))
         totals.update(counts)
-    return parts, {**totals, "skipped": dict(sorted(skipped.items())), "faults": faults, "dumps": dumps}
+    return parts, {**totals, "skipped": dict(sorted(skipped.items())), **report}
 
 
 def _page_ids(part: Path) -> np.ndarray:

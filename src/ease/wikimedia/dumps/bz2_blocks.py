@@ -92,11 +92,7 @@ class Bz2Blocks:
         self._markers: deque[_Marker] = deque()  # Markers in the buffer that have not been used
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (file offset, decompressed block).
-
-        Raises:
-            BrokenBlockError: A block does not decode, or other data follow a stream.
-        """
+        """Yield (file offset, decompressed block); raises BrokenBlockError for data that do not decode."""
         self._file.seek(self._start)
         done, entered, failed = 0, self._start == 0, 0
         for block, content in self._decoded_ahead():

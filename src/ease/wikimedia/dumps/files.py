@@ -174,10 +174,7 @@ def _match(name: str) -> re.Match[str] | None:
 def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
     """List the files of a folder (also in its folders, with a wanted name), a glob or a single path, sorted.
 
-    The pattern describes the wanted names for the error message.
-
-    Raises:
-        EaseError: The path does not exist, or no file matches.
+    Raises EaseError if there is none; the pattern describes the wanted names for the message.
     """
     path = located(source)
     kind = kind_of(path)
@@ -245,11 +242,7 @@ def table_folders(source: str, dumps: Iterable[DumpFile]) -> list[Path]:
 
 
 def check_dates(dumps: Sequence[DumpFile]) -> None:
-    """Check that all files of a language have a date, or none has.
-
-    Raises:
-        EaseError: Some have a date and others have none.
-    """
+    """Raise EaseError if some files of a language have a date and others have none."""
     undated = next((dump for dump in dumps if dump.dump_date is None), None)
     newest = max(dumps, key=lambda dump: dump.dump_date or "")
     if undated and newest.dump_date:
@@ -456,11 +449,7 @@ def _read_header(path: Path) -> tuple[bytes, bool]:
 
 
 def read_number(text: str) -> int:
-    """Return a number of an export, such as a page's id.
-
-    Raises:
-        ValueError: It is not an integer of 64 bits.
-    """
+    """Return a number of an export, such as a page's id; raises ValueError unless it is an integer of 64 bits."""
     if (found := _NUMBER.fullmatch(text)) and abs(number := int(found[1])) < 1 << 63:
         return number
     raise ValueError(f"{text[:40]!r} is not a number of 64 bits")

@@ -184,8 +184,7 @@ def _choose_layout(
 def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, dict[str, list[RemoteFile]]]:
     """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
 
-    Raises:
-        Unavailable: With the first reason, and the nearest complete date or the dates that are there.
+    Raises Unavailable with the first reason, and the nearest complete date or the dates that are there.
     """
     reason = ""
     if wanted != LATEST:
@@ -229,22 +228,25 @@ def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
 
 
 class _Layout:
-    """Dates and files of the dumps on a server.
+    """Dates and files of the dumps on a server; `place` is where they are, for messages."""
 
-    Attributes:
-        place: Where the dumps are, for messages.
-    """
-
+    PLACE: ClassVar[str] = ""
+    """Where the dumps are, below the mirror."""
     FOLDER: ClassVar[str] = "{wiki}"
-    """Local folder of a wiki's dates."""
+    """Folder of a wiki's dates, there and on this machine."""
 
     def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
         self._mirror, self._options, self._client = mirror.rstrip("/"), options, client
-        self.place = self._mirror
+        self.place = self._mirror + self.PLACE
 
     def dates(self, wiki: str) -> list[str]:
         """Return the dates (YYYYMMDD) that the server lists for a wiki, sorted; a dump may be incomplete."""
-        return self._listed_dates(f"{self._mirror}/{wiki}/")
+        try:
+            listing = self._client.text(f"{self.place}/{self.FOLDER.format(wiki=wiki)}/")
+        except NotFound:
+            return []
+        names = re.findall(r"href=\"(?:[^\"]*/)?(\d{8}|\d{4}-\d{2}-\d{2})/?\"", listing)
+        return sorted({name.replace("-", "") for name in names})
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         """Return the files of a dump; raises Unavailable if it is missing or not complete."""
@@ -254,24 +256,12 @@ class _Layout:
         """Return the files of a dump of a kind of `_NAMES`; raises Unavailable as `pages` does."""
         raise NotImplementedError
 
-    def _listed_dates(self, folder: str) -> list[str]:
-        try:
-            listing = self._client.text(folder)
-        except NotFound:
-            return []
-        names = re.findall(r"href=\"(?:[^\"]*/)?(\d{8}|\d{4}-\d{2}-\d{2})/?\"", listing)
-        return sorted({name.replace("-", "") for name in names})
-
-    def _file(
-        self, url: str, wiki: str, date: str, sums: Mapping[str, str], size: int | None = None
-    ) -> RemoteFile:
+    def _file(self, url: str, wiki: str, date: str, facts: Mapping[str, Any]) -> RemoteFile:
+        """Return a file with the size and the checksums that a server states."""
         folder = self._options.folder / self.FOLDER.format(wiki=wiki) / date
-        return RemoteFile(url, folder / url.rpartition("/")[2], sums, size)
-
-    def _described(self, url: str, wiki: str, date: str, facts: Mapping[str, Any]) -> RemoteFile:
         sums = {name: facts[name] for name in ("sha256", "sha1", "md5") if facts.get(name)}
         size = facts.get("size")
-        return self._file(url, wiki, date, sums, None if size is None else int(size))
+        return RemoteFile(url, folder / url.rpartition("/")[2], sums, None if size is None else int(size))
 
     def _size(self, url: str) -> int | None:
         """Return a file's size; None if the server does not state it or does not have the file."""
@@ -301,23 +291,18 @@ class _ContentExports(_Layout):
     An export is complete when its SHA256SUMS is there, which is written last. The newest three months are kept.
     """
 
-    def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
-        super().__init__(mirror, options, client)
-        self.place = f"{self._mirror}/other/mediawiki_content_current"
-
-    def dates(self, wiki: str) -> list[str]:
-        return self._listed_dates(f"{self.place}/{wiki}/")
+    PLACE: ClassVar[str] = "/other/mediawiki_content_current"
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self.place}/{wiki}/{date[:4]}-{date[4:6]}-{date[6:]}/xml/bzip2"
         listed = self._checksums(f"{folder}/{CHECKSUM_LIST}")
         if not listed:
             raise Unavailable(f"{folder} has no complete export (no readable {CHECKSUM_LIST}).")
-        files = [
-            self._file(f"{folder}/{name}", wiki, date, {"sha256": checksum}, self._size(f"{folder}/{name}"))
-            for name, checksum in listed.items()
-            if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki
-        ]
+        files = []
+        for name, checksum in listed.items():
+            if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki:
+                url = f"{folder}/{name}"
+                files.append(self._file(url, wiki, date, {"sha256": checksum, "size": self._size(url)}))
         if not files:
             raise Unavailable(f"{folder}/{CHECKSUM_LIST} names no export of {wiki}.")
         return files
@@ -338,32 +323,26 @@ class _ArticlesDumps(_Layout):
 
     def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/{date}"
+
+        def read(status: Any) -> tuple[dict[str, str], list[RemoteFile]]:
+            """Return the states of the jobs, and the files of the first finished one."""
+            jobs = {job: status["jobs"][job] for job in self.JOBS[what] if job in status["jobs"]}
+            done = next((job for job in jobs.values() if job["status"] == "done"), {})
+            files = [
+                self._file(f"{folder}/{name}", wiki, date, facts)
+                for name, facts in sorted(done.get("files", {}).items())
+                if re.fullmatch(f"{wiki}-{date}-{_NAMES[what]}", name)
+            ]
+            return {name: job["status"] for name, job in jobs.items()}, files
+
         try:
-            jobs: dict[str, tuple[str, list[RemoteFile]]] = self._json(
-                f"{folder}/dumpstatus.json",
-                lambda status: {
-                    name: (
-                        job["status"],
-                        [
-                            self._described(f"{folder}/{file}", wiki, date, facts)
-                            for file, facts in sorted(job.get("files", {}).items())
-                            if re.fullmatch(f"{wiki}-{date}-{_NAMES[what]}", file)
-                        ],
-                    )
-                    for name, job in status["jobs"].items()
-                    if name in self.JOBS[what]
-                },
-            )
+            states, files = self._json(f"{folder}/dumpstatus.json", read)
         except NotFound:
             raise Unavailable(f"{folder} has no dump (dumpstatus.json).") from None
-        states = {job: jobs[job][0] for job in self.JOBS[what] if job in jobs}
-        done = next((job for job, state in states.items() if state == "done"), None)
-        if done is None:
-            shown = ", ".join(f"{job} is {state}" for job, state in states.items())
-            raise Unavailable(
-                f"The {what} of {wiki} of {date} is not finished: {shown or 'it has no such job'}."
-            )
-        if not (files := jobs[done][1]):
+        if "done" not in states.values():
+            shown = ", ".join(f"{job} is {state}" for job, state in states.items()) or "it has no such job"
+            raise Unavailable(f"The {what} of {wiki} of {date} is not finished: {shown}.")
+        if not files:
             raise Unavailable(f"{folder}/dumpstatus.json names no file of the {what}.")
         for place, file in enumerate(files):
             for algorithm in ("sha1", "md5") if not file.checksums else ():
@@ -384,16 +363,13 @@ class _WikidataDumps(_Layout):
 
     FOLDER: ClassVar[str] = "{wiki}/entities"
 
-    def dates(self, wiki: str) -> list[str]:
-        return self._listed_dates(f"{self._mirror}/{wiki}/entities/")
-
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/entities/{date}"
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}.{self._options.packing}"
         for algorithm in ("sha1", "md5"):
             if found := self._checksums(f"{folder}/wikidata-{date}-{algorithm}sums.txt").get(name):
                 url = f"{folder}/{name}"
-                return [self._file(url, wiki, date, {algorithm: found}, self._size(url))]
+                return [self._file(url, wiki, date, {algorithm: found, "size": self._size(url)})]
         raise Unavailable(
             f"{folder} has no finished {name}: its sha1sums.txt and md5sums.txt do not list it."
         )
@@ -403,7 +379,7 @@ class _WikidataDumps(_Layout):
         url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.{self._options.packing}"
         if self._options.wikidata_form != "json" or not (size := self._size(url)):
             return None
-        return self._file(url, "wikidatawiki", LATEST, {}, size)
+        return self._file(url, "wikidatawiki", LATEST, {"size": size})
 
 
 class _Archive(_Layout):
@@ -447,7 +423,7 @@ class _Archive(_Layout):
                 found += self._json(
                     f"{self._mirror.removesuffix('/download')}/metadata/{item}",
                     lambda answer, folder=folder: [  # type: ignore[misc]
-                        self._described(f"{folder}/{facts['name']}", wiki, date, facts)
+                        self._file(f"{folder}/{facts['name']}", wiki, date, facts)
                         for facts in sorted(answer.get("files", []), key=lambda facts: facts["name"])
                         if re.fullmatch(pattern, facts["name"])
                     ],

@@ -112,11 +112,7 @@ class PageTally:
         return None
 
     def check(self, shard: Shard) -> None:
-        """Stop if too many pages failed.
-
-        Raises:
-            EaseError: More than a tenth of at least 100 pages.
-        """
+        """Raise EaseError if more than a tenth of at least 100 pages failed."""
         failed = sum(self.skipped[reason] for reason in _FAILURES)
         if self.seen >= _MIN_PAGES and failed > _MAX_FAILED_SHARE * self.seen:
             raise EaseError(
@@ -253,12 +249,7 @@ def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
 
 
 def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[int] | None) -> Page:
-    """Read one `<page>` element; `site` is asked for pages without a namespace, as of dumps before schema 0.6.
-
-    Raises:
-        XMLSyntaxError: The element is not well-formed.
-        ValueError: A required element is missing, or an id is not a number.
-    """
+    """Read one `<page>` element; `site` is asked for pages without a namespace, as of dumps before schema 0.6."""
     parts = _children(etree.fromstring(content, _PARSER))
     title, number = _text_of(parts, "title"), _text_of(parts, "ns")
     namespace = read_number(number) if number else 0

@@ -258,7 +258,25 @@ def read_counts(folder: Path) -> Counts:
         return orjson.loads((folder / _COUNTS_FILE).read_bytes())
 
 
-def report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
+def choose_parts(
+    files: Mapping[DumpFile, Sequence[Path]], reports: Mapping[Path, Counts], policy: str
+) -> tuple[list[list[Path]], Counts]:
+    """Return the parts of the files that the option `truncated` keeps, and the counts `faults` and `dumps`.
+
+    The reports of the parts have `truncated`, and as `faults` messages about skipped pages; the first are logged.
+    """
+    used, dumps, faults = list[list[Path]](), list[Counts](), list[str]()
+    for dump, parts in files.items():
+        dumps.append(_report_file(dump, any(reports[part]["truncated"] for part in parts), policy))
+        if dumps[-1]["used"]:
+            used.append(list(parts))
+            faults += [f"{dump.path.name}: {fault}" for part in parts for fault in reports[part]["faults"]]
+    for fault in faults[:_LOGGED_FAULTS]:
+        logger.warning("%s", fault)
+    return used, {"faults": faults, "dumps": dumps}
+
+
+def _report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
     """Return a dump file's name and date, and whether it is truncated and used by the option `truncated`."""
     keep = policy == "keep"
     if truncated:
@@ -268,20 +286,10 @@ def report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
     return {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}
 
 
-def log_faults(faults: Sequence[str]) -> None:
-    """Log the first messages about skipped pages."""
-    for fault in faults[:_LOGGED_FAULTS]:
-        logger.warning("%s", fault)
-
-
 def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
-    """Log the counts of a dump file, and return them with its name and date.
-
-    Raises:
-        EaseError: The file is truncated and the option `truncated` is "drop".
-    """
+    """Return the counts of a file with its name and date, and log them; raises EaseError if the file is dropped."""
     logger.info("%s: %s", path, counts)
-    report = report_file(DumpFile(path, "", dump_date(path)), counts["truncated"], policy)
+    report = _report_file(DumpFile(path, "", dump_date(path)), counts["truncated"], policy)
     if not report.pop("used"):
         raise EaseError(
             f"{path} is truncated: download it again, or set `truncated` to keep the rows before the cut."

@@ -63,9 +63,7 @@ class TableReader:
     def __iter__(self) -> Iterator[list[Row]]:
         """Yield the rows of a line, or of several short lines, in their order.
 
-        Raises:
-            EaseError: The file is missing, broken or not a dump of the table, the table lacks a column, or a line is
-                too long.
+        Raises EaseError if the file is missing, broken or not a dump of the table, or the table lacks a column.
         """
         chunks = LineChunks(self.path, _CHUNK_BYTES)
         for number, chunk in chunks:

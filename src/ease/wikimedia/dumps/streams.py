@@ -53,11 +53,7 @@ def compression_of(path: Path) -> Compression:
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[BufferedReader]:
-    """Open a local or remote dump file, seekable.
-
-    Raises:
-        EaseError: The file is missing or may not be read, or its store fails while it is read.
-    """
+    """Open a local or remote dump file, seekable; raises EaseError if it cannot be opened, or its store fails later."""
     with report_store_errors(path):
         try:
             file = open_remote(path) if is_remote(path) else path.open("rb")
@@ -248,11 +244,7 @@ class LineChunks:
         self._chunk_bytes, self._progress, self._opening = chunk_bytes, progress, opening
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (number of the first line, chunk).
-
-        Raises:
-            EaseError: The file is missing, broken or of another format, or a line is too long.
-        """
+        """Yield (number of the first line, chunk); raises EaseError for another format, or a line that is too long."""
         stream, held, size = self._stream, list[bytes](), 0
         with tqdm(
             total=stream.path.stat().st_size if self._progress else None,

@@ -164,14 +164,7 @@ def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
 def finish_language(
     folder: Path, language: str, table: pa.Table, options: NewsOptions, source: NewsSource
 ) -> Counts:
-    """Clean a language's rows where the edition says so, and write its files.
-
-    Args:
-        folder: The data set's folder.
-        language: Wikinews' code.
-        table: Rows with the columns `READ`.
-        options: Edition, least size of a class, and splits.
-        source: Source and licence of the rows.
+    """Clean a language's rows (columns `READ`) where the edition says so, and write its files.
 
     Returns:
         `sentences`, `classes` and `dropped_classes` (rows by topic), `removed` (rows by reason), `licences` (rows by
@@ -256,8 +249,7 @@ def finish_folder(
 ) -> None:
     """Write the card (README.md) beside the languages' files.
 
-    Raises:
-        EaseError: Nothing is left in any language, or a licence is not known and the data set is for publishing.
+    Raises EaseError if nothing is left, or a licence is not known and the data set is for publishing.
     """
     written = {language: found for language, found in sorted(counts.items()) if found["sentences"]}
     if not written:

@@ -19,7 +19,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
-from ease.wikimedia.dumps.parts import Counts, TableWriter, joblib_map, log_faults, report_file
+from ease.wikimedia.dumps.parts import Counts, TableWriter, choose_parts, joblib_map
 from ease.wikimedia.dumps.sql import TableReader
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikinews.editions import (
@@ -102,9 +102,9 @@ def build_mewsc16(
                 replace(task, topics=follow_redirects(redirects[task.site.language], task.topics))
                 for task in tasks
             ]
-            tallies = _run(_read_shard, tasks, bar)
+            reports = _run(_read_shard, tasks, bar)
         counts = {
-            language: _gather(language, tasks, tallies, options, aside, source)
+            language: _gather(language, tasks, reports, options, aside, source)
             for language in dict.fromkeys(task.shard.dump.language for task in tasks)
         }
         shutil.rmtree(parts)
@@ -113,11 +113,7 @@ def build_mewsc16(
 
 
 def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
-    """Return topics by the normalised titles of a wiki's categories.
-
-    Raises:
-        EaseError: The language has no topic, or two topics have the same category.
-    """
+    """Return topics by the normalised titles of a wiki's categories; raises EaseError for none, or two of one."""
     found: dict[str, str] = {}
     for topic, names in options.topics.items():
         if site.language in names:
@@ -156,7 +152,7 @@ def _find_redirects(task: _Task) -> tuple[Path, dict[str, str]]:
     return task.part, dict(filter(None, found))
 
 
-def _read_shard(task: _Task) -> tuple[Path, PageTally]:
+def _read_shard(task: _Task) -> tuple[Path, Counts]:
     options, site = task.options, task.site
     tally, skipped = PageTally(), Counter[str]()
     join_abbreviations = options.edition == "clean"
@@ -186,14 +182,14 @@ def _read_shard(task: _Task) -> tuple[Path, PageTally]:
                 skipped[found] += 1
             elif found:
                 table.append(found)
-    tally.skipped += skipped
-    return task.part, tally
+    counts = {"pages": tally.seen, "skipped": tally.skipped + skipped}
+    return task.part, {**counts, "faults": tally.faults, "truncated": tally.truncated}
 
 
 def _gather(
     language: str,
     tasks: Sequence[_Task],
-    tallies: Mapping[Path, PageTally],
+    reports: Mapping[Path, Counts],
     options: NewsOptions,
     folder: Path,
     source: NewsSource,
@@ -203,27 +199,16 @@ def _gather(
     for task in tasks:
         if task.shard.dump.language == language:
             files.setdefault(task.shard.dump, []).append(task.part)
-    dumps, used, faults = list[Counts](), list[Path](), list[str]()
-    for dump, parts in files.items():
-        truncated = any(tallies[part].truncated for part in parts)
-        dumps.append(report_file(dump, truncated, options.truncated))
-        if dumps[-1]["used"]:
-            used += parts
-            faults += [f"{dump.path.name}: {fault}" for part in parts for fault in tallies[part].faults]
-    log_faults(faults)
+    used_files, report = choose_parts(files, reports, options.truncated)
+    used = [part for parts in used_files for part in parts]
     table, repeated = read_parts(used)
     finished = finish_language(folder, language, table, options, source)
-    skipped = sum((tallies[part].skipped for part in used), Counter[str]())
+    skipped = sum((reports[part]["skipped"] for part in used), Counter[str]())
     skipped += Counter({"repeated": repeated, **finished["removed"]})
     if not finished["classes"]:
         logger.warning("Nothing is left of %s: %s", language, dict(skipped))
-    return {
-        **finished,
-        "pages": sum(tallies[part].seen for part in used),
-        "skipped": dict(sorted(skipped.items())),
-        "faults": faults,
-        "dumps": dumps,
-    }
+    pages = sum(reports[part]["pages"] for part in used)
+    return {**finished, "pages": pages, "skipped": dict(sorted(skipped.items())), **report}
 
 
 def read_categories(source: str, site: SiteInfo) -> list[str]:

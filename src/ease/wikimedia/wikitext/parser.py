@@ -119,11 +119,7 @@ class Article:
     language: str = "en"
 
     def sentences(self, splitter: SplitterEngine = "icu") -> list[Sentence]:
-        """Split the prose into sentences.
-
-        Args:
-            splitter: The library that applies ICU's rules; `polyglot` is under the GPLv3 and finds the same sentences.
-        """
+        """Split the prose with ICU's rules; the splitter `polyglot` is under the GPLv3 and finds the same sentences."""
         return split_article(self, _splitter(self.language, splitter))[0]
 
 

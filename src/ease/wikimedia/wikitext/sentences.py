@@ -58,11 +58,7 @@ class SentenceSplitter:
 
 
 def splitter_version(engine: SplitterEngine) -> str:
-    """Return the versions of the libraries that boundaries depend on.
-
-    Raises:
-        EaseError: The engine's library is not installed.
-    """
+    """Return the versions of the libraries that boundaries depend on; raises EaseError if one is not installed."""
     if engine == "icu":
         return icu.ICU_VERSION
     try:
