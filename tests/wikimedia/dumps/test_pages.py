@@ -19,7 +19,6 @@ from tests.wikimedia.made_dumps import (
     made,
     make_export,
     make_page,
-    read_all,
 )
 
 
@@ -135,14 +134,3 @@ def test_a_page_at_the_first_byte_of_a_shard_is_read_by_that_shard_alone(tmp_pat
     start = content.index(b"<page>", content.index(b"Article 1"))
     shards = Shard(dump, 0, start), Shard(dump, start, len(content))
     assert [[page.page_id for page in iterate_pages(shard)] for shard in shards] == [[1], [2, 3]]
-
-
-def test_broken_data_inside_a_file_are_reported(test_data: Path, tmp_path: Path) -> None:
-    source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
-    content = bytearray(source.read_bytes())
-    content[200_000:200_100] = bytes(100)
-    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", bytes(content))
-    with pytest.raises(
-        EaseError, match=r"enwiki-1-pages-articles.xml.bz2 is broken: its bz2 data.*download it again"
-    ):
-        read_all(dump)
