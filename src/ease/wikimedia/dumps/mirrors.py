@@ -327,7 +327,7 @@ class _ArticlesDumps(_Layout):
         def read(status: Any) -> tuple[dict[str, str], list[RemoteFile]]:
             """Return the states of the jobs, and the files of the first finished one."""
             jobs = {job: status["jobs"][job] for job in self.JOBS[what] if job in status["jobs"]}
-            done = next((job for job in jobs.values() if job["status"] == "done"), {})
+            done: dict[str, Any] = next((job for job in jobs.values() if job["status"] == "done"), {})
             files = [
                 self._file(f"{folder}/{name}", wiki, date, facts)
                 for name, facts in sorted(done.get("files", {}).items())
