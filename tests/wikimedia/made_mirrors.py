@@ -35,18 +35,15 @@ def add_dump(
     cut = {f"{stem}{name}.bz2": part for name, part in (parts or {}).items()}
     first, second = JOBS[kind]
     jobs = {first: ("done", cut), second: (status, whole)} if parts else {first: (status, whole)}
-    listed = {
-        job: {"status": word, "updated": "", "files": {n: facts(f"{folder}/{n}", c) for n, c in some.items()}}
-        for job, (word, some) in jobs.items()
-        if word == "done"
-    }
-    waiting = {job: {"status": word, "updated": ""} for job, (word, _) in jobs.items() if word != "done"}
     path = f"{folder}/dumpstatus.json"
-    before = json.loads(server.files[path])["jobs"] if path in server.files else {}
-    every = {**before, **listed, **waiting, "metahistory7zdump": {"status": "in-progress"}}
+    listed = json.loads(server.files[path])["jobs"] if path in server.files else {}
+    for job, (state, files) in jobs.items():
+        listed[job] = {"status": state, "updated": ""}
+        if state == "done":
+            listed[job]["files"] = {name: facts(f"{folder}/{name}", found) for name, found in files.items()}
+        server.files |= {f"{folder}/{name}": found for name, found in files.items()}
+    every = {**listed, "metahistory7zdump": {"status": "in-progress"}}
     server.files[path] = json.dumps({"version": "0.8", "jobs": every}).encode()
-    for _, some in jobs.values():
-        server.files |= {f"{folder}/{name}": content for name, content in some.items()}
 
 
 def add_page_props(server: FileServer, wiki: str, date: str, content: bytes, status: str = "done") -> None:

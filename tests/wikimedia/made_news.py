@@ -58,16 +58,6 @@ def rows_of(folder: Path, language: str = "en") -> list[dict[str, Any]]:
     return pq.read_table(folder / f"{language}.parquet").to_pylist()
 
 
-def sentences_of(built: Built, language: str = "en") -> dict[int, str]:
-    """Return sentences by page id."""
-    return {row["page_id"]: row["sentence"] for row in rows_of(built[0], language)}
-
-
-def topics_of(built: Built, language: str = "en") -> dict[int, str]:
-    """Return topics by page id."""
-    return {row["page_id"]: row["category"] for row in rows_of(built[0], language)}
-
-
 def article(
     page_id: int, text: str = "It rained.", categories: str = "[[Category:Weather]]", **page: Any
 ) -> str:

@@ -15,7 +15,7 @@ from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikinews.editions import WIKINEWS
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
-from ease.wikimedia.wikipedia import ShardTask, read_dump, write_shard
+from ease.wikimedia.wikipedia import read_dump, write_shard
 from tests.wikimedia.made_dumps import as_dump, as_shard
 from tests.wikimedia.made_news import article, news_options
 
@@ -38,16 +38,10 @@ _PIECES = [
 
 
 def real_pages(path: Path) -> tuple[str, bytes, list[bytes]]:
-    """Return language, header and pages of a dump."""
-    content = b"".join(block for _, block in DecompressedStream(path))
-    pages = [shortened(page) for page in _PAGE.findall(content)]
+    """Return language, header and pages of a dump; of long pages, the beginning and the end."""
+    content, half = b"".join(block for _, block in DecompressedStream(path)), MOST_PAGE_BYTES // 2
+    pages = [page if len(page) < 2 * half else page[:half] + page[-half:] for page in _PAGE.findall(content)]
     return path.name.partition("wiki")[0], content[: content.index(b"<page>")], pages
-
-
-def shortened(page: bytes) -> bytes:
-    """Cut the middle of a long page's text."""
-    surplus = len(page) - MOST_PAGE_BYTES
-    return page if surplus < 0 else page[: MOST_PAGE_BYTES // 2] + page[MOST_PAGE_BYTES // 2 + surplus :]
 
 
 def mutated(page: bytes, chance: random.Random) -> bytes:
@@ -87,7 +81,7 @@ def read_mutations(count: int, data: Path, folder: Path, seed: int = 0) -> Count
         site = read_siteinfo(dump.path, language)
         part = folder / str(number)
         part.mkdir()
-        counts = write_shard(ShardTask(as_shard(dump), site, IngestOptions(splitter="icu")), part)
+        counts = write_shard((as_shard(dump), site, IngestOptions(splitter="icu")), part)
         skipped.update(counts["counts"]["skipped"])
         skipped.update(fault[-100:] for fault in counts["faults"] if "Error: " in fault)
         skipped["read"] += sum(1 for _ in read_dump(dump.path))

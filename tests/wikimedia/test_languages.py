@@ -29,7 +29,6 @@ def test_the_papers_languages_are_wikipedias() -> None:
     [
         ([], "No language is given"),
         (["en", "jp"], "Unknown language 'jp'"),
-        (["english"], "Unknown language 'english'"),
         (["EN"], "'EN' .* did you mean en"),
         (["en", "ja", "en"], "names en more than once"),
     ],
@@ -43,15 +42,11 @@ def test_wrong_choices_are_refused(languages: list[str], message: str) -> None:
     ("code", "database", "bcp_47", "iso_639_3", "english_name"),
     [
         ("en", "en", "en", "eng", "English"),
-        ("br", "br", "br", "bre", "Breton"),
         ("be-tarask", "be_x_old", "be-tarask", "bel", "Belarusian"),
-        ("be-x-old", "be_x_old", "be-tarask", "bel", "Belarusian"),
         ("zh-min-nan", "zh_min_nan", "nan", "nan", "Min Nan Chinese"),
-        ("als", "als", "gsw", "gsw", "Swiss German"),
         ("nb", "no", "nb", "nob", "Norwegian Bokmål"),
         ("no", "no", "no", "nob", "Norwegian"),
         ("zh", "zh", "zh", "cmn", "Chinese"),
-        ("simple", "simple", "en", "eng", "English"),
     ],
 )
 def test_a_language_has_codes_in_other_systems(
@@ -68,7 +63,7 @@ def test_databases_lead_back_to_their_languages() -> None:
         assert Language.from_database(language.database).database == language.database
 
 
-@pytest.mark.parametrize("code", ["EN", "be_x_old", "", "-en", "en-", "1a", "é", "../en"])
+@pytest.mark.parametrize("code", ["be_x_old", "", "en-", "é", "../en"])
 def test_malformed_codes_are_refused(code: str) -> None:
     with pytest.raises(EaseError, match=f"Unknown language '{re.escape(code)}'.* lower-case letters"):
         check_codes(["de", code])

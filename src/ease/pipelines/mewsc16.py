@@ -24,9 +24,8 @@ from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import LATEST, Unavailable, fetch_dumps, is_mirror
 from ease.wikimedia.languages import check_codes
-from ease.wikimedia.wikinews.categories import with_linked_names
 from ease.wikimedia.wikinews.editions import WIKINEWS, NewsOptions, NewsSource, clean_released
-from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16, with_linked_names
 
 logger = logging.getLogger(__name__)
 

@@ -21,34 +21,24 @@ _DATA = read_data_file("ease.wikimedia", "languages.yml")
 
 PAPER_LANGUAGES: tuple[str, ...] = tuple(_DATA["paper"])
 """The 18 languages of EASE's multilingual setting (section 5.1)."""
-
 MEWSC16_LANGUAGES = tuple(language for language in PAPER_LANGUAGES if language not in ("it", "nl"))
 """The 16 languages of MewsC-16 (appendix E)."""
-
 WIKIPEDIA_LANGUAGES = frozenset(_DATA["wikipedias"])
 """Codes of the Wikipedias that exist or existed; dumps of newer ones are found nevertheless."""
-
 OLDER_CODES: dict[str, str] = _DATA["older_codes"]
 """Codes that MediaWiki uses now, and the older codes of the same wikis."""
-
 LARGE: tuple[str, ...] = tuple(_DATA["large"])
 """Large Wikipedias, the largest first"""
-
 PIVOT = "en"
 RELATED = 2
 """Maximum number of companions beside English"""
-
 _NEWER_CODES = {older: newer for newer, older in OLDER_CODES.items() if newer != "nb"}
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language of Wikipedia, with its codes in other systems.
-
-    Attributes:
-        code: Wikipedia's code, such as `en`, `be-tarask` or `zh-min-nan`.
-    """
+    """A language of Wikipedia by its code (`en`, `be-tarask`, `zh-min-nan`), with its codes in other systems."""
 
     code: str
 
@@ -111,39 +101,26 @@ class Language:
 
 
 def check_languages(languages: Sequence[str], parameter: str = "languages") -> None:
-    """Check a choice of existing Wikipedias, which a parameter names.
-
-    Raises:
-        EaseError: The choice is empty, or a code is repeated or unknown.
-    """
+    """Raise EaseError if a choice of Wikipedias, a parameter, is empty, repeats a code or has an unknown one."""
     check_codes(languages, parameter)
-    for language in languages:
-        if language not in WIKIPEDIA_LANGUAGES:
-            raise EaseError(f"Unknown language {language!r} in `{parameter}`: {_hint(language)}")
+    if unknown := [language for language in languages if language not in WIKIPEDIA_LANGUAGES]:
+        raise _unknown(unknown[0], parameter)
 
 
 def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
-    """Check a choice of Wikipedias that may be newer than the list in `languages.yml`.
-
-    Raises:
-        EaseError: The choice is empty, or a code is repeated or malformed.
-    """
+    """Raise EaseError as `check_languages` does, but accept Wikipedias newer than `languages.yml`."""
     if not languages:
         raise EaseError(f"No language is given: set `{parameter}` to Wikipedia codes such as en, ja, pt.")
-    for language in languages:
-        if not _CODE.fullmatch(language):
-            raise EaseError(
-                f"Unknown language {language!r} in `{parameter}`: a code has lower-case letters, digits and "
-                f"hyphens; {_hint(language)}"
-            )
-    repeated = sorted({language for language in languages if languages.count(language) > 1})
-    if repeated:
+    if malformed := [language for language in languages if not _CODE.fullmatch(language)]:
+        raise _unknown(malformed[0], parameter, "a code has lower-case letters, digits and hyphens; ")
+    if repeated := sorted({language for language in languages if languages.count(language) > 1}):
         raise EaseError(f"`{parameter}` names {', '.join(repeated)} more than once: name each language once.")
 
 
-def _hint(language: str) -> str:
+def _unknown(language: str, parameter: str, rule: str = "") -> EaseError:
     near = nearest(language, WIKIPEDIA_LANGUAGES)
-    return f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."
+    hint = f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."
+    return EaseError(f"Unknown language {language!r} in `{parameter}`: {rule}{hint}")
 
 
 def nearest_companions(language: str, among: Collection[str] | None = None) -> list[str]:

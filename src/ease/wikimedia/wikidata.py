@@ -44,12 +44,45 @@ logger = logging.getLogger(__name__)
 
 SITELINKS_FILE = "sitelinks.parquet"
 TYPES_FILE = "entity_types.parquet"
+SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
+ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
 
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[\[{]|$)"), "a Wikidata JSON dump"
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
 _CHUNK_BYTES = 256 << 10
 """Larger chunks are slower: the operating system provides their memory anew each time."""
 _LOGGED_LINES = 5
+_INSTANCE_OF = "P31"
+_ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
+_ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
+_UNLINKED_OPENING = re.compile(rb'\{"type":"item","id":"Q[1-9]\d{0,17}","')
+_SITELINKS_KEY = b'"sitelinks":'  # Never part of a text, in which quotes are escaped
+_AROUND = b"[], \t\r\xef\xbb\xbf"
+"""Characters around an entity, which starts with { and ends with }: they belong to the array."""
+
+
+class Item(NamedTuple):
+    """An item with the titles of its articles by language, and its types: the items that it is an instance of."""
+
+    qid: int
+    titles: dict[str, str]
+    types: list[int]
+
+
+class WikidataParts(NamedTuple):
+    """The part files of both tables, which may repeat rows, and the counts."""
+
+    sitelinks: list[Path]
+    entity_types: list[Path]
+    counts: dict[str, Any]
+
+
+class ParsedLines(NamedTuple):
+    """Items and counts of some lines, and (line number, reason) of the broken lines."""
+
+    items: list[Item]
+    counts: Counter[str]
+    broken: list[tuple[int, str]]
 
 
 def ingest_wikidata(
@@ -69,43 +102,39 @@ def ingest_wikidata(
             folder is full or not writable.
     """
     languages = languages and sorted(languages)
+
+    def write(folder: Path) -> Counts:
+        chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
+        sites = None if languages is None else sites_of(languages)
+        names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
+        counts = Counter(dict.fromkeys(names, 0))
+        per_language = Counter(dict.fromkeys(languages or (), 0))
+        with (
+            TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
+            TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
+        ):
+            for first_line, chunk in _complete_lines(chunks):
+                parsed = parse_lines(chunk, first_line, sites)
+                for item in parsed.items:
+                    for language, title in item.titles.items():
+                        sitelinks.append((item.qid, language, title))
+                    per_language.update(item.titles.keys())
+                    for type_qid in item.types:
+                        types.append((item.qid, type_qid))
+                    counts["entity_types"] += len(item.types)
+                for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
+                    logger.warning("%s, line %d is skipped: %s", path, line, reason)
+                counts.update(parsed.counts)
+        if not counts["items"]:
+            raise EaseError(
+                f"{path} has no readable Wikidata item ({counts['broken_lines']} broken lines, "
+                f"{counts['other_entities']} other entities): the dump has one JSON entity per line."
+            )
+        return {**counts, "sitelinks": dict(per_language), "truncated": chunks.truncated}
+
     part = folder / "wikidata" / part_name(WIKIDATA_PARTS, content_digest(path), languages)
-    counts = make_part(part, lambda place: _write_part(path, languages, options, place))
-    logger.info("%s: %s", path, counts)
-    return WikidataParts(
-        [part / SITELINKS_FILE], [part / TYPES_FILE], describe_file(path, counts, options.truncated)
-    )
-
-
-def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path) -> Counts:
-    chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
-    sites = None if languages is None else sites_of(languages)
-    counts: Counter[str] = Counter()
-    per_language: Counter[str] = Counter(dict.fromkeys(languages or (), 0))
-    with (
-        TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
-        TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
-    ):
-        for first_line, chunk in _complete_lines(chunks):
-            parsed = parse_lines(chunk, first_line, sites)
-            for item in parsed.items:
-                for language, title in item.titles.items():
-                    sitelinks.append((item.qid, language, title))
-                    per_language[language] += 1
-                for type_qid in item.types:
-                    types.append((item.qid, type_qid))
-                counts["entity_types"] += len(item.types)
-            for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
-                logger.warning("%s, line %d is skipped: %s", path, line, reason)
-            counts.update(parsed.counts)
-    if not counts["items"]:
-        raise EaseError(
-            f"{path} has no readable Wikidata item ({counts['broken_lines']} broken lines, "
-            f"{counts['other_entities']} other entities): the dump has one JSON entity per line."
-        )
-    names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
-    totals: dict[str, Any] = {name: counts[name] for name in names}
-    return {**totals, "sitelinks": dict(per_language), "truncated": chunks.truncated}
+    counts = describe_file(path, make_part(part, write), options.truncated)
+    return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], counts)
 
 
 def _complete_lines(chunks: LineChunks) -> Iterator[tuple[int, bytes]]:
@@ -114,6 +143,121 @@ def _complete_lines(chunks: LineChunks) -> Iterator[tuple[int, bytes]]:
     chunks.truncated |= chunks.last_byte != b"]" and _ARRAY.match(chunks.head) is not None
     if not chunks.truncated:
         yield chunks.next_line, chunks.rest
+
+
+def sites_of(languages: Sequence[str]) -> dict[str, str]:
+    """Return languages (`be-x-old`) of Wikipedias by their sites in the dump (`be_x_oldwiki`)."""
+    return {Language(language).database + "wiki": language for language in languages}
+
+
+def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) -> ParsedLines:
+    """Read the items of complete lines that have an article in one of the sites; None: the types of all items.
+
+    An item without sitelinks is counted without being parsed.
+    """
+    decoder = _decoder(tuple(sites or ()))
+    counts, broken, items = Counter[str](), list[tuple[int, str]](), list[Item]()
+    for number, (start, end) in enumerate(_bounds_of_entities(chunk), first_line):
+        if start == end:
+            continue
+        if sites is not None and _has_no_sitelinks(chunk, start, end):
+            counts["items"] += 1
+            continue
+        try:
+            content = chunk[start:end]
+            try:
+                # msgspec does not check the encoding of parts that it skips.
+                entity: Any = decoder.decode(content.decode())
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                # Another form, or broken: fails as the full parse fails. The one difference: a number that is too
+                # large for a float is no error in a part that is not used.
+                entity = orjson.loads(content)
+            item = read_item(entity, sites or {})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            broken.append((number, f"{type(error).__name__}: {error}"))
+            continue
+        counts["other_entities" if item is None else "items"] += 1
+        if item is not None and (item.titles or sites is None):
+            items.append(item)
+    counts["items_with_sitelinks"] = sum(bool(item.titles) for item in items)
+    counts["broken_lines"] = len(broken)
+    return ParsedLines(items, counts, broken)
+
+
+def _bounds_of_entities(chunk: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where the entity of each line starts and ends, equal for a line without one; copies no line."""
+    line_start = 0
+    while line_start <= len(chunk):
+        line_end = chunk.find(b"\n", line_start)
+        start, end = line_start, len(chunk) if line_end < 0 else line_end
+        line_start = end + 1
+        while start < end and chunk[start] in _AROUND:
+            start += 1
+        while start < end and chunk[end - 1] in _AROUND:
+            end -= 1
+        yield start, end
+
+
+def _has_no_sitelinks(chunk: bytes, start: int, end: int) -> bool:
+    """Whether an entity, in the dump's own form, is an item without an article in any wiki."""
+    key = chunk.rfind(_SITELINKS_KEY, start, end)
+    return (
+        key >= 0
+        and chunk.startswith((b"{}", b"[]"), key + len(_SITELINKS_KEY), end)
+        and _UNLINKED_OPENING.match(chunk, start, end) is not None
+        and chunk.endswith(b"}", start, end)
+    )
+
+
+@cache
+def _decoder(sites: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
+    """Return a decoder that reads over all parts of an entity, and makes objects of those that `read_item` uses."""
+
+    def only(**fields: Any) -> Any:
+        return TypedDict("_Kept", fields, total=False)  # type: ignore[operator]
+
+    claims, sitelinks = only(**{_INSTANCE_OF: Any}), only(**dict.fromkeys(sites, Any))
+    return msgspec.json.Decoder(only(id=Any, type=Any, claims=claims, sitelinks=sitelinks))
+
+
+def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
+    """Return an item of the dump; None for a property or another entity.
+
+    Args:
+        entity: The parsed JSON.
+        sites: Languages of the wanted Wikipedias by their sites.
+
+    Raises:
+        ValueError: The identifier is invalid.
+        TypeError, KeyError, AttributeError: A part of the entity has another form than in the dump.
+    """
+    identifier = entity["id"]
+    if not _ENTITY_ID.fullmatch(identifier):
+        raise ValueError(f"{identifier!r} is not an entity identifier")
+    if entity.get("type", "item") != "item" or identifier[0] != "Q":
+        return None
+    # Old dumps write an empty map as [], and empty parts may be missing.
+    sitelinks, claims = entity.get("sitelinks") or {}, entity.get("claims") or {}
+    titles = {language: sitelinks[site]["title"] for site, language in sites.items() if site in sitelinks}
+    if not all(isinstance(title, str) and title for title in titles.values()):
+        raise TypeError("a sitelink's title is not a text")
+    statements = claims.get(_INSTANCE_OF)
+    return Item(int(identifier[1:]), titles, _types(statements if isinstance(statements, list) else []))
+
+
+def _types(statements: Sequence[Any]) -> list[int]:
+    """Return the distinct items of the preferred statements, else of the normal ones; skip malformed statements."""
+    ranked = [(statement.get("rank"), statement) for statement in statements if isinstance(statement, dict)]
+    preferred = [statement for rank, statement in ranked if rank == "preferred"]
+    types: dict[int, None] = {}
+    for statement in preferred or [statement for rank, statement in ranked if rank == "normal"]:
+        match statement.get("mainsnak"):  # `somevalue` (unknown) and `novalue` have no item
+            case {"snaktype": "value", "datavalue": {"value": {**value}}}:
+                identifier = value.get("id", f"Q{value.get('numeric-id')}")
+                is_item = value.get("entity-type", "item") == "item"
+                if is_item and isinstance(identifier, str) and _ITEM_ID.fullmatch(identifier):
+                    types[int(identifier[1:])] = None
+    return list(types)
 
 
 STATEMENTS_FILE = "statements.parquet"
@@ -137,67 +281,55 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
         Parts of `entity_types` only, with the counts `statements`, `other_statements`, `broken_lines`, `lines`,
         `truncated`, `file` and `date`.
 
-    Raises:
-        EaseError: The file is not a truthy dump, is broken, is truncated while `options.truncated` is "drop", or the
-            folder is full or not writable.
+    Raises EaseError as `ingest_wikidata` does.
     """
+
+    def write(folder: Path) -> Counts:
+        counts = dict.fromkeys(("statements", "other_statements", "broken_lines"), 0)
+        threads = options.workers or cpu_count()
+        chunks = LineChunks(path, _TRUTHY_CHUNK_BYTES, threads, "Reading types", _TRUTHY_OPENING)
+        with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
+            for first_line, chunk in chunks:
+                writer.write(_read_types(chunk, first_line, path, counts))
+            lines = chunks.next_line - 1
+            rest = chunks.rest.strip()
+            truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
+            if rest and not truncated:
+                writer.write(_read_types(chunks.rest, chunks.next_line, path, counts))
+                lines += 1
+        if not counts["statements"]:
+            raise EaseError(
+                f"{path} has no P31 statement about an item ({lines} lines, {counts['broken_lines']} broken), such as "
+                f"<http://www.wikidata.org/entity/Q42> {_PROPERTY.decode()} <http://www.wikidata.org/entity/Q5> ."
+            )
+        return {**counts, "lines": lines, "truncated": truncated}
+
     part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
-    counts = make_part(part, lambda place: _write_truthy_part(path, options, place))
-    logger.info("%s: %s", path, counts)
-    return WikidataParts([], [part / STATEMENTS_FILE], describe_file(path, counts, options.truncated))
+    counts = describe_file(path, make_part(part, write), options.truncated)
+    return WikidataParts([], [part / STATEMENTS_FILE], counts)
 
 
-def _write_truthy_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
-    reader = _TypeReader(path)
-    chunks = LineChunks(
-        path, _TRUTHY_CHUNK_BYTES, options.workers or cpu_count(), "Reading types", _TRUTHY_OPENING
-    )
-    with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
-        for first_line, chunk in chunks:
-            writer.write(reader.read(chunk, first_line))
-        lines = chunks.next_line - 1
-        rest = chunks.rest.strip()
-        truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
-        if rest and not truncated:
-            writer.write(reader.read(chunks.rest, chunks.next_line))
-            lines += 1
-    if not reader.counts["statements"]:
-        raise EaseError(
-            f"{path} has no P31 statement about an item ({lines} lines, "
-            f"{reader.counts['broken_lines']} broken): the truthy dump has lines such as "
-            f"<http://www.wikidata.org/entity/Q42> {_PROPERTY.decode()} <http://www.wikidata.org/entity/Q5> ."
-        )
-    return {**reader.counts, "lines": lines, "truncated": truncated}
-
-
-class _TypeReader:
-    """Reads types from chunks of lines, and counts."""
-
-    def __init__(self, path: Path) -> None:
-        self.counts = dict.fromkeys(("statements", "other_statements", "broken_lines"), 0)
-        self._path = path
-
-    def read(self, chunk: bytes, first_line: int) -> pa.RecordBatch:
-        """Return the item and the type of each statement."""
-        found = []
-        position = chunk.find(_PROPERTY)
-        while position >= 0:
-            start = chunk.rfind(b"\n", 0, position) + 1
-            end = chunk.find(b"\n", position)
-            end = len(chunk) if end < 0 else end
-            if statement := _TYPE.fullmatch(chunk, start, end):
-                found.append((int(statement[1]), int(statement[2])))
-            elif _OTHER.fullmatch(chunk, start, end):
-                self.counts["other_statements"] += 1
-            elif _PREDICATE.match(chunk, start, end):  # otherwise the property is part of a text
-                self.counts["broken_lines"] += 1
-                if self.counts["broken_lines"] <= _LOGGED_LINES:
-                    line = first_line + chunk.count(b"\n", 0, start)
-                    logger.warning("%s, line %d is skipped: it is not a statement", self._path, line)
-            position = chunk.find(_PROPERTY, end)
-        self.counts["statements"] += len(found)
-        columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=ENTITY_TYPES)
+def _read_types(chunk: bytes, first_line: int, path: Path, counts: dict[str, int]) -> pa.RecordBatch:
+    """Return the item and the type of each statement in some lines, and count."""
+    found = []
+    position = chunk.find(_PROPERTY)
+    while position >= 0:
+        start = chunk.rfind(b"\n", 0, position) + 1
+        end = chunk.find(b"\n", position)
+        end = len(chunk) if end < 0 else end
+        if statement := _TYPE.fullmatch(chunk, start, end):
+            found.append((int(statement[1]), int(statement[2])))
+        elif _OTHER.fullmatch(chunk, start, end):
+            counts["other_statements"] += 1
+        elif _PREDICATE.match(chunk, start, end):  # otherwise the property is part of a text
+            counts["broken_lines"] += 1
+            if counts["broken_lines"] <= _LOGGED_LINES:
+                line = first_line + chunk.count(b"\n", 0, start)
+                logger.warning("%s, line %d is skipped: it is not a statement", path, line)
+        position = chunk.find(_PROPERTY, end)
+    counts["statements"] += len(found)
+    columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=ENTITY_TYPES)
 
 
 PAGE_ITEMS_FILE = "page_items.parquet"
@@ -239,19 +371,18 @@ def find_page_props(places: Sequence[Path], dates: Mapping[str, str | None]) -> 
             f"There is no page_props table of {', '.join(missing)} in {', '.join(map(str, places))}: put "
             f"{pattern} beside the wiki's dump, or set `wikidata_titles` to json."
         )
-    return [_nearest(list(found[language].values()), date) for language, date in dates.items()]
-
-
-def _nearest(tables: Sequence[DumpFile], date: str | None) -> DumpFile:
-    check_dates(tables)
-    known = [table.dump_date for table in tables if table.dump_date]
-    chosen = next(iter(nearest_table_first(known, date or max(known, default=""))), None)
-    if chosen and chosen != date:
-        logger.info(
-            "%s: using the page_props table of %s with the dump of %s", tables[0].language, chosen, date
-        )
-    same = [table for table in tables if table.dump_date == chosen]
-    return min(same, key=lambda table: FASTEST_FIRST.index(table.compression))
+    chosen = []
+    for language, date in dates.items():
+        tables = list(found[language].values())
+        check_dates(tables)
+        known = [table.dump_date for table in tables if table.dump_date]
+        nearest = next(iter(nearest_table_first(known, date or max(known, default=""))), None)
+        if nearest and nearest != date:
+            message = "%s: using the page_props table of %s with the dump of %s"
+            logger.info(message, language, nearest, date)
+        same = [table for table in tables if table.dump_date == nearest]
+        chosen.append(min(same, key=lambda table: FASTEST_FIRST.index(table.compression)))
+    return chosen
 
 
 def ingest_page_props(
@@ -264,9 +395,7 @@ def ingest_page_props(
     Returns:
         The parts, with the counts `page_items`, `broken_rows`, `truncated`, `file` and `date`.
 
-    Raises:
-        EaseError: A file is broken, not a dump of page_props, without items, or truncated while `options.truncated`
-            is "drop", or the folder is full or not writable.
+    Raises EaseError as `ingest_wikidata` does.
     """
     parts = {
         folder / "page_props" / part_name(PAGE_PROPS_PARTS, content_digest(file.path), file.language): file
@@ -276,10 +405,10 @@ def ingest_page_props(
     reports = make_parts(
         parts, _write_page_props_part, lambda file: file.path.stat().st_size, map_shards, "Reading page_props"
     )
-    counts = {}
-    for part, file in parts.items():
-        logger.info("%s: %s", file.path, reports[part])
-        counts[file.language] = describe_file(file.path, reports[part], options.truncated)
+    counts = {
+        file.language: describe_file(file.path, reports[part], options.truncated)
+        for part, file in parts.items()
+    }
     return PageItemParts([part / PAGE_ITEMS_FILE for part in parts], counts)
 
 
@@ -288,181 +417,12 @@ def _write_page_props_part(file: DumpFile, folder: Path) -> Counts:
     items = 0
     with TableWriter(folder / PAGE_ITEMS_FILE, PAGE_ITEMS) as writer:
         for rows in reader:
-            columns = [
-                pa.repeat(pa.scalar(file.language), len(rows)),
-                *(pa.array([int(row[column]) for row in rows], pa.int64()) for column in (0, 1)),
-            ]
+            numbers = np.array(rows, dtype=bytes).reshape(-1, 2).astype(np.int64).T
+            columns = [pa.repeat(pa.scalar(file.language), len(rows)), *map(pa.array, numbers)]
             writer.write(pa.RecordBatch.from_arrays(columns, schema=PAGE_ITEMS))
             items += len(rows)
     if not items:
         raise EaseError(
-            f"{file.path} has no page with an item (a row 'wikibase_item', 'Q…'; {reader.broken_rows} broken rows): "
-            "only wikis that Wikidata serves have them."
+            f"{file.path} has no page with an item (a row 'wikibase_item', 'Q…'; {reader.broken_rows} broken rows)."
         )
     return {"page_items": items, "broken_rows": reader.broken_rows, "truncated": reader.truncated}
-
-
-SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
-ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
-
-_INSTANCE_OF = "P31"
-_ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
-_ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
-_UNLINKED_OPENING = re.compile(rb'\{"type":"item","id":"Q[1-9]\d{0,17}","')
-_SITELINKS_KEY = b'"sitelinks":'
-"""Never part of a text, in which quotes are escaped."""
-_AROUND = b"[], \t\r\xef\xbb\xbf"
-"""Characters around an entity, which starts with { and ends with }: they belong to the array."""
-
-
-class Item(NamedTuple):
-    """An item with the titles of its articles by language, and its types: the items that it is an instance of."""
-
-    qid: int
-    titles: dict[str, str]
-    types: list[int]
-
-
-class WikidataParts(NamedTuple):
-    """The part files of both tables, which may repeat rows, and the counts."""
-
-    sitelinks: list[Path]
-    entity_types: list[Path]
-    counts: dict[str, Any]
-
-
-class ParsedLines(NamedTuple):
-    """Items and counts of some lines, and (line number, reason) of the broken lines."""
-
-    items: list[Item]
-    counts: Counter[str]
-    broken: list[tuple[int, str]]
-
-
-def sites_of(languages: Sequence[str]) -> dict[str, str]:
-    """Return languages (`be-x-old`) of Wikipedias by their sites in the dump (`be_x_oldwiki`)."""
-    return {Language(language).database + "wiki": language for language in languages}
-
-
-def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) -> ParsedLines:
-    """Read the items of complete lines that have an article in one of the sites; None: the types of all items.
-
-    An item without sitelinks is counted without being parsed.
-    """
-    decoder = _decoder(tuple(sites or ()))
-    counts: Counter[str] = Counter()
-    broken: list[tuple[int, str]] = []
-    items: list[Item] = []
-    for number, (start, end) in enumerate(_bounds_of_entities(chunk), first_line):
-        if start == end:
-            continue
-        if sites is not None and _has_no_sitelinks(chunk, start, end):
-            counts["items"] += 1
-            continue
-        try:
-            item = read_item(_parse(chunk[start:end], decoder), sites or {})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            broken.append((number, f"{type(error).__name__}: {error}"))
-            continue
-        counts["other_entities" if item is None else "items"] += 1
-        if item is not None and (item.titles or sites is None):
-            items.append(item)
-    counts["items_with_sitelinks"] = sum(bool(item.titles) for item in items)
-    counts["broken_lines"] = len(broken)
-    return ParsedLines(items, counts, broken)
-
-
-def _bounds_of_entities(chunk: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where the entity of each line starts and ends, equal for a line without one; copies no line."""
-    line_start = 0
-    while line_start <= len(chunk):
-        line_end = chunk.find(b"\n", line_start)
-        start, end = line_start, len(chunk) if line_end < 0 else line_end
-        line_start = end + 1
-        while start < end and chunk[start] in _AROUND:
-            start += 1
-        while start < end and chunk[end - 1] in _AROUND:
-            end -= 1
-        yield start, end
-
-
-def _has_no_sitelinks(chunk: bytes, start: int, end: int) -> bool:
-    """Whether an entity, in the dump's own form, is an item without an article in any wiki."""
-    key = chunk.rfind(_SITELINKS_KEY, start, end)
-    return (
-        key >= 0
-        and chunk.startswith((b"{}", b"[]"), key + len(_SITELINKS_KEY), end)
-        and _UNLINKED_OPENING.match(chunk, start, end) is not None
-        and chunk.endswith(b"}", start, end)
-    )
-
-
-@cache
-def _decoder(sites: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
-    """Return a decoder that reads over all parts of an entity, and makes objects of those that `read_item` uses."""
-    claims, sitelinks = _only(**{_INSTANCE_OF: Any}), _only(**dict.fromkeys(sites, Any))
-    return msgspec.json.Decoder(_only(id=Any, type=Any, claims=claims, sitelinks=sitelinks))
-
-
-def _only(**fields: Any) -> Any:
-    """Return the type of an object of which only these fields are kept."""
-    return TypedDict("_Kept", fields, total=False)  # type: ignore[operator]
-
-
-def _parse(content: bytes, decoder: msgspec.json.Decoder[dict[str, Any]]) -> Any:
-    """Return the used parts of an entity, or all of an entity of another form; fail as the full parse fails.
-
-    The one difference: a number that is too large for a float is no error in a part that is not used.
-    """
-    try:
-        # msgspec does not check the encoding of parts that it skips.
-        return decoder.decode(content.decode())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return orjson.loads(content)
-
-
-def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
-    """Return an item of the dump; None for a property or another entity.
-
-    Args:
-        entity: The parsed JSON.
-        sites: Languages of the wanted Wikipedias by their sites.
-
-    Raises:
-        ValueError: The identifier is invalid.
-        TypeError, KeyError, AttributeError: A part of the entity has another form than in the dump.
-    """
-    identifier = entity["id"]
-    if not _ENTITY_ID.fullmatch(identifier):
-        raise ValueError(f"{identifier!r} is not an entity identifier")
-    if entity.get("type", "item") != "item" or identifier[0] != "Q":
-        return None
-    # Old dumps write an empty map as [], and empty parts may be missing.
-    sitelinks, claims = entity.get("sitelinks") or {}, entity.get("claims") or {}
-    titles = {language: sitelinks[site]["title"] for site, language in sites.items() if site in sitelinks}
-    if not all(isinstance(title, str) and title for title in titles.values()):
-        raise TypeError("a sitelink's title is not a text")
-    statements = claims.get(_INSTANCE_OF)
-    return Item(int(identifier[1:]), titles, _types(statements if isinstance(statements, list) else []))
-
-
-def _types(statements: Sequence[Any]) -> list[int]:
-    """Return the distinct items of the preferred statements, else of the normal ones; skip malformed statements."""
-    ranked = [(statement.get("rank"), statement) for statement in statements if isinstance(statement, dict)]
-    preferred = [statement for rank, statement in ranked if rank == "preferred"]
-    best = preferred or [statement for rank, statement in ranked if rank == "normal"]
-    values = (_item_value(statement.get("mainsnak")) for statement in best)
-    return list(dict.fromkeys(value for value in values if value is not None))
-
-
-def _item_value(snak: Any) -> int | None:
-    """Return the number of the item in a snak; None for the snaks `somevalue` (unknown) and `novalue`."""
-    if not isinstance(snak, dict) or snak.get("snaktype") != "value":
-        return None
-    data = snak.get("datavalue")
-    value = data.get("value") if isinstance(data, dict) else None
-    if not isinstance(value, dict) or value.get("entity-type", "item") != "item":
-        return None
-    identifier = value.get("id", f"Q{value.get('numeric-id')}")
-    found = isinstance(identifier, str) and _ITEM_ID.fullmatch(identifier)
-    return int(identifier[1:]) if found else None

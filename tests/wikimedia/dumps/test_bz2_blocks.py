@@ -1,17 +1,25 @@
-"""Read bz2 files block by block, with the compiled functions where they were built, and without them."""
+"""bz2 files block by block, with the compiled functions and without; .gz files as zlib reads them."""
 
 from __future__ import annotations
 
 import bz2
+import gzip
+import importlib
 import io
 import random
+import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import accumulate
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from ease.errors import EaseError
 from ease.wikimedia.dumps import bz2_blocks
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
+from ease.wikimedia.dumps.streams import DecompressedStream
 
 BLOCK_MARK, END_MARK = 0x314159265359, 0x177245385090
 RANDOM = random.Random(0)
@@ -20,11 +28,14 @@ TEXT = b"".join(b"%d is a line of %d.\n" % (RANDOM.randrange(10**6), number) for
 ONE_STREAM = bz2.compress(TEXT, 1)
 
 
-@pytest.fixture(params=["compiled", "Python"], autouse=True)
+@pytest.fixture(params=["compiled", "Python"])
 def _form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read with the functions that were compiled on installation, and without them."""
     if request.param == "Python":
         monkeypatch.setattr(bz2_blocks, "IS_COMPILED", False)
+
+
+in_both_forms = pytest.mark.usefixtures("_form")
 
 
 def read(
@@ -37,6 +48,7 @@ def joined(blocks: list[tuple[int, bytes]]) -> bytes:
     return b"".join(block for _, block in blocks)
 
 
+@in_both_forms
 @pytest.mark.parametrize(("threads", "read_bytes"), [(1, 1000), (3, 1 << 20)])
 @pytest.mark.parametrize(
     "content",
@@ -51,6 +63,7 @@ def test_blocks_join_to_the_decompressed_file(content: bytes, read_bytes: int, t
     assert joined(read(content, threads=threads, read_bytes=read_bytes)) == bz2.decompress(content)
 
 
+@in_both_forms
 def test_any_byte_enters_at_the_next_block() -> None:
     blocks = read(ONE_STREAM)
     begins = [begin for begin, _ in blocks]
@@ -70,6 +83,7 @@ def with_mark(mark: int) -> bytes:
     return b"".join(bytes(RANDOM.sample(values, len(values))) for _ in range(1600))
 
 
+@in_both_forms
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("mark", [BLOCK_MARK, END_MARK], ids=["block", "end"])
 def test_a_marker_by_chance_does_not_split_a_block(mark: int, threads: int) -> None:
@@ -85,6 +99,7 @@ def test_a_marker_by_chance_does_not_split_a_block(mark: int, threads: int) -> N
     assert read(content, blocks[1][0] + 1) == []
 
 
+@in_both_forms
 @pytest.mark.parametrize("lost", [1, 9, 500, len(ONE_STREAM) // 2])
 def test_a_truncated_file_is_reported(lost: int) -> None:
     reader = Bz2Blocks(io.BytesIO(ONE_STREAM[:-lost]))
@@ -94,6 +109,7 @@ def test_a_truncated_file_is_reported(lost: int) -> None:
     assert len(content) >= len(TEXT) - len(TEXT) * lost / len(ONE_STREAM) - 150_000
 
 
+@in_both_forms
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_broken_block_is_reported(threads: int) -> None:
     begins = read(ONE_STREAM)[5][0]
@@ -104,6 +120,7 @@ def test_a_broken_block_is_reported(threads: int) -> None:
     assert (caught.value.byte, caught.value.trailing) == (begins, False)
 
 
+@in_both_forms
 @pytest.mark.parametrize("start", [0, 5])
 def test_a_file_padded_with_zeros_is_refused_without_reading_all(start: int) -> None:
     file = io.BytesIO(ONE_STREAM[:-1000] + bytes(30_000_000))
@@ -112,6 +129,7 @@ def test_a_file_padded_with_zeros_is_refused_without_reading_all(start: int) -> 
     assert file.tell() < 5_000_000
 
 
+@in_both_forms
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("mark", [BLOCK_MARK, END_MARK], ids=["block", "end"])
 def test_a_file_of_markers_is_tried_as_few_blocks(
@@ -131,3 +149,136 @@ def test_a_file_of_markers_is_tried_as_few_blocks(
     with suppress(BrokenBlockError):
         assert read(content, start) == []
     assert 0 < tried < 20 * 500
+
+
+Texts = Callable[[random.Random, int], bytes]
+
+TEXTS: dict[str, Texts] = {
+    "every byte": lambda generator, size: generator.randbytes(size),
+    "two bytes": lambda generator, size: bytes(generator.choices(b"ab", k=size)),
+    "one byte": lambda generator, size: bytes([generator.randrange(256)]) * size,
+    "periods": lambda generator, size: (generator.randbytes(generator.randint(2, 300)) * size)[:size],
+    "numbers": lambda generator, size: b" ".join(b"%d" % generator.randrange(1000) for _ in range(size // 4)),
+    "sorted": lambda generator, size: bytes(sorted(generator.randbytes(size))),
+    "rare bytes": lambda generator, size: bytes(
+        generator.choices(range(256), [2.0 ** -(value % 30) for value in range(256)], k=size)
+    ),
+    "runs": lambda generator, size: b"".join(
+        bytes([generator.randrange(256)]) * generator.choice([1, 3, 4, 5, 254, 255, 256, 259, 260, 300])
+        for _ in range(size // 100)
+    ),
+}
+SIZES = [0, 1, 4, 8, 10, 100, 511, 512, 513, 80_000]
+
+
+@pytest.fixture(scope="module")
+def compiled() -> ModuleType:
+    """The compiled functions of this installation."""
+    try:
+        return importlib.import_module("ease.wikimedia.dumps._bz2_decoder")
+    except ImportError:
+        pytest.skip(
+            "The decoder is not compiled: install the package anew where a C++ compiler works (pip -v)"
+        )
+
+
+FIRST = 32
+"""Bit of a stream at which its first block starts"""
+
+
+def end_of_block(stream: bytes, compiled: ModuleType) -> int:
+    """Return the bit after the last block of a stream."""
+    ends: list[int] = [bit for bit, is_end in compiled.find_markers(stream) if is_end]
+    return ends[-1]
+
+
+def by_libbz2(stream: bytes) -> bytes:
+    """Return the content of a complete stream; empty for any other."""
+    decoder = bz2.BZ2Decompressor()
+    try:
+        content = decoder.decompress(stream)
+    except OSError:
+        return b""
+    return content if decoder.eof else b""
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts_of_all_sizes_are_decoded(text: str, compiled: ModuleType) -> None:
+    generator = random.Random(text)
+    for size in SIZES:
+        content = TEXTS[text](generator, size) or b"-"
+        stream = bz2.compress(content, generator.randint(1, 9))
+        assert compiled.decode_block(stream, FIRST, end_of_block(stream, compiled)) == content, size
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_broken_blocks_give_what_libbz2_gives_or_nothing(text: str, compiled: ModuleType) -> None:
+    generator = random.Random(text)
+    refused = 0
+    for size in (1, 50, 2_000):
+        stream = bz2.compress(TEXTS[text](generator, size) or b"-")
+        end = end_of_block(stream, compiled)
+        for _ in range(100):
+            broken = bytearray(stream)
+            for _ in range(generator.choice([1, 1, 3])):
+                # Most faults in the tables at the beginning, which lead furthest.
+                broken[generator.randrange(4, generator.choice([min(80, end // 8), end // 8]))] ^= (
+                    1 << generator.randrange(8)
+                )
+            found = compiled.decode_block(bytes(broken), FIRST, end)
+            assert found in (b"", by_libbz2(bytes(broken))), bytes(broken)
+            refused += not found
+    assert refused > 200
+
+
+EQUAL = "10100" + "0" * 258
+"""A code of 20 bits for each of 258 symbols: the code of a symbol is its number"""
+SHORT = "10100" + "00" + "11" * 19 + "0" + "10" * 19 + "0" + "0" * 254
+"""The same, but the code of symbol 2 is one bit, 0"""
+
+
+CRAFTED = {
+    "more codes of a length than there are": ("00001" + "0" * 258, 1, ""),
+    "a run beyond 32 bits": (EQUAL, 1, f"{1:020b}" * 45 + f"{2:020b}{257:020b}"),
+    "one byte too many": (EQUAL, 32_767, f"{2:020b}" * 900_001 + f"{257:020b}"),
+    "bytes without an end": (SHORT, 32_767, ""),
+    "a run without an end": (EQUAL, 32_767, ""),
+}
+
+
+@pytest.mark.parametrize("case", CRAFTED)
+def test_crafted_blocks_do_not_lead_out_of_memory(case: str, compiled: ModuleType) -> None:
+    code, selectors, symbols = CRAFTED[case]
+    head = f"{0x314159265359:048b}{0:032b}0{0:024b}{'1' * 272}010{selectors:015b}"
+    bits = head + "0" * selectors + code + code + symbols
+    content = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
+    assert compiled.decode_block(content, 0, len(bits)) == b""
+
+
+def texts(size: int) -> bytes:
+    """Return text that compresses to a third, as a dump does."""
+    rng = random.Random(0)
+    words = [rng.randbytes(rng.randrange(2, 9)).hex().encode() for _ in range(3000)]
+    return b" ".join(rng.choices(words, k=size // 10))[:size]
+
+
+def read_gzip(path: Path, content: bytes) -> tuple[bytes, bool]:
+    """Return what is read of a file, and whether the file is truncated."""
+    path.write_bytes(content)
+    stream = DecompressedStream(path)
+    return b"".join(block for _, block in stream), stream.truncated
+
+
+@pytest.mark.parametrize(("size", "level"), [(0, 6), (100, 9), (100_000, 1)])
+def test_a_file_cut_anywhere_gives_all_bytes_before_the_cut(tmp_path: Path, size: int, level: int) -> None:
+    packed = gzip.compress(texts(size), level)
+    rng = random.Random(size)
+    for cut in sorted(
+        {*(rng.randrange(4, len(packed)) for _ in range(60)), len(packed) - 8, len(packed) - 1}
+    ):
+        if expected := zlib.decompressobj(31).decompress(packed[:cut]):
+            assert read_gzip(tmp_path / "cut.gz", packed[:cut]) == (expected, True)
+        else:
+            with pytest.raises(EaseError, match="is truncated before the end of its first gz block"):
+                read_gzip(tmp_path / "cut.gz", packed[:cut])
+    assert read_gzip(tmp_path / "whole.gz", packed) == (texts(size), False)

@@ -31,20 +31,12 @@ def names(source: Path | str, *languages: str) -> list[str]:
 
 
 def test_namespaces_of_the_dump_are_read(tmp_path: Path) -> None:
+    own = '<namespace key="-1" case="first-letter">Istimewa</namespace>\n<namespace key="102">P A</namespace>'
     export = make_export([article(1)], language="simple")
-    for line in (
-        '<namespace key="-1" case="first-letter">Istimewa</namespace>',
-        '<namespace key="102">P A</namespace>',
-    ):
-        export = export.replace("    </namespaces>", f"      {line}\n    </namespaces>")
-    (tmp_path / "simplewiki-pages-articles.xml").write_text(export)
-    (dump,) = find_dumps(tmp_path, ["simple"])
-    namespaces = read_siteinfo(dump.path, dump.language).namespaces
-    assert {name: namespaces.get(name) for name in ("istimewa", "berkas", "p a")} == {
-        "istimewa": -1,
-        "berkas": 6,
-        "p a": 102,
-    }
+    path = tmp_path / "simplewiki-pages-articles.xml"
+    path.write_text(export.replace("    </namespaces>", f"{own}\n    </namespaces>"))
+    namespaces = read_siteinfo(path, "simple").namespaces
+    assert [namespaces.get(name) for name in ("istimewa", "berkas", "p a")] == [-1, 6, 102]
 
 
 def test_language_from_the_header_if_the_name_has_none(tmp_path: Path) -> None:
@@ -58,11 +50,7 @@ def test_language_from_the_header_if_the_name_has_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("faster", "slower"),
-    [
-        (".xml", ".xml.gz"),
-        (".xml.gz", ".xml.bz2"),
-        ("-multistream.xml.bz2", "-multistream.xml"),
-    ],
+    [(".xml", ".xml.gz"), (".xml.gz", ".xml.bz2"), ("-multistream.xml.bz2", "-multistream.xml")],
 )
 def test_prefers_the_compression_that_is_faster_to_read(tmp_path: Path, faster: str, slower: str) -> None:
     place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in (slower, faster)))
@@ -70,16 +58,14 @@ def test_prefers_the_compression_that_is_faster_to_read(tmp_path: Path, faster: 
 
 
 def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
+    english = [".xml.bz2", "-multistream.xml.bz2", "1.xml-p1p41242.bz2", "-multistream-index.txt.bz2"]
+    place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in english))
     place(
         tmp_path,
-        "enwiki-20240101-pages-articles.xml.bz2",
-        "enwiki-20240101-pages-articles-multistream.xml.bz2",
-        "enwiki-20240101-pages-articles1.xml-p1p41242.bz2",
-        "enwiki-20240101-pages-articles-multistream-index.txt.bz2",
-        "dewiki-20240101-pages-articles.xml",
-        "dewiki-20240101-pages-articles.xml.gz",
-        "dewiki-20240101-pages-meta-current.xml.bz2",
-        "enwiktionary-20240101-pages-meta-current.xml.bz2",
+        *(
+            f"dewiki-20240101-pages-{form}"
+            for form in ("articles.xml", "articles.xml.gz", "meta-current.xml.bz2")
+        ),
     )
     assert names(tmp_path, "en") == ["enwiki-20240101-pages-articles-multistream.xml.bz2"]
     assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
@@ -130,16 +116,8 @@ def test_dumps_with_any_name_are_recognised_by_their_header(tmp_path: Path) -> N
 def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
     dump = "enwiki-latest-pages-articles.xml.bz2"
     place(tmp_path, dump)
-    for name in (
-        f"{dump}-rss.xml",
-        f"._{dump}",
-        f"{dump}.md5",
-        f".{dump}.part",
-        f"{dump}.part",
-        "SHA256SUMS",
-        "_SUCCESS",
-    ):
-        (tmp_path / name).write_text("other")  # fmt: skip
+    for name in (f"{dump}-rss.xml", f"._{dump}", f"{dump}.md5", f"{dump}.part", "SHA256SUMS", "_SUCCESS"):
+        (tmp_path / name).write_text("other")
     for source in (tmp_path, f"{tmp_path}/*"):
         assert names(source, "en") == [dump]
 
@@ -171,18 +149,10 @@ def test_errors_name_what_is_missing(tmp_path: Path, source: str, languages: lis
     [
         (".xml", b"this is no XML", r"is not a MediaWiki export .*: it begins with b'this is no XML'"),
         (".xml", b"<html>404</html>", r"is not a MediaWiki export .*: its root is <html>"),
-        (
-            ".xml",
-            b"<mediawiki><siteinfo></wrong>",
-            "is broken before its first page: Opening and ending tag mismatch",
-        ),
+        (".xml", b"<mediawiki><siteinfo></wrong>", "is broken before its first page: Opening and ending tag"),
         (".xml", b"", r"is empty \(0 bytes\)"),
         (".xml.bz2", EXPORT, "is not a bz2 file: it begins with b'<med'"),
-        (
-            ".xml.gz",
-            bz2.compress(EXPORT),
-            r"gz is bz2-compressed: rename it so that it ends in .bz2",
-        ),
+        (".xml.gz", bz2.compress(EXPORT), r"gz is bz2-compressed: rename it so that it ends in .bz2"),
         (".xml.bz2", bz2.compress(EXPORT)[:200], "is truncated before the end of its first bz2 block"),
         (".xml.zst", b"\x28\xb5\x2f\xfd", "is truncated before the end of its first zst block"),
         (".xml.gz", b"\x1f", "is truncated before the end of its first gz block"),

@@ -19,17 +19,14 @@ from tests.wikimedia.made_dumps import (
     made,
     make_export,
     make_page,
-    read_all,
 )
 
 
-def read_export(
-    path: Path, export: str | bytes, max_page_bytes: int = 20_000_000
-) -> tuple[list[Page], PageTally]:
-    dump = as_dump(
-        path / "enwiki-1-pages-articles.xml", export.encode() if isinstance(export, str) else export
+def read_export(path: Path, export: str, max_page_bytes: int = 20_000_000) -> tuple[list[Page], PageTally]:
+    dump, tally = (
+        as_dump(path / "enwiki-1-pages-articles.xml", export.encode("utf-8", "surrogateescape")),
+        PageTally(),
     )
-    tally = PageTally()
     return list(iterate_pages(as_shard(dump), max_page_bytes, tally)), tally
 
 
@@ -57,15 +54,8 @@ def test_pages_of_other_namespaces_have_no_text_and_it_is_not_parsed(tmp_path: P
 
 def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
     titles = {
-        "Talk:A": 1,
-        "user talk:B": 3,
-        "User_talk:B": 3,
-        "Berkas:C.jpg": 6,
-        "berkas:C.jpg": 6,
-        "Image:C.jpg": 6,
-        "Star Wars: D": 0,
-        "Talk": 0,
-        ":E": 0,
+        **{"Talk:A": 1, "user talk:B": 3, "User_talk:B": 3, "Berkas:C.jpg": 6, "berkas:C.jpg": 6},
+        **{"Image:C.jpg": 6, "Star Wars: D": 0, "Talk": 0, ":E": 0},
     }
     pages = [
         make_page(number, title, "text").replace("    <ns>0</ns>\n", "")
@@ -107,7 +97,7 @@ def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Pat
 
 BROKEN = {
     "text": make_page(2, "Broken", "text").replace("</text>", "</txt>"),
-    "byte": make_page(2, "Broken", "te|xt").encode().replace(b"|", b"\xff").decode("latin-1"),
+    "byte": make_page(2, "Broken", "te|xt").replace("|", "\udcff"),
     "entity": make_page(2, "Broken", "text").replace("text<", "&bomb;<"),
     "unclosed": make_page(2, "Broken", "text").replace("  </page>\n", ""),
     "control": make_page(2, "Broken", "te\x02xt"),
@@ -121,7 +111,7 @@ BROKEN = {
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_page_is_skipped_and_the_rest_read(tmp_path: Path, fault: str) -> None:
     export = make_export([article(1), BROKEN[fault], article(3)])
-    pages, tally = read_export(tmp_path, export.encode("latin-1"))
+    pages, tally = read_export(tmp_path, export)
     assert [page.page_id for page in pages] == [1, 3]
     assert tally.skipped == {"malformed": 1}
     assert tally.faults[0].startswith("page 'Broken' is skipped: ")
@@ -144,14 +134,3 @@ def test_a_page_at_the_first_byte_of_a_shard_is_read_by_that_shard_alone(tmp_pat
     start = content.index(b"<page>", content.index(b"Article 1"))
     shards = Shard(dump, 0, start), Shard(dump, start, len(content))
     assert [[page.page_id for page in iterate_pages(shard)] for shard in shards] == [[1], [2, 3]]
-
-
-def test_broken_data_inside_a_file_are_reported(test_data: Path, tmp_path: Path) -> None:
-    source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
-    content = bytearray(source.read_bytes())
-    content[200_000:200_100] = bytes(100)
-    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", bytes(content))
-    with pytest.raises(
-        EaseError, match=r"enwiki-1-pages-articles.xml.bz2 is broken: its bz2 data.*download it again"
-    ):
-        read_all(dump)

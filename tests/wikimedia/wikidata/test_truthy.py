@@ -53,13 +53,11 @@ def random_lines(seed: int, items: int) -> list[str]:
 
 def one_by_one(lines: list[str]) -> list[tuple[int, int]]:
     """Return the types by splitting every line into its terms."""
-    found = []
-    for line in lines:
-        subject, predicate, value = line.removesuffix(" .").split(" ", 2)
-        ids = re.fullmatch(rf"<{WD}Q(\d+)>", subject), re.fullmatch(rf"<{WD}Q(\d+)>", value)
-        if predicate == P31 and ids[0] and ids[1]:
-            found.append((int(ids[0][1]), int(ids[1][1])))
-    return found
+    terms = (line.removesuffix(" .").split(" ", 2) for line in lines)
+    ids = (
+        re.fullmatch(rf"<{WD}Q(\d+)> <{WD}Q(\d+)>", f"{one} {other}") for one, by, other in terms if by == P31
+    )
+    return [(int(found[1]), int(found[2])) for found in ids if found]
 
 
 @pytest.mark.parametrize(

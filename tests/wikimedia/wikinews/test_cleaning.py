@@ -8,7 +8,7 @@ from itertools import combinations
 import pyarrow as pa
 import pytest
 
-from ease.wikimedia.wikinews.cleaning import CleaningOptions, clean, duplicate_groups, normalized
+from ease.wikimedia.wikinews.editions import CleaningOptions, clean, duplicate_groups, normalized
 
 RAIN = "Heavy rain fell over the northern provinces on Monday"
 CASES = {

@@ -26,20 +26,15 @@ def first(source: str, language: str = "en") -> str | None:
         "It rained in [[Lima]]. It snowed.",
         "'''It rained''' in [[Lima|Lima]]<ref>Seen.</ref>. It snowed.",
         "{{date|May 3, 2022}}\nIt rained in Lima.",
-        "{{byline|date=May 3, 2022|text=Nobody sees this.}}\n\nIt rained in Lima.",
         "'''May 3, 2022'''\n\nIt rained in Lima.",
         "'''May 3, 2022'''\nIt rained in Lima.",
-        "Tuesday, May 3, 2022\nIt rained in Lima.",
         "{{infobox}}\nTuesday, 3 May 2022\nIt rained in Lima.",
         "[[File:A.jpg|thumb|Rain.]]\n''[[May 3]], [[2022]]''\nIt rained in Lima.",
-        "<small>May 3, 2022</small><br>It rained in Lima.",
         "May 3, 2022. It rained in Lima.",
         "'''Lima, May 3, 2022'''\n\nIt rained in Lima.",
         "[[Lima]] ([[Peru]]), May 3, 2022 –\nIt rained in Lima.",
         "== Weather ==\nIt rained in Lima.",
         "* A [[list]]\n# of points\n: and a remark\n\nIt rained in Lima.",
-        "{|\n|May 3, 2022\n|}\nIt rained in Lima.",
-        ":{|\n| A table\n|}\nIt rained in Lima.",
         "<!--\nMay 3, 2022\n-->It rained in Lima.",
         "----\n\nIt rained\nin Lima.",
         "It <nowiki>rained\u2028in\nLima</nowiki>.",
@@ -55,7 +50,6 @@ def test_the_first_sentence_of_running_prose(source: str) -> None:
     [
         ("Lima, May 3, 2022 – It rained.", "Lima, May 3, 2022 – It rained."),
         ("It rained on\nMay 3, 2022\nin Lima.", "It rained on May 3, 2022 in Lima."),
-        ("It rained on [[May 3]].", "It rained on May 3."),
         ("[[John F. Kennedy]] came. He left.", "John F. Kennedy came."),
     ],
 )
@@ -84,7 +78,6 @@ def test_templates_that_are_replaced_by_their_text(source: str, expected: str) -
         "May 3, 2022",
         "== Sources ==\n* [http://example.org It rained] – ''Paper'', May 3, 2022",
         "...",
-        "[[Category:Weather]]",
     ],
 )
 def test_a_page_without_a_sentence(source: str) -> None:
@@ -95,7 +88,6 @@ def test_a_page_without_a_sentence(source: str) -> None:
     ("language", "source", "expected"),
     [
         ("de", "Dienstag, 3. Mai 2022\nEs regnete in Lima. Es schneite.", "Es regnete in Lima."),
-        ("de", "Am 3. Mai 2022 regnete es. Es schneite.", "Am 3. Mai 2022 regnete es."),
         (
             "de",
             "Berlin (Deutschland), 03.05.2022 – Es regnete. Es schneite.",
@@ -103,7 +95,6 @@ def test_a_page_without_a_sentence(source: str) -> None:
         ),
         ("ar", "'''الثلاثاء 3 مايو 2022'''\nأمطرت في [[ليما]]. وأثلجت.", "أمطرت في ليما."),
         ("fa", "سه‌شنبه ۱۳ اردیبهشت ۱۴۰۱\n\nباران بارید. برف بارید.", "باران بارید."),
-        ("ja", "【2022年5月3日】\nリマで雨が降った。雪も降った。", "リマで雨が降った。"),
         ("es", "'''3 de mayo de 2022'''\nLlovió en Lima. Nevó.", "Llovió en Lima."),
     ],
 )

@@ -15,6 +15,7 @@ from ease.io.files import read_data_file
 from ease.wikimedia.wikitext import parser, passes
 from ease.wikimedia.wikitext.parser import link_trail, parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo
+from tests.wikimedia.wikitext.checks import check_article
 
 WORDS = r"""
 {{ {{{ }} }}} {{!}} {{a|b {{c}} {| |} |- <br> <b> </b> <nowiki>[[a]]</nowiki> ' '' ''' '''' ''''' '''''' l'''a''
@@ -25,7 +26,8 @@ WORDS = r"""
 MARKS = [*"\x04 \x05 (\x05) [\x05] （\x05） (,\x05 \x05,) [[\x05]] \x07".split(" "), "\n\x06", "\n\x07= a ="]
 SPACES = [*" \t\xa0\x85\x1c\u3000\u2028\u200b\n", "  ", "\n\n", "\n== a ==\n", "\n* "]
 LONG = [f"[[{'a' * 63}]]", f"[[{'b' * 64}]]"]
-TOKENS = [*WORDS.split(), *MARKS, *SPACES, *LONG, "\n#:", "\n----", "[[e\u0301]]"]
+OTHERS = "-{ }- __TOC__ <ref> </ref> <ref/> <!-- --> <table> </table> &nbsp; %41 File:a| de: | \x01 \x03"
+TOKENS = [*WORDS.split(), *OTHERS.split(), *MARKS, *SPACES, *LONG, "\n#:", "\n----", "[[e\u0301]]"]
 SITES = [SiteInfo(language) for language in ("en", "it", "tr", "ar", "ka", "zh")]
 
 
@@ -66,6 +68,8 @@ def test_plain_links_are_read_as_others(monkeypatch: pytest.MonkeyPatch, source:
     texts = list(random_texts(1501))
     read = [parse_wikitext(text, SITES[number % len(SITES)]) for number, text in enumerate(texts)]
     assert sum(bool(article.links) for article in read) > 500
+    for article in read:
+        check_article(article)
     for plain in (source.read_plain_links, lambda text, position, *others: position):
         monkeypatch.setattr(parser, "read_plain_links", plain)
         for number, text in enumerate(texts):

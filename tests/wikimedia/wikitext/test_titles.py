@@ -22,8 +22,6 @@ ENGLISH = SiteInfo("en")
 @pytest.mark.parametrize(
     ("raw", "title"),
     [
-        ("berlin", "Berlin"),
-        ("Berlin_Wall", "Berlin Wall"),
         ("  _Berlin__ Wall _", "Berlin Wall"),
         ("Berlin\xa0Wall\u2009now", "Berlin Wall now"),
         ("Berlin\u200e Wall\u200f", "Berlin Wall"),
@@ -33,15 +31,9 @@ ENGLISH = SiteInfo("en")
         ("Caf%C3%A9", "Café"),
         ("Cafe\u0301", "Café"),
         ("100%", "100%"),
-        ("C%2B%2B", "C++"),
         ("Foo%23bar", "Foo"),
-        ("élan", "Élan"),
-        ("ω", "Ω"),
         ("ß", "ß"),
-        ("ŉ", "ŉ"),
         ("ǆ", "Ǆ"),
-        ("ﬁre", "ﬁre"),
-        ("iPod", "IPod"),
         ("١", "١"),
         ("#History", ""),
         ("", ""),
@@ -62,27 +54,18 @@ def test_first_letter_follows_the_wiki() -> None:
     ("raw", "kind"),
     [
         ("File:A.jpg", TargetKind.FILE),
-        ("image : A.jpg", TargetKind.FILE),
         (":File:A.jpg", TargetKind.OTHER),
         ("Category:Cities", TargetKind.CATEGORY),
         ("category_:Cities", TargetKind.CATEGORY),
-        (":Category:Cities", TargetKind.OTHER),
-        ("Media:A.ogg", TargetKind.OTHER),
         ("User talk:Someone", TargetKind.OTHER),
-        ("User_talk:Someone", TargetKind.OTHER),
         ("WP:NPOV", TargetKind.OTHER),
         ("de:Berlin", TargetKind.LANGUAGE),
-        ("zh-min-nan:Berlin", TargetKind.LANGUAGE),
         (":de:Berlin", TargetKind.OTHER),
         ("wikt:word", TargetKind.OTHER),
-        ("w:de:Berlin", TargetKind.OTHER),
         ("S:Author:X", TargetKind.OTHER),
         ("#Section", TargetKind.OTHER),
         ("", TargetKind.INVALID),
-        (" _ ", TargetKind.INVALID),
         ("A<b", TargetKind.INVALID),
-        ("A{b", TargetKind.INVALID),
-        ("..", TargetKind.INVALID),
         ("../x", TargetKind.INVALID),
         ("A~~~", TargetKind.INVALID),
         ("A\x07b", TargetKind.INVALID),
@@ -99,13 +82,10 @@ def test_links_to_other_targets_than_articles(raw: str, kind: TargetKind) -> Non
     ("raw", "title"),
     [
         ("2001: A Space Odyssey", "2001: A Space Odyssey"),
-        ("terminator 2: Judgment Day", "Terminator 2: Judgment Day"),
         ("Berlin#History", "Berlin"),
-        ("en:berlin", "Berlin"),
         (":berlin", "Berlin"),
         ("/dev/null", "/dev/null"),
         ("...And Justice for All", "...And Justice for All"),
-        (".hack", ".hack"),
         ("A" * 255, "A" * 255),
     ],
 )
@@ -119,17 +99,15 @@ def test_links_to_articles(raw: str, title: str) -> None:
         *(
             ("ar", "ملف", "تصنيف"),
             ("de", "Bild", "Kategorie"),
-            ("es", "Archivo", "Categoría"),
             ("fa", "پرونده", "رده"),
+            ("ja", "ファイル", "カテゴリ"),
         ),
-        *(("it", "Immagine", "Categoria"), ("ja", "ファイル", "カテゴリ"), ("pt", "imagem", "Categoria")),
         *(
             ("ru", "Файл", "Категория"),
             ("tr", "Dosya", "Kategori"),
-            ("zh", "檔案", "分类"),
+            ("zh-yue", "檔", "類"),
             ("sat", "ᱨᱮᱫ", "ᱛᱷᱚᱠ"),
         ),
-        *(("vi", "Tập tin", "Thể loại"), ("zh-yue", "檔", "類")),
     ],
 )
 def test_local_names_are_known_even_if_the_dump_has_english_ones(
@@ -139,7 +117,7 @@ def test_local_names_are_known_even_if_the_dump_has_english_ones(
     assert read_target(f"{file}:X.jpg", site).kind is TargetKind.FILE
     assert read_target(f"{category.upper()}: X", site).kind is TargetKind.CATEGORY
     assert read_target(f":{category}:X", site).kind is TargetKind.OTHER
-    assert resolve_target(f"{file}:X.jpg", SiteInfo("en")) is not None
+    assert resolve_target(f"{file}:X.jpg", ENGLISH) is not None
 
 
 def test_the_names_that_wikipedia2vec_knows_are_known() -> None:

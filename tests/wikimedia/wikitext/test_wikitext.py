@@ -5,36 +5,24 @@ from __future__ import annotations
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.wikitext.parser import Article, Link, link_trail, parse_wikitext
-from ease.wikimedia.wikitext.titles import SiteInfo, decode_entities, decode_title_entities, redirect_target
+from ease.wikimedia.wikitext.parser import Link, parse_wikitext
+from ease.wikimedia.wikitext.titles import SiteInfo, decode_entities, redirect_target
+from tests.wikimedia.wikitext.checks import check_article
 
 ENGLISH = SiteInfo("en")
 
 
 def read(source: str, language: str = "en") -> tuple[str, list[tuple[str, str]]]:
-    """Return the prose of a page, and the text and target of each link."""
+    """Return the prose of a page, and the text and target of each link, after checking the offsets."""
     article = parse_wikitext(source, SiteInfo(language))
-    return article.text, surfaces(article)
-
-
-def surfaces(article: Article) -> list[tuple[str, str]]:
-    """Return texts and targets of links, after checking that offsets are ordered, disjoint and tight."""
-    position, found = 0, []
-    for start, end, target in article.links:
-        surface = article.text[start:end]
-        assert position <= start < end <= len(article.text)
-        assert surface == surface.strip()
-        assert "\n" not in surface
-        found.append((surface, target))
-        position = end
-    return found
+    check_article(article)
+    return article.text, [(article.text[start:end], target) for start, end, target in article.links]
 
 
 @pytest.mark.parametrize(
     ("source", "text", "links"),
     [
         ("[[Berlin]] is big.", "Berlin is big.", [("Berlin", "Berlin")]),
-        ("the [[city]]", "the city", [("city", "City")]),
         ("a [[Berlin|city]]", "a city", [("city", "Berlin")]),
         ("[[Foo_bar#x|y]]", "y", [("y", "Foo bar")]),
         ("two [[bus]]es stop", "two buses stop", [("buses", "Bus")]),
@@ -46,8 +34,6 @@ def surfaces(article: Article) -> list[tuple[str, str]]:
         ("[[Foo|''bar'']] baz", "bar baz", [("bar", "Foo")]),
         ("''[[Foo]]'' and '''[[Bar]]'''", "Foo and Bar", [("Foo", "Foo"), ("Bar", "Bar")]),
         ("a[[Foo| bar ]] b", "a bar b", [("bar", "Foo")]),
-        ("a [[ Foo ]] b", "a Foo b", [("Foo", "Foo")]),
-        ("[[Foo|a\nb]]", "a b", [("a b", "Foo")]),
         ("[[Foo\n|b]]", "b", [("b", "Foo")]),
         ("[[Foo|\n*a\n# b]]", "a b", [("a b", "Foo")]),
         (
@@ -58,28 +44,20 @@ def surfaces(article: Article) -> list[tuple[str, str]]:
         ("[[Caf%C3%A9]]s [[:de:Stra%C3%9Fe%01]] [[a%5B]]", "Cafés de:Straße a%5B", [("Cafés", "Café")]),
         ("== [[7%25]] ==\n[[B%20C|{{x}}]] [[#d%0Ae]]", "7%\nB C #de", [("B C", "B C")]),
         ("[[Foo|a [b] c]]d", "a [b] cd", [("a [b] cd", "Foo")]),
-        ("[[Foo|[b]]]", "[b]", [("[b]", "Foo")]),
         ("[[[Foo]]]", "[Foo]", [("Foo", "Foo")]),
         ("[[Foo|a [b] c]]] d", "a [b] c] d", [("a [b] c", "Foo")]),
-        ("[[Foo|a [b]] c", "a [b c", [("a [b", "Foo")]),
         ("[[A&amp;B|x&nbsp;&lt;y]]", "x <y", [("x <y", "A&B")]),
         ("[[Foo|&nbsp;bar&#160;]]baz", "bar baz", [("bar baz", "Foo")]),
-        ("[[TeX|{{TeX}}]]!", "TeX!", [("TeX", "TeX")]),
-        ("[[Foo|{{flag}} bar]]", "bar", [("bar", "Foo")]),
         ("a [[Foo|({{x}})]] b", "a Foo b", [("Foo", "Foo")]),
         ("a [[Foo|({{x}}) b]]", "a b", [("b", "Foo")]),
         ("[[Foo|[[File:x.png]]]] bar", "bar", []),
         ("x [[:Category:Foo]] y", "x Category:Foo y", []),
-        ("x [[:File:A.jpg|pic]] y", "x pic y", []),
         ("see [[:de:Berlin]]", "see de:Berlin", []),
-        ("see [[wikt:word|word]]s", "see words", []),
         ("see [[http://foo bar]] now", "see bar now", []),
         ("see [[https://foo|the site]]s and [[//foo]].", "see the sites and.", []),
-        ("see [[mailto:me@x.org write]]", "see write", []),
         ("see [[/dev/null]]", "see /dev/null", [("/dev/null", "/dev/null")]),
         ("see [[#History|above]]", "see above", []),
         ("x [[A<b|y]] z", "x A<b|y z", []),
-        ("x [[|y]] z", "x y z", []),
         ("x [[Foo|]", "x Foo|]", []),
         ("a [[de:Berlin]] b", "a b", []),
         ("[[Category:Foo|sort]]\nText.", "Text.", []),
@@ -97,22 +75,14 @@ def test_links(source: str, text: str, links: list[tuple[str, str]]) -> None:
         ("[[File:A.jpg|thumb|[[File:B.jpg]] [[x|[y]]]]] Text [[z]].", "Text z.", [("z", "Z")]),
         ("[[File:A.jpg|thumb|two\n\nparagraphs [[x]]]]\nText.", "Text.", []),
         ("{{a|{{b|[[c]]}}|{{{d|e}}}}}Text {{#if:x|y}}.", "Text.", []),
-        ("{{{1|x}}}Text", "Text", []),
         ("{{a|<nowiki>}}</nowiki>}}Text", "Text", []),
-        ("{{a|<!-- }} -->}}Text", "Text", []),
         ("{{a|<ref>{{</ref>}}Text", "Text", []),
         ("Text {{open\n\n[[Foo]] goes on.", "Text {{open\nFoo goes on.", [("Foo", "Foo")]),
-        ("Text {{open {{x}} [[Foo]].", "Text {{open Foo.", [("Foo", "Foo")]),
         ("{{#switch:2\n|2=[[b|I}}}]]\n}}After", "After", []),
-        ("{{a|[[b}} c", "{{a|b}} c", []),
         ("{{a|[[b}} c ]] d}} e", "e", []),
         ("{{a|]] b]]]}} c", "c", []),
         ("{{a|[[b|{{{c}}} [[d}}]] {{e}}]]}} f", "f", []),
-        ("[[b {{c}} d", "b d", []),
         ("{{{[[a}}}]]}}} b", "b", []),
-        ("a }} b", "a }} b", []),
-        ("{{{a}} b", "{ b", []),
-        ("{{a}}} b", "} b", []),
         ("{{{{a}} b}} c", "c", []),
         ("A\n{|\n| [[x]]\n{|\n| y\n|}\n|}\nB", "A\nB", []),
         (":{| class=x\n|-\n| y\n|}\nB", "B", []),
@@ -120,31 +90,23 @@ def test_links(source: str, text: str, links: list[tuple[str, str]]) -> None:
         ("{{start}}\n|-\n| [[x]]\n|}\nB", "B", []),
         ("a <table><tr><td>[[x]]</td></tr></table> b", "a b", []),
         ("A.<ref>b [[c]]</ref> D.<ref name=x /> E<ref name='y'>z</ref>.", "A. D. E.", []),
-        ("A<REF>b</REF >c", "Ac", []),
-        ("A <ref>b [[c]].", "A b c.", [("c", "C")]),
         ("A<!-- x\n[[y]] -->B", "AB", []),
         ("A\n<!-- x -->\nB", "A B", []),
-        ("A\n  <!-- x -->\nB", "A B", []),
         ("A\n   <!-- x --> \t\nB", "A B", []),
         ("A <!-- never ends", "A", []),
-        ("A<gallery>\nFile:a.jpg|[[b]]\n</gallery>B", "AB", []),
         ("Let <math>x < y</math> and <chem>H2O</chem>.", "Let and.", []),
         ("a <nowiki>[[b]] ''c'' &amp; {{d}}</nowiki> e", "a [[b]] ''c'' & {{d}} e", []),
         ("* <nowiki>* x</nowiki>", "* x", []),
         ("<pre>[[a]]</pre><syntaxhighlight lang=c>b</syntaxhighlight>c", "c", []),
         ("a <b>b</b> <span class='x'>[[c]]</span>", "a b c", [("c", "C")]),
-        ("H<sub>2</sub>O", "H2O", []),
-        ("a<br />b<BR>c", "a\nb\nc", []),
         ("<div>a</div><div>b</div>", "a\nb", []),
         ("1 < 2 <foo> >", "1 < 2 <foo> >", []),
         ("see [http://x.org the [[site]]] now", "see the site now", [("site", "Site")]),
         ("see [http://x.org] and [//y.org] now", "see and now", []),
-        ("see [x] and http://x.org", "see [x] and http://x.org", []),
         ("a __TOC__ b __NOTOC__ __init__", "a b __init__", []),
         ("a &amp; b &eacute; &#233; &#xE9; &nbsp; c &bogus; &amp;lt;", "a & b é é é c &bogus; &lt;", []),
         ("'''a''' ''b'' '''''c'''''", "a b c", []),
         ("l'''amico'' è '''x'''", "l'amico è x", []),
-        ("dell'''Odissea''", "dell'Odissea", []),
         ("a '''''' b", "a ' b", []),
     ],
 )
@@ -160,21 +122,16 @@ def test_other_markup_than_prose_is_removed(source: str, text: str, links: list[
         ("== A ==\nb\n=== ''C'' === <!-- x -->\nd", "A\nb\nC\nd"),
         ("= [x] =\n==a", "[x]\n==a"),
         ("== a =\n= b ==", "= a\nb ="),
-        ("===\na", "=\na"),
         ("======== a ========", "== a =="),
         ("a\n----\nb", "a\nb"),
-        ("a\n----b", "a\nb"),
         ("a\n b\nc", "a\nb\nc"),
         ("a\r\nb\r\n\r\nc", "a b\nc"),
-        ("  \n\t\n", ""),
         ("", ""),
         ("a\u2003b\xa0 c", "a b c"),
         ("'''*NSYNC''' is\n*b", "*NSYNC is\nb"),
-        ("&#35;1 hits\n&ast; a &#x3a; b", "#1 hits * a : b"),
         ("<b>#1</b>\n<br>* a", "#1\n* a"),
         ("{{x}}* a\n[[#b|:c]]\n[//d ;e]", "* a :c ;e"),
         ("{{lang|ine|*wed-}} is\n{{nowrap|=a=}}", "*wed- is =a="),
-        ("''=a=''\n&#61;b&#61;\n'''----'''", "=a= =b=\n----"),
         ("* *a\n#<!-- x --># b\n<!-- x -->* c", "*a\nb\nc"),
         (":\n=", "="),
     ],
@@ -189,46 +146,18 @@ def test_blocks_are_lines(source: str, text: str) -> None:
         ("Berlin ({{IPA|x}}; {{audio|y}}) is", "Berlin is"),
         ("Berlin ({{IPA|x}}, {{y}} [[Latin]]: {{z}}) is", "Berlin (Latin) is"),
         ("Berlin (born 1950, {{x}}) is", "Berlin (born 1950) is"),
-        ("Berlin ({{x}} born 1950) is", "Berlin (born 1950) is"),
-        ("Berlin ([[x]]; <ref>y</ref>) is", "Berlin (x) is"),
         ("Berlin （{{x}}、） is", "Berlin is"),
         ("the word {{lang|fr|mot}}, which {{x}} means", "the word mot, which means"),
         ("mot {{x}} : suite", "mot : suite"),
-        ("word {{x}}; next", "word; next"),
         ("end {{x}}.", "end."),
         ("{{x}} begin {{y}}", "begin"),
         ("f() and ( ) stay", "f() and ( ) stay"),
-        ("(a ({{x}}))", "(a)"),
         ("( {{x}} ({{y}}))a", "a"),
         ("* {{x}}: a\n** {{y}}:\n{{z}} ; {{z}}; b", "a\nb"),
     ],
 )
 def test_punctuation_around_removed_markup_is_normalised(source: str, text: str) -> None:
     assert read(source)[0] == text
-
-
-@pytest.mark.parametrize(
-    ("language", "source", "surface"),
-    [
-        ("de", "[[Fuß]]gängerß", "Fußgängerß"),
-        ("en", "[[caf]]é", "caf"),
-        ("fr", "[[caf]]é", "café"),
-        ("ru", "[[Город]]ами", "Городами"),
-        ("uk", "[[Київ]]ський", "Київський"),
-        ("uk", "«[[Київ]]»", "Київ"),
-        ("ar", "[[مدينة]]ات", "مدينةات"),
-        ("fa", "[[شهر]]ها", "شهرها"),
-        ("he", "[[עיר]]ים", "עירים"),
-        ("pl", "[[miasto]]ścią", "miastością"),
-        ("tr", "[[şehir]]İn", "şehirİn"),
-        ("ja", "[[東京]]の", "東京"),
-        ("zh", "[[bus]]es", "bus"),
-        ("ko", "[[베를린]]은", "베를린"),
-        ("xx", "[[bus]]es", "buses"),
-    ],
-)
-def test_trails_follow_the_language(language: str, source: str, surface: str) -> None:
-    assert [found for found, _ in read(source, language)[1]] == [surface]
 
 
 def test_offsets_count_code_points_from_right_to_left_and_beyond_the_bmp() -> None:
@@ -249,17 +178,11 @@ def test_internal_marks_in_the_source_are_ignored() -> None:
         ("#redirect:[[berlin#History|x]] {{R}}", "Berlin"),
         ("\n #WEITERLEITUNG [[Berlin_(Stadt)]]", "Berlin (Stadt)"),
         ("#転送[[ベルリン]]", "ベルリン"),
-        ("#पुनर्प्रेषित [[बर्लिन]]", "बर्लिन"),
-        ("#تحويل [[برلين]]", "برلين"),
-        ("#yönlendirme [[Berlin]]", "Berlin"),
         ("＃転送 [[Berlin]]", "Berlin"),
         ("#REDIRECT\n[[Berlin|x]]", "Berlin"),
         ("#one [[Foo]] is first\n#two [[Bar]]", None),
-        ("#[[Foo]]", None),
-        ("#redirects [[Foo]]", None),
         ("#REDIRECT [[#x]]", None),
         ("# [[Berlin]]", None),
-        ("Text #REDIRECT [[Berlin]]", None),
         ("#REDIRECT Berlin", None),
         ("", None),
     ],
@@ -284,16 +207,13 @@ def test_a_language_code_is_enough() -> None:
 @pytest.mark.parametrize(
     ("language", "source", "text", "surfaces"),
     [
-        ("sv", "''[[Dagens Nyheter]]''s chef", "Dagens Nyheters chef", ["Dagens Nyheter"]),
         ("en", "''[[bus]]''es", "buses", ["bus"]),
         ("en", "'''[[X]]'''bar '''''[[Y]]'''''z", "Xbar Yz", ["X", "Y"]),
-        ("en", "<small>[[bus]]</small>es", "buses", ["bus"]),
         ("en", "<i><b>''[[bus]]''</b></i>es <b></b>", "buses", ["bus"]),
         ("en", "''[[bus]]es''", "buses", ["buses"]),
         ("en", "[[Foo|''[[bus]]''es]]", "buses", ["bus"]),
         ("en", "[[Foo|a [b] ''c'']]''es", "a [b] ces", ["a [b] c"]),
         ("ar", "ال''[[مغرب]]''ي", "المغربي", ["مغرب"]),
-        ("en", "a ''[[b]]'' '''c''' d", "a b c d", ["b"]),
     ],
 )
 def test_quotes_and_tags_end_a_link_trail(language: str, source: str, text: str, surfaces: list[str]) -> None:
@@ -305,21 +225,30 @@ def test_quotes_and_tags_end_a_link_trail(language: str, source: str, text: str,
 @pytest.mark.parametrize(
     ("language", "source", "surfaces"),
     [
+        ("de", "[[Fuß]]gängerß", ["Fußgängerß"]),
+        ("en", "[[caf]]é pre[[fix]]es", ["caf", "fixes"]),
+        ("xx", "[[bus]]es", ["buses"]),
+        ("ru", "[[Город]]ами", ["Городами"]),
+        ("uk", "[[Київ]]ський «[[Київ]]»", ["Київський", "Київ"]),
+        ("he", "[[עיר]]ים", ["עירים"]),
+        ("tr", "[[şehir]]İn", ["şehirİn"]),
+        ("ja", "[[東京]]の", ["東京"]),
+        ("zh", "[[bus]]es", ["bus"]),
+        ("zh-yue", "[[bus]]es", ["bus"]),
         ("ar", "في ال[[مغرب]] و[[مصر|المصريين]].", ["المغرب", "والمصريين"]),
-        ("ar", "وَ[[مصر]]", ["وَمصر"]),
-        ("arz", "ال[[مغرب]]", ["المغرب"]),
+        ("ar", "وَ[[مصر]] 1[[مصر]] «[[مغرب]]»", ["وَمصر", "مصر", "مغرب"]),
         ("ar", "[[مصر]]ال[[مغرب]]", ["مصرال", "مغرب"]),
-        ("ar", "1[[مصر]] «[[مغرب]]»", ["مصر", "مغرب"]),
         ("ar", "ال[[مغرب|[x] y]]", ["ال[x] y"]),
         ("hy", "նախա[[Հայաստան]]ը", ["նախաՀայաստանը"]),
         ("is", "Suður-[[Kórea]] og 1939–[[1945]]", ["Suður-Kórea", "1945"]),
-        ("is", "[[Norður]]-kóreska - [[x]]-", ["Norður-kóreska", "x"]),
-        ("en", "pre[[fix]]es", ["fixes"]),
         ("fa", "[[کتاب]]‌ها و [[کتاب]]‌", ["کتاب‌ها", "کتاب"]),
         ("ca", "[[Mar]]'l [[Terra]]'", ["Mar'l", "Terra"]),
         ("br", "[[X]]'où [[ar]]c'hwezh [[A]]C’H [[b]]cʼh", ["X", "arc'hwezh", "AC’H", "bc"]),
         ("kaa", "[[x]]'a [[y]]’a [[z]]'", ["x'a", "y’a", "z"]),
         ("se", "[[NRK]]:s [[x]]: [[y]]a:b", ["NRK:s", "x", "ya"]),
+        ("nb", "[[x]]ø", ["xø"]),
+        ("skr", "[[x]]یں", ["xیں"]),
+        ("inh", "[[x]]аӀ", ["xаӀ"]),
     ],
 )
 def test_letters_before_and_after_the_brackets(language: str, source: str, surfaces: list[str]) -> None:
@@ -327,24 +256,6 @@ def test_letters_before_and_after_the_brackets(language: str, source: str, surfa
     assert [surface for surface, _ in links] == surfaces
     if "|" not in source:
         assert text == source.replace("]]", "").replace("[[", "")
-
-
-@pytest.mark.parametrize(
-    ("language", "letters"),
-    [
-        *(("ba", "һың"), ("alt", "ӱ"), ("lbe", "аӀ"), ("cu", "ѣ"), ("ary", "ات"), ("inh", "аӀ")),
-        *(("kbd", "Ӏэ"), ("ady", "хэ"), ("atj", "é"), ("avk", "é"), ("gcr", "é"), ("awa", "ों")),
-        *(("anp", "ों"), ("lld", "ì"), ("smn", "đ"), ("nb", "ø"), ("mo", "ț"), ("ur", "وں"), ("skr", "یں")),
-    ],
-)
-def test_link_trails_of_smaller_wikis_and_inherited_ones(language: str, letters: str) -> None:
-    assert [surface for surface, _ in read(f"[[x]]{letters} y", language)[1]] == [f"x{letters}"]
-
-
-@pytest.mark.parametrize("language", ["zh", "wuu", "nan", "hak", "zh-yue"])
-def test_chinese_has_no_link_trails(language: str) -> None:
-    assert link_trail(language) == ""
-    assert [surface for surface, _ in read("[[bus]]es", language)[1]] == ["bus"]
 
 
 @pytest.mark.parametrize(
@@ -357,14 +268,11 @@ def test_chinese_has_no_link_trails(language: str) -> None:
         ("zh", "甲-{A|zh-hans:嵌-{x}-;zh-hant:y}-乙", "甲嵌x乙"),
         ("zh", "甲-{H|zh-cn:博客; zh-tw:網誌;}-乙-{-|zh-cn:博客}-丙-{A;T|zh-cn:x}-丁", "甲乙丙丁"),
         ("zh", "甲-{ zh-hans : 简 ; zh-hant : 繁 ; }-乙", "甲简乙"),
-        ("zh", "甲-{zh-hans:简;}-乙", "甲简乙"),
         ("zh", "甲-{R|zh-cn}-乙-{}-丙", "甲zh-cn乙丙"),
         ("zh", "-{open [[x]]", "-{open x"),
         ("zh", "a }- b", "a }- b"),
         ("zh", "[[-{zh-hans:甲;zh-hant:乙}-|-{丙}-]]", "丙"),
-        ("zh", "-{[[甲|乙]]}-丙", "乙丙"),
         ("sr", "-{sr-ec:Ћ;sr-el:Ć}- -{HTML}-", "Ћ HTML"),
-        ("kk", "-{kk-cyrl:а;kk-arab:ب}-", "а"),
         ("sr", "-{zh-hans:x;zh-hant:y}-", "zh-hans:x;zh-hant:y"),
         ("en", "f = -{x}- and -{zh-hans:a;zh-hant:b}-", "f = -{x}- and -{zh-hans:a;zh-hant:b}-"),
     ],
@@ -373,19 +281,15 @@ def test_variants_are_resolved_if_the_wiki_converts(language: str, source: str, 
     assert read(source, language)[0] == text
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        *("NOTOC", "notoc", "NoToc", "ללא_תוכן_עניינים", "KEIN_INHALTSVERZEICHNIS", "बिना_अनुक्रम", "अनुक्रम"),
-        *("بی‌فهرست", "لا_وصلة_قسم_جديد", "KHÔNG_MỤC_LỤC", "БЕЗ_ОГЛАВЛЕНИЯ", "უგალერეო", "目次なし"),
-        *("ഉള്ളടക്കംവേണ്ട", "ไม่มีสารบัญ", "노목차"),
-    ],
-)
-def test_magic_words_of_all_languages_are_dropped(word: str) -> None:
-    assert read(f"a __{word}__ b")[0] == "a b"
+def test_magic_words_of_all_languages_are_dropped() -> None:
+    words = (
+        "NoToc ללא_תוכן_עניינים KEIN_INHALTSVERZEICHNIS बिना_अनुक्रम بی‌فهرست KHÔNG_MỤC_LỤC უგალერეო 目次なし"
+    )
+    for word in words.split():
+        assert read(f"a __{word}__ b")[0] == "a b", word
 
 
-@pytest.mark.parametrize("tag", ["section", "Abschnitt", "trecho", "sección", "קטע", "SECTION"])
+@pytest.mark.parametrize("tag", ["section", "Abschnitt", "קטע", "SECTION"])
 def test_section_tags_are_invisible(tag: str) -> None:
     source = (
         f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
@@ -404,4 +308,3 @@ def test_section_tags_are_invisible(tag: str) -> None:
 def test_entities_by_their_exact_names(source: str, text: str) -> None:
     assert read(source)[0] == text
     assert " ".join(decode_entities(source).split()) == text
-    assert " ".join(decode_title_entities(source).split()) == text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import random
 import sys
 import time
 from collections import Counter
@@ -15,69 +14,31 @@ import pytest
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.wikitext import templates
-from ease.wikimedia.wikitext.parser import Article, parse_wikitext
+from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo, redirect_target
+from tests.wikimedia.wikitext.checks import check_article
 
 ENGLISH = SiteInfo("en")
-_INNER_MARKS = frozenset("\x01\x02\x03\x04\x05\x06\x07")
 
-
-UNITS = (
+UNITS = [
+    *r"""{{lang|fr|x}} {{nowrap| {{nowrap|{{a}} {{lang|fr|[[x| {{convert|1|-| {{lang-fr| {{formatnum:1 {{nowrap|[[a}}
+    {{nowrap|[[{{a}} {{lang|ja|-{a {{lang-fr- {{ {{a| ({{a}} {{{a}} {{{{{ {{|} [[ {{[[ {{[[}} {{a|[[b]] [[a| [[a]
+    [[a|[b]]] [[a|[b [[File:a| [[File:a|[[b]] ]] [http://a[ <table> <table></table> <ref> <ref <!-- <nowiki>
+    <nowiki>x</nowiki> <b> [[a]]<i> '''a'' = -{ __a &amp &#91; %41 {{a}}: &#0 -{a|b -{a; }-""".split(),
     *(
-        "{{lang|fr|x}}",
-        "{{nowrap|",
-        "{{nowrap|{{a}}",
-        "{{lang|fr|[[x|",
-        "{{convert|1|-|",
-        "{{lang-fr|",
-        "{{formatnum:1",
-        "{{nowrap|[[a}}",
-        "{{nowrap|[[{{a}}",
+        "{{a}} ,",
+        ", {{a}})",
         "{{nowrap|{a ",
-        "{{lang|ja|-{a",
-        "{{lang-fr-",
+        "[http://a ",
+        "\n{|\n",
+        "\n{|\n|-\n",
+        "\n{|\n|}",
+        "\n|}",
+        "<ref name=",
+        "<b ",
     ),
-    *("{{", "{{a|", "{{a}} ,", "({{a}}", ", {{a}})", "{{{a}}", "{{{{{", "{{|}"),
-    *(
-        "[[",
-        "{{[[",
-        "{{[[}}",
-        "{{a|[[b]]",
-        "[[a|",
-        "[[a]",
-        "[[a|[b]]]",
-        "[[a|[b",
-        "[[File:a|",
-        "[[File:a|[[b]]",
-        "]]",
-    ),
-    *("[http://a ", "[http://a["),
-    *("\n{|\n", "\n{|\n|-\n", "\n{|\n|}", "<table>", "<table></table>", "\n|}"),
-    *("<ref>", "<ref name=", "<ref", "<!--", "<nowiki>", "<nowiki>x</nowiki>", "<b ", "<b>", "[[a]]<i>"),
-    "  <!-- -->  ",
-    *(
-        "'''a''",
-        "'''a ",
-        "=",
-        "\n=",
-        "\n==a",
-        "= ",
-        "-{",
-        "__a",
-        "&amp",
-        "&#91;",
-        "%41",
-        " ",
-        "\n*",
-        "\n ",
-        "* ",
-        "{{a}}:",
-        "&#0",
-        "-{a|b",
-        "-{a;",
-        "}-",
-    ),
-)
+    *("  <!-- -->  ", "'''a ", "\n=", "\n==a", "= ", " ", "\n*", "\n ", "* "),
+]
 """Strings that a source repeats."""
 
 NESTED = (
@@ -119,33 +80,13 @@ LONG: dict[str, Callable[[int], str]] = {
 """Sources with long runs of one construct, by name."""
 
 
-def hostile_sources() -> dict[str, Callable[[int], str]]:
-    """Return all sources by name, as functions of a length: repeated, nested and long ones."""
-    return {**{repr(unit): unit.__mul__ for unit in UNITS}, **deep_sources()}
-
-
-def deep_sources() -> dict[str, Callable[[int], str]]:
-    """Return the nested and the long sources."""
-    nested = {" … ".join(repr(part) for part in parts if part): _nest(*parts) for parts in NESTED}
-    return {**nested, **LONG}
-
-
 def _nest(opening: str, middle: str, closing: str) -> Callable[[int], str]:
     return lambda times: opening * times + middle + closing * times
 
 
-def check(article: Article) -> None:
-    """Check what holds for every article."""
-    text, position = article.text, 0
-    assert not _INNER_MARKS & set(text)
-    assert text == "\n".join(" ".join(line.split()) for line in text.split("\n") if line.strip())
-    for start, end, target in article.links:
-        assert position <= start < end <= len(text)
-        assert text[start:end] == text[start:end].strip()
-        assert "\n" not in text[start:end]
-        assert target == target.strip()
-        assert target
-        position = end
+DEEP = {" … ".join(repr(part) for part in parts if part): _nest(*parts) for parts in NESTED} | LONG
+SOURCES = {repr(unit): unit.__mul__ for unit in UNITS} | DEEP
+"""All sources, as functions of a length"""
 
 
 def seconds(make: Callable[[int], str], characters: int, language: str) -> float:
@@ -159,14 +100,14 @@ def seconds(make: Callable[[int], str], characters: int, language: str) -> float
     redirect_target(text, site)
     spent = time.process_time() - start
     gc.enable()
-    check(article)
+    check_article(article)
     return spent
 
 
 # In Arabic, letters on both sides belong to a link; Chinese has script variants.
-GROWING = [("en", *source) for source in hostile_sources().items()]
-GROWING += [("ar", *source) for source in deep_sources().items()]
-GROWING += [("zh", *source) for source in hostile_sources().items() if "-{" in source[0]]
+GROWING = [("en", *source) for source in SOURCES.items()]
+GROWING += [("ar", *source) for source in DEEP.items()]
+GROWING += [("zh", *source) for source in SOURCES.items() if "-{" in source[0]]
 
 
 @pytest.mark.slow
@@ -181,24 +122,6 @@ def test_time_grows_with_the_length(
     assert any(seconds(make, 200_000, language) < 40 * shorter for _ in range(3))
 
 
-def test_text_after_an_unclosed_template_is_kept() -> None:
-    article = parse_wikitext("{{Infobox\n" * 1000 + "A [[city]].\n\nMore.", ENGLISH)
-    assert article.text.endswith("A city.\nMore.")
-    assert [link.target for link in article.links] == ["City"]
-
-
-def test_random_markup_never_fails() -> None:
-    tokens = [" ", "\n", "\t", "\xa0", "http://x "]
-    tokens += "{{ }} {{{ }}} [[ ]] [ ] | {| |} |- == = '' ''' -{ }- ( ) , * # : _ ---- __TOC__".split()
-    tokens += "<ref> </ref> <ref/> <!-- --> <nowiki> </nowiki> <br> <table> </table> &nbsp; &amp; %41".split()
-    tokens += "File:a| Category: de: word é مرحبا 漢字 😀".split() + sorted(_INNER_MARKS)
-    sites = [SiteInfo(language) for language in ("en", "ar", "tr", "zh")]
-    generator = random.Random(7)
-    for _ in range(4000):
-        source = "".join(generator.choices(tokens, k=generator.randint(1, 60)))
-        check(parse_wikitext(source, generator.choice(sites)))
-
-
 def test_real_pages_have_right_offsets_and_no_markup(test_data: Path) -> None:
     left: Counter[str] = Counter()
     characters = links = 0
@@ -207,7 +130,7 @@ def test_real_pages_have_right_offsets_and_no_markup(test_data: Path) -> None:
         site = read_siteinfo(dump.path, dump.language)
         for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
             article = parse_wikitext(page.text, site)
-            check(article)
+            check_article(article)
             if page.namespace:  # templates and pages that explain wikitext
                 continue
             left.update({mark: article.text.count(mark) for mark in ("[[", "{{", "{|", "<ref")})

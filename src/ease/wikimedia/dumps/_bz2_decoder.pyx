@@ -28,8 +28,6 @@ cdef enum:
     MAX_PIECES = 512  # with more of them the lanes end closer together, with fewer there is less to join
     BEGINS_PIECE = 1 << 30  # in a link: a piece begins here, whose number the other bits are
     INVALID = -1
-
-cdef enum:
     MARKER_BITS = 48
     WINDOW = 7  # bytes that contain a marker starting at any bit of the first byte
 
@@ -64,19 +62,20 @@ cdef struct Block:
     int code_count
     int selector_count
     uint32_t length
-    uint32_t run_count
     uint32_t counts[256]  # how often each byte comes in the transformed text
     uint8_t byte_values[256]
     uint8_t selectors[MAX_SELECTORS]
     Code codes[MAX_CODES]
     uint8_t text[MAX_LENGTH]  # the transformed text, then the text
     # The next place in the chain, times 256, and the byte on the way there; or BEGINS_PIECE and the number of a piece.
-    # When the text is complete: the places of its runs.
     uint32_t links[MAX_LENGTH]
     Piece pieces[MAX_PIECES]
     uint8_t lanes[LANES][MAX_LENGTH]  # texts of pieces, one after another
 
 cdef bint MAY_END_MARKER[256]  # whether the byte before the last one with bits of a marker can have a value
+cdef int shift
+for shift in range(8):
+    MAY_END_MARKER[BLOCK_MARKER << shift >> 8 & 255] = MAY_END_MARKER[END_MARKER << shift >> 8 & 255] = True
 
 
 def find_markers(bytes content not None):
@@ -99,16 +98,6 @@ def find_markers(bytes content not None):
     return markers
 
 
-cdef void mark_ends() noexcept:
-    cdef int after
-    for after in range(8):
-        MAY_END_MARKER[BLOCK_MARKER << after >> 8 & 255] = True
-        MAY_END_MARKER[END_MARKER << after >> 8 & 255] = True
-
-
-mark_ends()
-
-
 def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
     """Return what the block between two bits contains.
 
@@ -122,32 +111,29 @@ def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
     if not (0 <= start <= end and <uint64_t> end <= 8 * <uint64_t> PyBytes_GET_SIZE(content)):
         raise ValueError(f"no bits {start} to {end} in {len(content)} bytes")
     cdef bytes padded = content[start // 8 : (end + 7) // 8] + bytes(SPARE_BYTES)
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(padded)
+    cdef int first_bit = start % 8
+    cdef Py_ssize_t length = 0
+    cdef uint8_t* target
+    cdef bint intact
     cdef Block* block = <Block*> malloc(sizeof(Block))
     if block is NULL:
         raise MemoryError
     try:
-        return content_of(block, <const uint8_t*> PyBytes_AS_STRING(padded), start % 8, end - start)
+        with nogil:
+            if read_block(block, data, first_bit, end - start):
+                revert_transform(block)
+                length = copy_runs(block, NULL)
+        if length == 0:
+            return b""
+        decoded = PyBytes_FromStringAndSize(NULL, length)
+        target = <uint8_t*> PyBytes_AS_STRING(decoded)
+        with nogil:
+            copy_runs(block, target)
+            intact = checksum(target, length) == block.checksum
+        return decoded if intact else b""
     finally:
         free(block)
-
-
-cdef bytes content_of(Block* block, const uint8_t* data, int first_bit, Py_ssize_t bit_count):
-    cdef Py_ssize_t length
-    cdef bint intact
-    with nogil:
-        intact = read_block(block, data, first_bit, bit_count)
-        if intact:
-            revert_transform(block)
-            length = find_runs(block)
-            intact = length > 0
-    if not intact:
-        return b""
-    content = PyBytes_FromStringAndSize(NULL, length)
-    cdef uint8_t* target = <uint8_t*> PyBytes_AS_STRING(content)
-    with nogil:
-        write_runs(block, target)
-        intact = checksum(target, length) == block.checksum
-    return content if intact else b""
 
 
 cdef inline void fill(Bits* bits) noexcept nogil:
@@ -178,6 +164,8 @@ cdef inline uint64_t read(Bits* bits, int size) noexcept nogil:
 
 cdef bint read_block(Block* block, const uint8_t* data, int first_bit, Py_ssize_t bit_count) noexcept nogil:
     """Read the transformed text; return whether the block is intact as far as can be seen without its checksum."""
+    cdef uint64_t groups, group
+    cdef int high, low
     cdef Bits bits = Bits(data, data + (first_bit + bit_count) // 8 + sizeof(uint64_t), 0, 0)
     fill(&bits)
     skip(&bits, first_bit)
@@ -187,26 +175,20 @@ cdef bint read_block(Block* block, const uint8_t* data, int first_bit, Py_ssize_
     if read(&bits, 1):  # randomised
         return False
     block.origin = <uint32_t> read(&bits, 24)
-    if not (read_byte_values(block, &bits) and read_selectors(block, &bits) and read_codes(block, &bits)):
-        return False
-    if not read_symbols(block, &bits) or block.origin >= block.length:
-        return False
-    return 8 * (bits.next - data) - bits.count == first_bit + bit_count
-
-
-cdef bint read_byte_values(Block* block, Bits* bits) noexcept nogil:
-    """Read which bytes the block contains."""
-    cdef uint64_t groups = read(bits, 16), group
-    cdef int high, low
+    groups = read(&bits, 16)
     block.distinct_bytes = 0
     for high in range(16):
         if groups >> (15 - high) & 1:
-            group = read(bits, 16)
+            group = read(&bits, 16)
             for low in range(16):
                 if group >> (15 - low) & 1:
                     block.byte_values[block.distinct_bytes] = <uint8_t> (16 * high + low)
                     block.distinct_bytes += 1
-    return block.distinct_bytes > 0
+    if not (block.distinct_bytes and read_selectors(block, &bits) and read_codes(block, &bits)):
+        return False
+    if not read_symbols(block, &bits) or block.origin >= block.length:
+        return False
+    return 8 * (bits.next - data) - bits.count == first_bit + bit_count
 
 
 cdef bint read_selectors(Block* block, Bits* bits) noexcept nogil:
@@ -353,21 +335,9 @@ cdef inline uint8_t move_to_front(uint8_t* front, int place) noexcept nogil:
 
 cdef void revert_transform(Block* block) noexcept nogil:
     """Replace the transformed text by the text."""
-    link_places(block)
-    cdef uint32_t pieces = mark_pieces(block)
-    follow_links(block, pieces)
-    cdef Piece* piece = &block.pieces[0]
-    cdef uint32_t length = 0, size
-    while length < block.length:  # a periodic text goes around its pieces several times
-        size = min(piece.size, block.length - length)
-        memcpy(block.text + length, piece.text, size)
-        length += size
-        piece = &block.pieces[piece.following]
-
-
-cdef void link_places(Block* block) noexcept nogil:
     cdef uint32_t place[256]
-    cdef uint32_t index, total = 0
+    cdef uint32_t index, total = 0, pieces = 0, length = 0, size
+    cdef uint32_t step = max(block.length // (MAX_PIECES - 1), 1)
     cdef uint8_t byte
     for index in range(256):
         place[index] = total
@@ -376,17 +346,18 @@ cdef void link_places(Block* block) noexcept nogil:
         byte = block.text[index]
         block.links[place[byte]] = index << 8 | byte
         place[byte] += 1
-
-
-cdef uint32_t mark_pieces(Block* block) noexcept nogil:
-    """Mark where pieces begin, first the text's own beginning; return their number."""
-    cdef uint32_t pieces = 0, step = max(block.length // (MAX_PIECES - 1), 1)
-    cdef uint32_t place = 0
-    mark_piece(block, block.origin, &pieces)
-    while place < block.length and pieces < MAX_PIECES:
-        mark_piece(block, place, &pieces)
-        place += step
-    return pieces
+    mark_piece(block, block.origin, &pieces)  # the text's own beginning
+    index = 0
+    while index < block.length and pieces < MAX_PIECES:
+        mark_piece(block, index, &pieces)
+        index += step
+    follow_links(block, pieces)
+    cdef Piece* piece = &block.pieces[0]
+    while length < block.length:  # a periodic text goes around its pieces several times
+        size = min(piece.size, block.length - length)
+        memcpy(block.text + length, piece.text, size)
+        length += size
+        piece = &block.pieces[piece.following]
 
 
 cdef inline void mark_piece(Block* block, uint32_t place, uint32_t* pieces) noexcept nogil:
@@ -409,8 +380,9 @@ cdef void follow_links(Block* block, uint32_t pieces) noexcept nogil:
     cdef uint32_t any_link  # all lanes' links or-ed: whether one of them begins a piece
     cdef int lane
     for lane in range(<int> begun):
-        end[lane] = block.lanes[lane]
-        piece[lane] = begin_piece(&block.pieces[lane], end[lane], &link[lane])
+        piece[lane] = &block.pieces[lane]
+        piece[lane].text = end[lane] = block.lanes[lane]
+        link[lane] = piece[lane].link
     while begun < pieces:
         steps = 0
         any_link = 0
@@ -425,7 +397,9 @@ cdef void follow_links(Block* block, uint32_t pieces) noexcept nogil:
             end[lane] += steps
             if link[lane] & BEGINS_PIECE and begun < pieces:
                 end_piece(piece[lane], end[lane], link[lane])
-                piece[lane] = begin_piece(&block.pieces[begun], end[lane], &link[lane])
+                piece[lane] = &block.pieces[begun]
+                piece[lane].text = end[lane]
+                link[lane] = piece[lane].link
                 begun += 1
     for lane in range(<int> min(<uint32_t> LANES, pieces)):
         while not link[lane] & BEGINS_PIECE:
@@ -435,33 +409,30 @@ cdef void follow_links(Block* block, uint32_t pieces) noexcept nogil:
         end_piece(piece[lane], end[lane], link[lane])
 
 
-cdef inline Piece* begin_piece(Piece* piece, uint8_t* text, uint32_t* link) noexcept nogil:
-    piece.text = text
-    link[0] = piece.link
-    return piece
-
-
 cdef inline void end_piece(Piece* piece, uint8_t* end, uint32_t link) noexcept nogil:
     piece.size = <uint32_t> (end - piece.text)
     piece.following = link & ~<uint32_t> BEGINS_PIECE
 
 
-cdef Py_ssize_t find_runs(Block* block) noexcept nogil:
-    """Find four equal bytes and the number of further ones; return the content's length, 0 if a number is missing.
+cdef Py_ssize_t copy_runs(Block* block, uint8_t* target) noexcept nogil:
+    """Write the content, whose runs are four equal bytes and the number of further ones; return its length.
 
-    The places of the runs replace the links, which have been followed.
+    Without a target, only measure. The length is 0 if a number is missing: broken for libbz2, too.
     """
     cdef const uint8_t* text = block.text
-    cdef Py_ssize_t length = block.length
-    cdef Py_ssize_t place = next_run(text, 0, length), total = length
-    block.run_count = 0
-    while place < length:
-        if place + 4 == length:  # broken for libbz2, too
+    cdef Py_ssize_t place = 0, total = 0, run, size
+    cdef uint8_t further
+    while place < block.length:
+        run = next_run(text, place, block.length)
+        if run + 4 == block.length:
             return 0
-        block.links[block.run_count] = <uint32_t> place
-        block.run_count += 1
-        total += <Py_ssize_t> text[place + 4] - 1
-        place = next_run(text, place + 5, length)
+        further = text[run + 4] if run < block.length else 0
+        size = min(run + 4, block.length) - place
+        if target is not NULL:
+            memcpy(target + total, text + place, size)
+            memset(target + total + size, text[run], further)
+        total += size + further
+        place = run + 5
     return total
 
 
@@ -484,39 +455,19 @@ cdef Py_ssize_t next_run(const uint8_t* text, Py_ssize_t place, Py_ssize_t lengt
     return length
 
 
-cdef void write_runs(Block* block, uint8_t* target) noexcept nogil:
-    cdef const uint8_t* text = block.text
-    cdef Py_ssize_t place = 0, size
-    cdef uint32_t run, index
-    for index in range(block.run_count):
-        run = block.links[index]
-        size = run + 4 - place
-        memcpy(target, text + place, size)
-        memset(target + size, text[run], text[run + 4])
-        target += size + text[run + 4]
-        place = run + 5
-    memcpy(target, text + place, block.length - place)
-
-
+# CRC-32 with the highest bit first: the checksum of a byte before 0 to 7 zero bytes.
 cdef uint32_t CHECKSUMS[8][256]
-
-
-cdef void make_checksums() noexcept:
-    """Make the tables of CRC-32 with the highest bit first: the checksum of a byte before 0 to 7 zero bytes."""
-    cdef uint32_t byte, value
-    cdef int zeros
-    for byte in range(256):
-        value = byte << 24
-        for _ in range(8):
-            value = (value << 1) ^ (0x04C11DB7 if value >> 31 else 0)
-        CHECKSUMS[0][byte] = value
+cdef uint32_t byte_value, value
+cdef int zeros
+for byte_value in range(256):
+    value = byte_value << 24
+    for _ in range(8):
+        value = (value << 1) ^ (0x04C11DB7 if value >> 31 else 0)
+    CHECKSUMS[0][byte_value] = value
+for byte_value in range(256):
     for zeros in range(1, 8):
-        for byte in range(256):
-            value = CHECKSUMS[zeros - 1][byte]
-            CHECKSUMS[zeros][byte] = (value << 8) ^ CHECKSUMS[0][value >> 24]
-
-
-make_checksums()
+        value = CHECKSUMS[zeros - 1][byte_value]
+        CHECKSUMS[zeros][byte_value] = (value << 8) ^ CHECKSUMS[0][value >> 24]
 
 
 cdef uint32_t checksum(const uint8_t* text, Py_ssize_t length) noexcept nogil:

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 _WIKI = r"(?P<wiki>[a-z][a-z0-9_]*?)(?P<project>wiki|wikinews)-"
 _PACKED = r"(?:\.(?:bz2|gz|zst))?"
-ARTICLES_NAME = re.compile(
+_ARTICLES_NAME = re.compile(
     rf"{_WIKI}(?:(?P<edition>.+?)-)?pages-articles(?P<multistream>-multistream)?(?P<part>\d*)\.xml"
     rf"(?:-p(?P<first>\d+)p(?P<last>\d+))?(?P<rest>-[\w-]+)?{_PACKED}"
 )
@@ -54,9 +54,15 @@ _MIN_GAP = 0.1
 """Pages between two files that count as missing, relative to the shorter range; fewer were deleted."""
 _MAX_FIRST_PAGE = 1000
 """Largest page id that the first file of a dump may begin with; a larger one means that a file is missing."""
+_MAX_GZIP_SHARDS = 16
+"""Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
+_MAX_HEADER_BYTES = 16 << 20
+_HEADER_END = re.compile(rb"</siteinfo|<page[\s>]|</mediawiki")
+_OVERLAP = 16  # Bytes of a block that are searched again with the next, since a tag may span both
+_NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
+
 Project = Literal["wiki", "wikinews"]
 WikidataForm = Literal["json", "truthy"]
-
 _WIKIDATA_NAMES: dict[WikidataForm, tuple[re.Pattern[str], str]] = {
     "json": (
         re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz|\.zst)?"),
@@ -65,9 +71,6 @@ _WIKIDATA_NAMES: dict[WikidataForm, tuple[re.Pattern[str], str]] = {
     "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz|\.zst)?"), "*truthy*.nt (.bz2, .gz, .zst)"),
 }
 """Names of Wikidata's files, and the same in words."""
-_IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
-_MAX_GZIP_SHARDS = 16
-"""Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,15 @@ def find_dumps(
         EaseError: The source is missing, lacks a language, has dumps both with and without a date, or has a file
             that is not a MediaWiki export.
     """
+
+    def may_be_dump(name: str) -> bool:
+        return bool(_match(name) or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
+
     check_codes(languages)
-    found: dict[str, list[DumpFile]] = defaultdict(list)
+    pattern = "*.xml, .xml.bz2, .xml.gz or .xml.zst"
+    files = list_files(source, may_be_dump, pattern) if isinstance(source, (str, Path)) else source
     asked = {Language(language).database: language for language in languages}
-    files = (
-        list_files(source, _is_dump_name, "*.xml, .xml.bz2, .xml.gz or .xml.zst")
-        if isinstance(source, (str, Path))
-        else source
-    )
+    found: dict[str, list[DumpFile]] = defaultdict(list)
     unread: list[EaseError] = []
     for path in files:
         try:
@@ -144,8 +148,8 @@ def find_dumps(
         check_languages(missing)
         raise EaseError(
             f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
-            f"{_IN_WORDS[project]}. Add the dumps, or remove the languages from `languages`. "
-            f"{' '.join(map(str, unread[:1]))}".strip()
+            f"{' of Wikinews' if project == 'wikinews' else ''}. Add the dumps, or remove the languages from "
+            f"`languages`. {' '.join(map(str, unread[:1]))}".strip()
         )
     for fault in unread:
         logger.info("Not read: %s", fault)
@@ -155,66 +159,43 @@ def find_dumps(
         dump for language in languages for dump in _choose_forms(_choose_edition(found[language], whole))
     ]
     for dump in dumps:
-        _check_wiki(dump)
+        site, match = read_siteinfo(dump.path, dump.language), CONTENT_NAME.fullmatch(dump.path.name)
+        if match and site.dbname and site.dbname != (named := match["wiki"] + match["project"]):
+            raise EaseError(
+                f"{dump.path} is an export of {site.dbname}, not of {named} as its name says: remove or rename it."
+            )
     return dumps
 
 
-def _is_dump_name(name: str) -> bool:
-    """Whether a file of a folder may be a dump by its name."""
-    return bool(_match(name) or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
-
-
 def _match(name: str) -> re.Match[str] | None:
-    return CONTENT_NAME.fullmatch(name) or ARTICLES_NAME.fullmatch(name)
-
-
-def _check_wiki(dump: DumpFile) -> None:
-    """Read a dump's header, and compare it with the name of a content export.
-
-    Raises:
-        EaseError: The file is not a MediaWiki export, or it is another wiki's than its name says.
-    """
-    site, match = read_siteinfo(dump.path, dump.language), CONTENT_NAME.fullmatch(dump.path.name)
-    if match and site.dbname and site.dbname != match["wiki"] + match["project"]:
-        raise EaseError(
-            f"{dump.path} is an export of {site.dbname}, not of {match['wiki']}{match['project']} as its name says: "
-            "remove or rename it."
-        )
+    return CONTENT_NAME.fullmatch(name) or _ARTICLES_NAME.fullmatch(name)
 
 
 def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
     """List the files of a folder (also in its folders, with a wanted name), a glob or a single path, sorted.
 
-    The pattern describes the wanted names for the error message.
-
-    Raises:
-        EaseError: The path does not exist, or no file matches.
+    Raises EaseError if there is none; the pattern describes the wanted names for the message.
     """
     path = located(source)
     kind = kind_of(path)
     if kind == "file":
         return [path]
-    if kind == "directory":
-        files = sorted(
-            file for file in files_below(path) if wanted(file.name) and not _NO_DATA.fullmatch(file.name)
-        )
-        if not files:
-            packed = next(
-                (file for file in sorted(files_below(path)) if _UNREAD_NAME.fullmatch(file.name)), None
-            )
-            also = f" {packed.name} is in a compression that is not read: decompress it." if packed else ""
-            raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.{also}")
-        return files
-    if not glob.has_magic(str(source)):
+    if kind is None and not glob.has_magic(str(source)):
         raise EaseError(f"{path} does not exist: set the source to a folder, a glob or a file of dumps.")
-    if is_remote(path):
-        files = sorted(files_matching(path))
+    if kind == "directory":
+        below = sorted(files_below(path))
+        found = [file for file in below if wanted(file.name)]
+    elif is_remote(path):
+        found = sorted(files_matching(path))
     else:
-        files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
-    files = [file for file in files if not _NO_DATA.fullmatch(file.name)]
-    if not files:
+        found = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
+    if files := [file for file in found if not _NO_DATA.fullmatch(file.name)]:
+        return files
+    if kind is None:
         raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
-    return files
+    packed = next((file.name for file in below if _UNREAD_NAME.fullmatch(file.name)), None)
+    also = f" {packed} is in a compression that is not read: decompress it." if packed else ""
+    raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.{also}")
 
 
 def dump_date(path: Path) -> str | None:
@@ -224,11 +205,9 @@ def dump_date(path: Path) -> str | None:
     for text in (*in_name, *(parent.name for parent in path.absolute().parents)):
         digits = text.replace("-", "") if text.count("-") in (0, 2) else ""
         if re.fullmatch(r"(19|20)\d{6}", digits):
-            try:
+            with suppress(ValueError):
                 datetime.strptime(digits, "%Y%m%d")
-            except ValueError:
-                continue
-            return digits
+                return digits
     return None
 
 
@@ -263,28 +242,21 @@ def table_folders(source: str, dumps: Iterable[DumpFile]) -> list[Path]:
 
 
 def check_dates(dumps: Sequence[DumpFile]) -> None:
-    """Check that all files of a language have a date, or none has.
-
-    Raises:
-        EaseError: Some have a date and others have none.
-    """
+    """Raise EaseError if some files of a language have a date and others have none."""
     undated = next((dump for dump in dumps if dump.dump_date is None), None)
     newest = max(dumps, key=lambda dump: dump.dump_date or "")
     if undated and newest.dump_date:
         raise EaseError(
-            f"{newest.language} has a dump with a date, {newest.path}, and one without, {undated.path}, which may be "
-            "newer or older: remove one, move the undated one into a folder named by its date (YYYYMMDD), or name "
-            "the dumps to use by a glob."
+            f"{newest.language} has a dump with a date, {newest.path}, and one without, {undated.path}: remove one, "
+            "move the undated one into a folder named by its date (YYYYMMDD), or name the dumps to use by a glob."
         )
 
 
 def nearest_table_first(dates: Iterable[str], date: str) -> list[str]:
     """Sort dates (YYYYMMDD): those at or before a date, the newest first, then later ones, the oldest first."""
     known = sorted(set(dates))
-    return [
-        *reversed([other for other in known if other <= date]),
-        *(other for other in known if other > date),
-    ]
+    before = [other for other in known if other <= date]
+    return before[::-1] + known[len(before) :]
 
 
 def parse_checksums(text: str) -> dict[str, str]:
@@ -295,11 +267,8 @@ def parse_checksums(text: str) -> dict[str, str]:
 def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
     """Return a language's files of the newest date that is complete, in one layout, and log what is not used.
 
-    Missing and overlapping page ranges are logged, unless another date or layout is complete.
-
-    Args:
-        dumps: The files of all dates and layouts.
-        whole: Whether files that a list of checksums beside them names must be there, and others are not used.
+    Missing and overlapping page ranges are logged, unless another date or layout is complete. If `whole`, files that a
+    list of checksums beside them names must be there, and others are not used.
 
     Raises:
         EaseError: Some files have a date and others have none, or each date lacks files that its list names.
@@ -321,15 +290,12 @@ def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
     for fault in ranges[chosen]:
         logger.warning("%s", fault)
     if len(editions) > 1:
-        names = [
-            f"{'articles dump' if edition[1] else 'content export'} of {edition[0]}"
-            for edition in newest_first
-        ]
+        kinds = {False: "content export", True: "articles dump"}
+        names = [f"{kinds[is_dump]} of {date}" for date, is_dump in newest_first]
         used = names.pop(newest_first.index(chosen))
         logger.info("%s: using the %s, not the %s", dumps[0].language, used, ", ".join(names))
-        for edition in newest_first:
-            if edition > chosen:
-                logger.warning("%s", " ".join(filter(None, [unlisted[edition], *ranges[edition]])))
+        for edition in newest_first[: newest_first.index(chosen)]:
+            logger.warning("%s", " ".join(filter(None, [unlisted[edition], *ranges[edition]])))
     return editions[chosen]
 
 
@@ -337,19 +303,17 @@ def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
     """Return the files that the list of checksums beside them names, all without a list; and which others it names."""
     kept, missing = list(dumps), []
     there = {dump.path.name for dump in dumps}
+    wiki = dumps[0].path.name.rpartition("-p")[0]
     for folder in dict.fromkeys(dump.path.parent for dump in dumps if CONTENT_NAME.fullmatch(dump.path.name)):
         if kind_of(listing := folder / CHECKSUM_LIST) != "file":
             continue
-        wiki = dumps[0].path.name.rpartition("-p")[0]
         names = parse_checksums(listing.read_text(encoding="utf-8", errors="replace"))
         listed = {name for name in names if name.startswith(f"{wiki}-p")}
         missing += [f"{listing} lists {name}" for name in sorted(listed - there)]
         if listed:  # others are of an earlier export of the same date
             unpacked = {name.removesuffix(".bz2") for name in listed}
             kept = [
-                dump
-                for dump in kept
-                if dump.path.parent != folder or re.sub(r"\.(bz2|gz|zst)$", "", dump.path.name) in unpacked
+                dump for dump in kept if dump.path.parent != folder or _unpacked(dump.path.name) in unpacked
             ]
     if not missing:
         return kept or list(dumps), ""
@@ -359,12 +323,15 @@ def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
     )
 
 
+def _unpacked(name: object) -> str:
+    return re.sub(r"\.(bz2|gz|zst)$", "", str(name))
+
+
 def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
     """Return messages about page ranges that are missing between the files of a dump, or are in two of them."""
     ranges: dict[tuple[int, int], Path] = {}
     for dump in dumps:
-        match = _match(dump.path.name)
-        if match and match["first"]:
+        if (match := _match(dump.path.name)) and match["first"]:
             first = int(match["first"])
             ranges.setdefault((first, int(match["last"] or first)), dump.path)
     faults = []
@@ -383,26 +350,24 @@ def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
 
 def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
     """Choose one form of each edition (`20240101`, `latest`, `mini`), with its parts in order."""
-    editions: dict[str, dict[tuple[bool, bool], list[tuple[DumpFile, dict[str, str]]]]] = defaultdict(dict)
-    chosen = []
+    chosen, described = list[DumpFile](), []
     for dump in dumps:
         if (match := _match(dump.path.name)) is None:
             chosen.append(dump)
             continue
-        names = {name: value or "" for name, value in match.groupdict().items()}
-        form = (bool(names.get("part") or names["first"]), not names.get("multistream"))
-        editions[names.get("edition", "")].setdefault(form, []).append((dump, names))
-    for _, forms in sorted(editions.items()):
-        parts: dict[tuple[int, int, str], tuple[int, DumpFile]] = {}
-        for dump, names in forms[min(forms)]:
-            # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
-            bz2 = 0 if names.get("multistream") else 4
-            slowness = {"bz2": bz2, "plain": 1, "zst": 2, "gz": 3}[dump.compression]
-            rest = names.get("rest") or names.get("revision", "").zfill(20)
-            key = (int(names.get("part") or 0), int(names["first"] or 0), rest)
-            parts[key] = min(parts.get(key, (slowness, dump)), (slowness, dump), key=lambda choice: choice[0])
-        chosen.extend(dump for _, (_, dump) in sorted(parts.items(), key=lambda item: item[0]))
-    return chosen
+        names = defaultdict(str, {name: value or "" for name, value in match.groupdict().items()})
+        form = (bool(names["part"] or names["first"]), not names["multistream"])
+        rest = names["rest"] or names["revision"].zfill(20)
+        part = (int(names["part"] or 0), int(names["first"] or 0), rest)
+        # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
+        slowness = {"bz2": 0 if names["multistream"] else 4, "plain": 1, "zst": 2, "gz": 3}[dump.compression]
+        described.append((names["edition"], form, part, slowness, dump))
+    forms: dict[str, tuple[bool, bool]] = {}
+    parts: dict[object, DumpFile] = {}
+    for edition, form, part, _, dump in sorted(described, key=lambda one: one[:4]):
+        if form == forms.setdefault(edition, form):
+            parts.setdefault((edition, part), dump)
+    return [*chosen, *parts.values()]
 
 
 def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
@@ -414,23 +379,15 @@ def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
         EaseError: There is no dump, or the newest of several is unclear, for example if one has no date.
     """
     name, in_words = _WIKIDATA_NAMES[form]
-    files = list_files(source, name.fullmatch, in_words)
-    dates = {file: dump_date(file) for file in files}
+    dates = {file: dump_date(file) for file in list_files(source, name.fullmatch, in_words)}
     newest = max((date for date in dates.values() if date), default=None)
     # A file without a date may be newer than the newest date.
     files = [file for file, date in dates.items() if date in (None, newest)]
-    if len({re.sub(r"\.(bz2|gz|zst)$", "", str(file)) for file in files}) > 1:
-        names = ", ".join(str(file) for file in files)
-        raise EaseError(f"{source} has several Wikidata dumps ({names}): set the source to one of them.")
+    if len(set(map(_unpacked, files))) > 1:
+        raise EaseError(
+            f"{source} has several Wikidata dumps ({', '.join(map(str, files))}): set the source to one of them."
+        )
     return min(files, key=lambda file: FASTEST_FIRST.index(compression_of(file)))
-
-
-_MAX_HEADER_BYTES = 16 << 20
-_HEADER_END = re.compile(rb"</siteinfo|<page[\s>]|</mediawiki")
-_OVERLAP = 16
-"""Bytes of a block that are searched again with the next, since a tag may span both."""
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
 
 def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
@@ -443,7 +400,7 @@ def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
     Raises:
         EaseError: The file is missing, broken, or not a MediaWiki export.
     """
-    content, complete = _read_header(path)
+    content, is_complete = _read_header(path)
     # Does not expand entities, which no MediaWiki export declares.
     parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
     fault: etree.XMLSyntaxError | None = None
@@ -453,35 +410,27 @@ def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
         fault = error
     site: dict[str, str] = {}
     namespaces: dict[str, int] = {}
+    refusal = "{} is not a MediaWiki export (XML with the root <mediawiki>): {}. Name another file."
     for event, element in parser.read_events():
         name, text = etree.QName(element).localname, (element.text or "").strip()
         if not site:
             if name != "mediawiki":
-                raise _not_an_export(path, f"its root is <{name}>")
-            site["language"] = language or element.get(_LANGUAGE, "")
+                raise EaseError(refusal.format(path, f"its root is <{name}>"))
+            site["language"] = language or element.get("{http://www.w3.org/XML/1998/namespace}lang", "")
         elif event == "end" and text and name in ("dbname", "case"):
             site[name] = text
         elif name == "namespace" and text:
             with suppress(ValueError):
                 namespaces[text] = read_number(element.get("key", ""))
-    if content.strip() and not fault and not complete:
+    if content.strip() and not fault and not is_complete:
         raise EaseError(f"{path} is truncated before its first page: download it again.")
     if not site:
-        raise _not_an_export(path, f"it begins with {content[:40]!r}" if fault else "it has no element")
+        raise EaseError(
+            refusal.format(path, f"it begins with {content[:40]!r}" if fault else "it has no element")
+        )
     if fault:
         raise EaseError(f"{path} is broken before its first page: {fault.msg}. Download it again.")
     return SiteInfo(**site, namespaces=namespaces)
-
-
-def read_number(text: str) -> int:
-    """Return a number of an export, such as a page's id.
-
-    Raises:
-        ValueError: It is not an integer of 64 bits.
-    """
-    if (found := _NUMBER.fullmatch(text)) and abs(number := int(found[1])) < 1 << 63:
-        return number
-    raise ValueError(f"{text[:40]!r} is not a number of 64 bits")
 
 
 def _read_header(path: Path) -> tuple[bytes, bool]:
@@ -494,13 +443,13 @@ def _read_header(path: Path) -> tuple[bytes, bool]:
             return bytes(content[: end.end()]), True
         if len(content) > _MAX_HEADER_BYTES:
             raise EaseError(
-                f"{path} has no <page> in its first {len(content):,} bytes: it is not a dump of articles. "
-                "Choose a file named …-pages-articles….xml."
+                f"{path} has no <page> in its first {len(content):,} bytes: choose a file …-pages-articles….xml."
             )
     return bytes(content), False
 
 
-def _not_an_export(path: Path, found: str) -> EaseError:
-    return EaseError(
-        f"{path} is not a MediaWiki export (XML with the root <mediawiki>): {found}. Name another file."
-    )
+def read_number(text: str) -> int:
+    """Return a number of an export, such as a page's id; raises ValueError unless it is an integer of 64 bits."""
+    if (found := _NUMBER.fullmatch(text)) and abs(number := int(found[1])) < 1 << 63:
+        return number
+    raise ValueError(f"{text[:40]!r} is not a number of 64 bits")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date as Day
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+import orjson
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
@@ -38,7 +38,14 @@ LayoutName = Literal["auto", "content", "articles"]
 _MAX_LISTED_DATES = 6
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
-_TABLE = r"page_props\.sql\.gz"
+_TABLE = "page_props table"
+_NAMES = {
+    "multistream dump": r"pages-articles-multistream\d*\.xml(-p\d+p\d+)?\.bz2",
+    "plain dump": r"pages-articles\d*\.xml(-p\d+p\d+)?\.bz2",
+    _TABLE: r"page_props\.sql\.gz",
+}
+"""Patterns of names after `{wiki}-{date}-`."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,13 @@ def fetch_dumps(
             source = layout if _is_archive(mirror) else _ArticlesDumps(mirror, options, client)
             tables = {wiki: _table_near(source, wiki, date) for wiki in wikis}
         for files in pages.values():
-            _write_checksums(files)
+            # A content export's list stays beside its files, where it shows later whether they are complete.
+            sums = [(file.checksums.get("sha256"), file.path.name) for file in files]
+            if lines := [f"{checksum}  {name}\n" for checksum, name in sums if checksum]:
+                path = files[0].path.with_name(CHECKSUM_LIST)
+                with report_write_errors(path):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write_text_atomically(path, "".join(lines))
         wanted = [file for files in (*pages.values(), tables.values()) for file in files]
         outcome = download_all(wanted, client, f"dumps of {date}")
     outcome.require_all()
@@ -124,13 +137,15 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
         Unavailable: If the mirror does not have the dump.
         EaseError: If its checksum is wrong, or the disk is full.
     """
-    layout = _ArchivedWikidata if _is_archive(mirror) else _WikidataDumps
     with Client(options.download) as client:
+        layout = _ArchivedWikidata if _is_archive(mirror) else _WikidataDumps
         wiki, dumps = "wikidatawiki", layout(mirror, options, client)
         try:
             file = _choose(dumps, [wiki], options.date)[1][wiki][0]
         except Unavailable as fault:
-            undated = dumps.undated() if options.date == LATEST else None
+            undated = (
+                dumps.undated() if options.date == LATEST and isinstance(dumps, _WikidataDumps) else None
+            )
             if undated is None:
                 raise Unavailable(f"{fault} Set another `wikidata_date`, form or mirror.") from None
             file = undated
@@ -140,20 +155,7 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
     return file.path
 
 
-def _write_checksums(files: Sequence[RemoteFile]) -> None:
-    """Write a content export's list beside its files, where it shows later whether they are complete."""
-    lines = [
-        f"{file.checksums['sha256']}  {file.path.name}\n" for file in files if "sha256" in file.checksums
-    ]
-    if lines:
-        path = files[0].path.with_name(CHECKSUM_LIST)
-        with report_write_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_text_atomically(path, "".join(lines))
-
-
 def _is_archive(mirror: str) -> bool:
-    """Whether a mirror is the Internet Archive, https://archive.org/download."""
     return urlsplit(mirror).path.rstrip("/") == "/download"
 
 
@@ -161,9 +163,9 @@ def _choose_layout(
     mirror: str, wikis: Sequence[str], options: MirrorOptions, client: Client
 ) -> tuple[_Layout, str, dict[str, list[RemoteFile]]]:
     """Return the first layout in which the dumps of all wikis are complete, their date, and the files of each wiki."""
+    known = {"content": _ContentExports, "articles": _ArticlesDumps}
     kinds: list[type[_Layout]] = [_Archive]
     if not _is_archive(mirror):
-        known = {"content": _ContentExports, "articles": _ArticlesDumps}
         kinds = [known[options.layout]] if options.layout != "auto" else list(known.values())
     faults = []
     for kind in kinds:
@@ -182,8 +184,7 @@ def _choose_layout(
 def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, dict[str, list[RemoteFile]]]:
     """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
 
-    Raises:
-        Unavailable: With the first reason, and the nearest complete date or the dates that are there.
+    Raises Unavailable with the first reason, and the nearest complete date or the dates that are there.
     """
     reason = ""
     if wanted != LATEST:
@@ -217,109 +218,50 @@ def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, di
 
 def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
     """Return a wiki's newest page_props table at or before a date, else the first one after it."""
-    reasons = []
+    reasons = [f"{layout.place} has no complete page_props table of {wiki}."]
     for other in nearest_table_first(layout.dates(wiki), date):
         try:
-            return layout.page_props(wiki, other)
+            return layout.files(wiki, other, _TABLE)[0]
         except Unavailable as fault:
             reasons.append(str(fault))
-    raise Unavailable(
-        f"{' '.join([f'{layout.place} has no complete page_props table of {wiki}.', *reasons[:1]])} Set "
-        "`wikidata_titles` to json, or choose another mirror."
-    )
-
-
-class _Facts(BaseModel):
-    """A file's name, size and checksums as a server states them."""
-
-    name: str = ""
-    size: int | None = None
-    sha256: str | None = None
-    sha1: str | None = None
-    md5: str | None = None
-
-    def checksums(self) -> dict[str, str]:
-        """Return the stated checksums by algorithm."""
-        return self.model_dump(include={"sha256", "sha1", "md5"}, exclude_none=True)
-
-
-class _Job(BaseModel):
-    status: str
-    files: dict[str, _Facts] = {}
-
-
-class _Status(BaseModel):
-    """A dump's dumpstatus.json."""
-
-    jobs: dict[str, _Job]
-
-
-class _Item(BaseModel):
-    """The Internet Archive's description of an item; empty for an unknown one."""
-
-    files: list[_Facts] = []
-
-
-class _Identifier(BaseModel):
-    identifier: str
-
-
-class _Response(BaseModel):
-    docs: list[_Identifier]
-
-
-class _Search(BaseModel):
-    """The Internet Archive's answer to a search for items."""
-
-    response: _Response
-
-
-Answer = TypeVar("Answer", bound=BaseModel)
+    raise Unavailable(f"{' '.join(reasons[:2])} Set `wikidata_titles` to json, or choose another mirror.")
 
 
 class _Layout:
-    """Dates and files of the dumps on a server.
+    """Dates and files of the dumps on a server; `place` is where they are, for messages."""
 
-    Attributes:
-        place: Where the dumps are, for messages.
-    """
-
+    PLACE: ClassVar[str] = ""
+    """Where the dumps are, below the mirror."""
     FOLDER: ClassVar[str] = "{wiki}"
-    """Local folder of a wiki's dates."""
+    """Folder of a wiki's dates, there and on this machine."""
 
     def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
         self._mirror, self._options, self._client = mirror.rstrip("/"), options, client
-        self.place = self._mirror
+        self.place = self._mirror + self.PLACE
 
     def dates(self, wiki: str) -> list[str]:
         """Return the dates (YYYYMMDD) that the server lists for a wiki, sorted; a dump may be incomplete."""
-        return self._listed_dates(f"{self._mirror}/{wiki}/", r"\d{8}")
+        try:
+            listing = self._client.text(f"{self.place}/{self.FOLDER.format(wiki=wiki)}/")
+        except NotFound:
+            return []
+        names = re.findall(r"href=\"(?:[^\"]*/)?(\d{8}|\d{4}-\d{2}-\d{2})/?\"", listing)
+        return sorted({name.replace("-", "") for name in names})
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         """Return the files of a dump; raises Unavailable if it is missing or not complete."""
+        return self.files(wiki, date, f"{self._options.kind} dump")
+
+    def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
+        """Return the files of a dump of a kind of `_NAMES`; raises Unavailable as `pages` does."""
         raise NotImplementedError
 
-    def page_props(self, wiki: str, date: str) -> RemoteFile:
-        """Return the page_props table of a dump; raises Unavailable if it is missing or not complete."""
-        raise NotImplementedError
-
-    def undated(self) -> RemoteFile | None:
-        """Return a dump without a date, which is used if no dated one is complete; None if there is none."""
-        return None
-
-    def _listed_dates(self, folder: str, pattern: str) -> list[str]:
-        try:
-            listing = self._client.text(folder)
-        except NotFound:
-            return []
-        names = re.findall(rf"href=\"(?:[^\"]*/)?({pattern})/?\"", listing)
-        return sorted({name.replace("-", "") for name in names})
-
-    def _file(
-        self, url: str, wiki: str, date: str, sums: Mapping[str, str], size: int | None = None
-    ) -> RemoteFile:
+    def _file(self, url: str, wiki: str, date: str, facts: Mapping[str, Any]) -> RemoteFile:
+        """Return a file with the size and the checksums that a server states."""
         folder = self._options.folder / self.FOLDER.format(wiki=wiki) / date
-        return RemoteFile(url, folder / url.rpartition("/")[2], sums, size)
+        sums = {name: facts[name] for name in ("sha256", "sha1", "md5") if facts.get(name)}
+        size = facts.get("size")
+        return RemoteFile(url, folder / url.rpartition("/")[2], sums, None if size is None else int(size))
 
     def _size(self, url: str) -> int | None:
         """Return a file's size; None if the server does not state it or does not have the file."""
@@ -327,11 +269,13 @@ class _Layout:
             return self._client.size(url)
         return None
 
-    def _json(self, url: str, model: type[Answer]) -> Answer:
+    def _json(self, url: str, read: Callable[[Any], Found]) -> Found:
+        """Return what a function reads from a JSON object; raises EaseError if the object is damaged."""
+        text = self._client.text(url)
         try:
-            return model.model_validate_json(self._client.text(url))
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"]
+            return read(orjson.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {error}"
             raise EaseError(f"{url} is damaged ({reason}): choose another date or mirror.") from error
 
     def _checksums(self, url: str) -> dict[str, str]:
@@ -347,23 +291,18 @@ class _ContentExports(_Layout):
     An export is complete when its SHA256SUMS is there, which is written last. The newest three months are kept.
     """
 
-    def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
-        super().__init__(mirror, options, client)
-        self.place = f"{self._mirror}/other/mediawiki_content_current"
-
-    def dates(self, wiki: str) -> list[str]:
-        return self._listed_dates(f"{self.place}/{wiki}/", r"\d{4}-\d{2}-\d{2}")
+    PLACE: ClassVar[str] = "/other/mediawiki_content_current"
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self.place}/{wiki}/{date[:4]}-{date[4:6]}-{date[6:]}/xml/bzip2"
         listed = self._checksums(f"{folder}/{CHECKSUM_LIST}")
         if not listed:
             raise Unavailable(f"{folder} has no complete export (no readable {CHECKSUM_LIST}).")
-        files = [
-            self._file(f"{folder}/{name}", wiki, date, {"sha256": checksum}, self._size(f"{folder}/{name}"))
-            for name, checksum in listed.items()
-            if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki
-        ]
+        files = []
+        for name, checksum in listed.items():
+            if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki:
+                url = f"{folder}/{name}"
+                files.append(self._file(url, wiki, date, {"sha256": checksum, "size": self._size(url)}))
         if not files:
             raise Unavailable(f"{folder}/{CHECKSUM_LIST} names no export of {wiki}.")
         return files
@@ -378,43 +317,42 @@ class _ArticlesDumps(_Layout):
     JOBS: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "multistream dump": ("articlesmultistreamdumprecombine", "articlesmultistreamdump"),
         "plain dump": ("articlesdumprecombine", "articlesdump"),
-        "page_props table": ("pagepropstable",),
+        _TABLE: ("pagepropstable",),
     }
     """For large wikis, the first job joins the parts of the second; small wikis have no parts."""
 
-    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
-        return self._files(wiki, date, f"{self._options.kind} dump", _pages_pattern(self._options.kind))
-
-    def page_props(self, wiki: str, date: str) -> RemoteFile:
-        return self._files(wiki, date, "page_props table", _TABLE)[0]
-
-    def _files(self, wiki: str, date: str, what: str, pattern: str) -> list[RemoteFile]:
+    def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/{date}"
+
+        def read(status: Any) -> tuple[dict[str, str], list[RemoteFile]]:
+            """Return the states of the jobs, and the files of the first finished one."""
+            jobs = {job: status["jobs"][job] for job in self.JOBS[what] if job in status["jobs"]}
+            done: dict[str, Any] = next((job for job in jobs.values() if job["status"] == "done"), {})
+            files = [
+                self._file(f"{folder}/{name}", wiki, date, facts)
+                for name, facts in sorted(done.get("files", {}).items())
+                if re.fullmatch(f"{wiki}-{date}-{_NAMES[what]}", name)
+            ]
+            return {name: job["status"] for name, job in jobs.items()}, files
+
         try:
-            known = self._json(f"{folder}/dumpstatus.json", _Status).jobs
+            states, files = self._json(f"{folder}/dumpstatus.json", read)
         except NotFound:
             raise Unavailable(f"{folder} has no dump (dumpstatus.json).") from None
-        jobs = {name: known[name] for name in self.JOBS[what] if name in known}
-        done = next((job for job in jobs.values() if job.status == "done"), None)
-        if done is None:
-            states = ", ".join(f"{name} is {job.status}" for name, job in jobs.items())
-            raise Unavailable(
-                f"The {what} of {wiki} of {date} is not finished: {states or 'it has no such job'}."
-            )
-        names = [name for name in sorted(done.files) if re.fullmatch(f"{wiki}-{date}-{pattern}", name)]
-        if not names:
+        if "done" not in states.values():
+            shown = ", ".join(f"{job} is {state}" for job, state in states.items()) or "it has no such job"
+            raise Unavailable(f"The {what} of {wiki} of {date} is not finished: {shown}.")
+        if not files:
             raise Unavailable(f"{folder}/dumpstatus.json names no file of the {what}.")
-        return [self._described(folder, wiki, date, name, done.files[name]) for name in names]
-
-    def _described(self, folder: str, wiki: str, date: str, name: str, facts: _Facts) -> RemoteFile:
-        sums = facts.checksums()
-        for algorithm in ("sha1", "md5"):
-            if not sums:
+        for place, file in enumerate(files):
+            for algorithm in ("sha1", "md5") if not file.checksums else ():
                 listed = self._checksums(f"{folder}/{wiki}-{date}-{algorithm}sums.txt")
-                sums = {algorithm: listed[name]} if name in listed else {}
-        if not sums:
-            raise EaseError(f"{folder}/{name} has no published checksum: choose another date or mirror.")
-        return self._file(f"{folder}/{name}", wiki, date, sums, facts.size)
+                if checksum := listed.get(file.path.name):
+                    files[place] = replace(file, checksums={algorithm: checksum})
+                    break
+            if not files[place].checksums:
+                raise EaseError(f"{file.url} has no published checksum: choose another date or mirror.")
+        return files
 
 
 class _WikidataDumps(_Layout):
@@ -425,16 +363,13 @@ class _WikidataDumps(_Layout):
 
     FOLDER: ClassVar[str] = "{wiki}/entities"
 
-    def dates(self, wiki: str) -> list[str]:
-        return self._listed_dates(f"{self._mirror}/{wiki}/entities/", r"\d{8}")
-
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/entities/{date}"
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}.{self._options.packing}"
         for algorithm in ("sha1", "md5"):
             if found := self._checksums(f"{folder}/wikidata-{date}-{algorithm}sums.txt").get(name):
                 url = f"{folder}/{name}"
-                return [self._file(url, wiki, date, {algorithm: found}, self._size(url))]
+                return [self._file(url, wiki, date, {algorithm: found, "size": self._size(url)})]
         raise Unavailable(
             f"{folder} has no finished {name}: its sha1sums.txt and md5sums.txt do not list it."
         )
@@ -444,7 +379,7 @@ class _WikidataDumps(_Layout):
         url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.{self._options.packing}"
         if self._options.wikidata_form != "json" or not (size := self._size(url)):
             return None
-        return self._file(url, "wikidatawiki", LATEST, {}, size)
+        return self._file(url, "wikidatawiki", LATEST, {"size": size})
 
 
 class _Archive(_Layout):
@@ -456,46 +391,44 @@ class _Archive(_Layout):
     PREFIXES: ClassVar[tuple[str, ...]] = ("{wiki}-",)
     """Beginnings of the items' names, before the date."""
 
-    def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
-        super().__init__(mirror, options, client)
-        self._server = self._mirror.removesuffix("/download")
-
     def dates(self, wiki: str) -> list[str]:
-        prefixes = [prefix.format(wiki=wiki) for prefix in self.PREFIXES]
-        return sorted({date for prefix in prefixes for date in self._items(prefix)})
+        found = set()
+        for prefix in (prefix.format(wiki=wiki) for prefix in self.PREFIXES):
+            query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
+            url = f"{self._mirror.removesuffix('/download')}/advancedsearch.php?{query}"
+            names = self._json(
+                url, lambda answer: [item["identifier"] for item in answer["response"]["docs"]]
+            )
+            found |= {name[-8:] for name in names if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name)}
+        return sorted(found)
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
-        kinds = ("multistream", "plain") if self._options.kind == "multistream" else ("plain", "multistream")
-        for kind in kinds:
-            if files := self._files(wiki, date, f"{wiki}-{date}-{_pages_pattern(kind)}"):
+        for kind in sorted(("multistream dump", "plain dump"), reverse=self._options.kind == "plain"):
+            with suppress(Unavailable):
+                files = self.files(wiki, date, kind)
                 return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
         raise Unavailable(f"{self.place} has no dump of the articles of {wiki} of {date}.")
 
-    def page_props(self, wiki: str, date: str) -> RemoteFile:
-        if files := self._files(wiki, date, f"{wiki}-{date}-{_TABLE}"):
-            return files[0]
-        raise Unavailable(f"{self.place} has no page_props table of {wiki} of {date}.")
+    def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
+        if files := self._named(wiki, date, f"{wiki}-{date}-{_NAMES[what]}"):
+            return files
+        raise Unavailable(f"{self.place} has no {what} of {wiki} of {date}.")
 
-    def _items(self, prefix: str) -> Iterator[str]:
-        """Yield the dates of the items with a prefix."""
-        query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
-        for item in self._json(f"{self._server}/advancedsearch.php?{query}", _Search).response.docs:
-            if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", item.identifier):
-                yield item.identifier.removeprefix(prefix)
-
-    def _files(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:
+    def _named(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:
         """Return the files of a dump whose names have a pattern, sorted by name."""
-        found = []
-        for prefix in self.PREFIXES:
-            item = f"{prefix.format(wiki=wiki)}{date}"
+        found = list[RemoteFile]()
+        for item in (prefix.format(wiki=wiki) + date for prefix in self.PREFIXES):
+            folder = f"{self._mirror}/{item}"
             with suppress(NotFound):
-                for file in sorted(
-                    self._json(f"{self._server}/metadata/{item}", _Item).files, key=lambda file: file.name
-                ):
-                    if re.fullmatch(pattern, file.name) and (sums := file.checksums()):
-                        url = f"{self._mirror}/{item}/{file.name}"
-                        found.append(self._file(url, wiki, date, sums, file.size))
-        return found
+                found += self._json(
+                    f"{self._mirror.removesuffix('/download')}/metadata/{item}",
+                    lambda answer, folder=folder: [  # type: ignore[misc]
+                        self._file(f"{folder}/{facts['name']}", wiki, date, facts)
+                        for facts in sorted(answer.get("files", []), key=lambda facts: facts["name"])
+                        if re.fullmatch(pattern, facts["name"])
+                    ],
+                )
+        return [file for file in found if file.checksums]
 
 
 class _ArchivedWikidata(_Archive):
@@ -506,13 +439,6 @@ class _ArchivedWikidata(_Archive):
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}"
-        files = self._files(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)")
-        if not files:
-            raise Unavailable(f"{self.place} has no {name}.bz2 or .gz.")
-        return sorted(files, key=lambda file: file.path.suffix != f".{self._options.packing}")[:1]
-
-
-def _pages_pattern(kind: str) -> str:
-    """Return the pattern of the names of an articles dump after `{wiki}-{date}-`."""
-    middle = "-multistream" if kind == "multistream" else ""
-    return rf"pages-articles{middle}\d*\.xml(-p\d+p\d+)?\.bz2"
+        if files := self._named(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)"):
+            return sorted(files, key=lambda file: file.path.suffix != f".{self._options.packing}")[:1]
+        raise Unavailable(f"{self.place} has no {name}.bz2 or .gz.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 import orjson
@@ -100,11 +100,10 @@ class TableWriter:
     """Writes rows to a Parquet file in groups of bounded size."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._path = path
-        self._schema = schema
+        self._path, self._schema = path, schema
         self._rows: list[tuple[Any, ...]] = []
-        self._buffered: list[pa.Table] = []
-        self._buffered_rows = self._buffered_bytes = 0
+        self._tables: list[pa.Table] = []
+        self._table_rows = self._table_bytes = 0
         self._file = path.open("wb")
         self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
 
@@ -118,40 +117,32 @@ class TableWriter:
         """Add rows in columns; small tables are buffered, since many small groups are slow to read."""
         if not table.num_rows:
             return
-        self._buffered.append(pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table)
-        self._buffered_rows += table.num_rows
-        self._buffered_bytes += table.nbytes
-        if self._buffered_rows >= ROWS_PER_GROUP or self._buffered_bytes >= _BYTES_PER_GROUP:
-            self._write_buffered()
-
-    def _write_buffered(self) -> None:
-        if self._buffered:
-            table = pa.concat_tables(self._buffered)
-            self._buffered.clear()
-            self._buffered_rows = self._buffered_bytes = 0
-            with report_write_errors(self._path):
-                self._parquet.write_table(table, row_group_size=table.num_rows)
+        self._tables.append(pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table)
+        self._table_rows += table.num_rows
+        self._table_bytes += table.nbytes
+        if self._table_rows >= ROWS_PER_GROUP or self._table_bytes >= _BYTES_PER_GROUP:
+            self._flush()
 
     def _flush(self) -> None:
-        columns = zip(*self._rows, strict=True)
-        arrays = [
-            pa.array(column, type=field.type) for column, field in zip(columns, self._schema, strict=True)
-        ]
-        self.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-        self._write_buffered()
+        if self._rows:
+            columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)
+            arrays = [pa.array(column, kind) for column, kind in columns]
+            self._tables.append(pa.Table.from_arrays(arrays, schema=self._schema))
+        if self._tables:
+            table = pa.concat_tables(self._tables)
+            with report_write_errors(self._path):
+                self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows.clear()
+        self._tables.clear()
+        self._table_rows = self._table_bytes = 0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
-                if self._rows:
-                    self._flush()
-                self._write_buffered()
+                self._flush()
                 with report_write_errors(self._path):
                     self._parquet.close()
                     self._file.flush()
@@ -161,9 +152,8 @@ class TableWriter:
             self._file.close()
 
 
-COUNTS_FILE = "counts.json"
-_LOGGED_FAULTS = 20
-"""Largest number of skipped pages of a language in the log."""
+_COUNTS_FILE = "counts.json"
+_LOGGED_FAULTS = 20  # Largest number of skipped pages of a language in the log
 
 Counts = dict[str, Any]
 Source = TypeVar("Source")
@@ -181,10 +171,9 @@ def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
     Raises:
         EaseError: From `write`, or the part cannot be written.
     """
-    remove_leftovers(part.parent)
-    if not is_complete(part):
-        with part_folder(part) as folder:
-            _write_counts(folder, write(folder))
+    _remove_leftovers({part.parent})
+    if not _is_complete(part):
+        _write_part(part, write)
     return read_counts(part)
 
 
@@ -208,113 +197,104 @@ def make_parts(
         EaseError: From `write`, or a part cannot be written. Finished parts are kept.
     """
     folders = {part.parent for part in sources}
-    for folder in folders:
-        remove_leftovers(folder)
-    missing = [(write, source, part) for part, source in sources.items() if not is_complete(part)]
+    _remove_leftovers(folders)
+    missing = [(part, partial(write, source)) for part, source in sources.items() if not _is_complete(part)]
     logger.info("%s: %d of %d parts are missing", progress, len(missing), len(sources))
     if missing:
         total = sum(map(size, sources.values()))
-        done = total - sum(size(source) for _, source, _ in missing)
+        done = total - sum(size(sources[part]) for part, _ in missing)
         with tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=progress, disable=None) as bar:
-            for part, error in map_shards(_make_one, missing):
+            for part, error in map_shards(_attempt_part, missing):
                 if error:
                     raise EaseError(error)
                 bar.update(size(sources[part]))
-    for folder in folders:
-        remove_leftovers(folder)  # of tasks that Spark lost and ran again
+    _remove_leftovers(folders)  # of tasks that Spark lost and ran again
     return {part: read_counts(part) for part in sources}
 
 
-def _make_one(task: tuple[Callable[[Source, Path], Counts], Source, Path]) -> tuple[Path, str | None]:
+def _attempt_part(task: tuple[Path, Callable[[Path], Counts]]) -> tuple[Path, str | None]:
     """Write one part; return it with the user's error as text, since Spark wraps exceptions in pages of traceback."""
-    write, source, part = task
     try:
-        with part_folder(part) as folder:
-            _write_counts(folder, write(source, folder))
+        _write_part(*task)
     except EaseError as error:
-        return part, str(error)
-    return part, None
+        return task[0], str(error)
+    return task[0], None
 
 
-@contextmanager
-def part_folder(final: Path) -> Iterator[Path]:
-    """Yield a folder that becomes `final` if the block ends without an error.
+def _write_part(part: Path, write: Callable[[Path], Counts]) -> None:
+    """Write a folder that becomes the part if this ends without an error.
 
-    If another process finishes the same part first, its folder stays. For a remote `final`, the files are uploaded from
-    a local temporary folder, the counts last: a remote part without counts is incomplete.
-
-    Raises:
-        EaseError: If the place is not writable or full.
+    If another process finishes the same part first, its folder stays. The files of a remote part are uploaded from a
+    local temporary folder, the counts last: a remote part without counts is incomplete.
     """
-    if not is_remote(final):
-        with atomic_shared_folder(final) as folder:
-            yield folder
-        return
-    with temporary_folder() as scratch:
-        folder = scratch / final.name
-        folder.mkdir()
-        yield folder
-        if not is_complete(final):
-            for file in sorted(folder.iterdir(), key=lambda file: (file.name == COUNTS_FILE, file.name)):
-                upload(file, final / file.name)
+    with temporary_folder() if is_remote(part) else atomic_shared_folder(part) as folder:
+        if is_remote(part):
+            (folder := folder / part.name).mkdir()
+        counts = write(folder)
+        with report_write_errors(folder):
+            (folder / _COUNTS_FILE).write_bytes(
+                orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+            )
+        if is_remote(part) and not _is_complete(part):
+            for file in sorted(folder.iterdir(), key=lambda file: (file.name == _COUNTS_FILE, file.name)):
+                upload(file, part / file.name)
 
 
-def is_complete(part: Path) -> bool:
+def _is_complete(part: Path) -> bool:
     """Whether a part exists: a local folder is renamed when complete, a remote one gets its counts last."""
-    return kind_of(part / COUNTS_FILE) == "file" if is_remote(part) else part.exists()
+    return kind_of(part / _COUNTS_FILE) == "file" if is_remote(part) else part.exists()
 
 
-def remove_leftovers(folder: Path) -> None:
+def _remove_leftovers(folders: Iterable[Path]) -> None:
     """Remove the partial parts of killed runs; a remote folder has none."""
-    if not is_remote(folder):
-        remove_abandoned_scratch(folder)
-
-
-def _write_counts(folder: Path, counts: Counts) -> None:
-    with report_write_errors(folder):
-        (folder / COUNTS_FILE).write_bytes(
-            orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
-        )
+    for folder in folders:
+        if not is_remote(folder):
+            remove_abandoned_scratch(folder)
 
 
 def read_counts(folder: Path) -> Counts:
     """Read the counts of a part."""
     with report_store_errors(folder):
-        return orjson.loads((folder / COUNTS_FILE).read_bytes())
+        return orjson.loads((folder / _COUNTS_FILE).read_bytes())
 
 
-def is_used(path: Path, truncated: bool, policy: str) -> bool:
-    """Whether the rows of a dump file are used by the option `truncated`; logs a warning if the file is truncated."""
+def choose_parts(
+    files: Mapping[DumpFile, Sequence[Path]], reports: Mapping[Path, Counts], policy: str
+) -> tuple[list[list[Path]], Counts]:
+    """Return the parts of the files that the option `truncated` keeps, and the counts `faults` and `dumps`.
+
+    The reports of the parts have `truncated`, and as `faults` messages about skipped pages; the first are logged.
+    """
+    used, dumps, faults = list[list[Path]](), list[Counts](), list[str]()
+    for dump, parts in files.items():
+        dumps.append(_report_file(dump, any(reports[part]["truncated"] for part in parts), policy))
+        if dumps[-1]["used"]:
+            used.append(list(parts))
+            faults += [f"{dump.path.name}: {fault}" for part in parts for fault in reports[part]["faults"]]
+    for fault in faults[:_LOGGED_FAULTS]:
+        logger.warning("%s", fault)
+    return used, {"faults": faults, "dumps": dumps}
+
+
+def _report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
+    """Return a dump file's name and date, and whether it is truncated and used by the option `truncated`."""
     keep = policy == "keep"
     if truncated:
         action = "the rows before the cut are kept" if keep else "all its rows are dropped"
-        logger.warning("%s is truncated: %s (option `truncated`)", path, action)
-    return keep or not truncated
-
-
-def report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
-    """Return a dump file's name and date, and whether it is truncated and used by the option `truncated`."""
-    used = is_used(dump.path, truncated, policy)
+        logger.warning("%s is truncated: %s (option `truncated`)", dump.path, action)
+    used = keep or not truncated
     return {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}
 
 
-def log_faults(faults: Sequence[str]) -> None:
-    """Log the first messages about skipped pages."""
-    for fault in faults[:_LOGGED_FAULTS]:
-        logger.warning("%s", fault)
-
-
 def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
-    """Return the counts of a dump file with its name and date.
-
-    Raises:
-        EaseError: The file is truncated and the option `truncated` is "drop".
-    """
-    if not is_used(path, counts["truncated"], policy):
+    """Return the counts of a file with its name and date, and log them; raises EaseError if the file is dropped."""
+    logger.info("%s: %s", path, counts)
+    report = _report_file(DumpFile(path, "", dump_date(path)), counts["truncated"], policy)
+    if not report.pop("used"):
         raise EaseError(
             f"{path} is truncated: download it again, or set `truncated` to keep the rows before the cut."
         )
-    return {**counts, "file": path.name, "date": dump_date(path)}
+    return counts | report
 
 
 @contextmanager

@@ -48,9 +48,7 @@ class TableReader:
                 have the columns in this order.
             where: A column and the text that it must have, without characters that SQL escapes.
         """
-        self.path = path
-        self.broken_rows = 0
-        self.truncated = False
+        self.path, self.broken_rows, self.truncated = path, 0, False
         self._table = table
         self._columns = {name.encode(): literal for name, literal in columns.items()}
         self._where = where[0].encode(), b"'" + where[1].encode() + b"'"
@@ -65,31 +63,36 @@ class TableReader:
     def __iter__(self) -> Iterator[list[Row]]:
         """Yield the rows of a line, or of several short lines, in their order.
 
-        Raises:
-            EaseError: The file is missing, broken or not a dump of the table, the table lacks a column, or a line is
-                too long.
+        Raises EaseError if the file is missing, broken or not a dump of the table, or the table lacks a column.
         """
         chunks = LineChunks(self.path, _CHUNK_BYTES)
         for number, chunk in chunks:
-            yield from self._rows_of_lines(number, chunk[:-1].split(b"\n"), cut=False)
+            yield from self._rows_of_lines(number, chunk[:-1].split(b"\n"))
         yield from self._rows_of_lines(chunks.next_line, [chunks.rest], cut=True)
         self.truncated = chunks.truncated or self._inserting or (self._opened and not self._completed)
         if not self._declared:
             raise EaseError(
-                f"{self.path} is not a dump of a table `{self._table}`, or it is truncated before the table: download "
-                f"{{wiki}}-{{date}}-{self._table}.sql.gz again."
+                f"{self.path} is not a dump of a table `{self._table}`: get {{wiki}}-{{date}}-{self._table}.sql.gz."
             )
 
-    def _rows_of_lines(self, number: int, lines: Sequence[bytes], cut: bool) -> Iterator[list[Row]]:
-        """Yield the rows of some lines; rows on lines of their own are read together."""
+    def _rows_of_lines(self, number: int, lines: Sequence[bytes], cut: bool = False) -> Iterator[list[Row]]:
+        """Yield the wanted rows of some lines; rows on lines of their own are read together.
+
+        Searching for wanted rows alone is several times as fast as parsing all rows. It cannot match inside a text,
+        where quotes are escaped. All rows are parsed only if the search finds fewer rows than the line should have.
+        """
         joined: list[bytes] = []
-        for position, line in enumerate(lines, 1):
-            joined.append(line)
-            if self._inserting and position < len(lines) and not line.endswith((b";", b";\r")):
+        for position, part in enumerate(lines, 1):
+            joined.append(part)
+            if self._inserting and position < len(lines) and not part.endswith((b";", b";\r")):
                 continue
-            content = b"\n".join(joined)
-            if (start := self._start_of_rows(content)) is not None:
-                yield self._read_rows(number, content, start, cut)
+            line = b"\n".join(joined)
+            if (start := self._start_of_rows(line)) is not None:
+                found = self._wanted.findall(line, start)
+                if len(found) != line.count(self._where[1], start):
+                    self._count_broken(number, line, start, cut)
+                self._inserting = not line.rstrip().endswith(b");" if cut else b";")
+                yield [tuple(row[place] for place in self._order) for row in found]
             number += len(joined)
             joined = []
 
@@ -112,19 +115,13 @@ class TableReader:
         return None
 
     def _compile(self, columns: Sequence[bytes]) -> None:
-        """Compile the patterns of rows with these columns."""
         column, text = self._where
-        if len(columns) > _MAX_COLUMNS:
-            raise EaseError(
-                f"{self.path}: the table `{self._table}` has {len(columns):,} columns, more than a database allows: "
-                "download it again."
-            )
         missing = [wanted for wanted in (*self._columns, column) if wanted not in columns]
-        if missing:
-            has, lacks = (b", ".join(some).decode(errors="replace") or "none" for some in (columns, missing))
+        if missing or len(columns) > _MAX_COLUMNS:
+            lacks, has = (b", ".join(some).decode(errors="replace") for some in (missing, columns[:99]))
+            fault = f"no column {lacks}; it has {has or 'none'}" if lacks else f"{len(columns):,} columns"
             raise EaseError(
-                f"{self.path}: the table `{self._table}` has no column {lacks}; it has {has}. The file is damaged or "
-                "another dump: download it again."
+                f"{self.path}: the table `{self._table}` has {fault}. The file is damaged: download it again."
             )
         self._declared = list(columns)
         marked = _BINARY + re.escape(text)
@@ -137,20 +134,7 @@ class TableReader:
         found = [name for name in columns if name in self._columns]
         self._order = [found.index(name) for name in self._columns]
 
-    def _read_rows(self, number: int, line: bytes, start: int, cut: bool) -> list[Row]:
-        """Return the wanted rows of a line.
-
-        Searching for wanted rows alone is several times as fast as parsing all rows. It cannot match inside a text,
-        where quotes are escaped. All rows are parsed only if the search finds fewer rows than the line should have.
-        """
-        found = self._wanted.findall(line, start)
-        if len(found) != line.count(self._where[1], start):
-            self._count_broken(number, line, start, cut)
-        self._inserting = not line.rstrip().endswith(b";") or (cut and not line.rstrip().endswith(b");"))
-        return [tuple(row[place] for place in self._order) for row in found]
-
     def _count_broken(self, number: int, line: bytes, start: int, cut: bool) -> None:
-        """Count broken rows, and log the first few."""
         broken = []
         for row in self._valid.finditer(line, start):
             if line[start : row.start()].strip():
@@ -162,12 +146,7 @@ class TableReader:
             broken.append((start, len(line)))
         for start, end in broken[: max(0, _LOGGED_ROWS - self.broken_rows)]:
             content = line[start:end].lstrip()[:80]
-            line_number = number + line.count(b"\n", 0, line.index(content, start))
-            logger.warning(
-                "%s, line %d: invalid row of `%s` is skipped: %r",
-                self.path,
-                line_number,
-                self._table,
-                content,
-            )
+            place = number + line.count(b"\n", 0, line.index(content, start))
+            message = "%s, line %d: invalid row of `%s` is skipped: %r"
+            logger.warning(message, self.path, place, self._table, content)
         self.broken_rows += len(broken)

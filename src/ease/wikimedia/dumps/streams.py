@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -25,8 +24,10 @@ Compression = Literal["plain", "zst", "gz", "bz2"]
 FASTEST_FIRST: tuple[Compression, ...] = get_args(Compression)
 FROM_THE_BEGINNING: tuple[Compression, ...] = ("zst", "gz")
 """Compressions that are decompressed from the beginning of the file to any byte."""
-MAGIC: dict[Compression, bytes] = {"bz2": b"BZh", "gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
-_UNREAD = {
+_MAGIC = {
+    "bz2": b"BZh",
+    "gz": b"\x1f\x8b",
+    "zst": b"\x28\xb5\x2f\xfd",
     "7z": b"7z\xbc\xaf\x27\x1c",
     "xz": b"\xfd7zXZ\0",
     "lzma": b"\x5d\0\0",
@@ -36,28 +37,23 @@ _UNREAD = {
     "lzip": b"LZIP",
     "compress": b"\x1f\x9d",
 }
-"""First bytes of compressed files that are not read."""
+"""First bytes of compressed files, also of those that are not read."""
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
 _GZIP = 16 + zlib_ng.MAX_WBITS
-_GZIP_BYTES = 1 << 16
-"""Bytes per read: they decompress to at most a thousand times as much."""
-_ZSTD_BYTES = 1 << 14
-"""Decompressed bytes per read; those of the last read are lost if the file is truncated."""
+_GZIP_BYTES = 1 << 16  # Bytes per read: they decompress to at most a thousand times as much
+_ZSTD_BYTES = 1 << 14  # Decompressed bytes per read; those of the last read are lost if the file is truncated
+_MAX_LINE_BYTES = 256 << 20
 
 
 def compression_of(path: Path) -> Compression:
     """Return how a file is compressed, by its suffix."""
-    return next((compression for compression in MAGIC if path.suffix == f".{compression}"), "plain")
+    return next((compression for compression in FASTEST_FIRST if path.suffix == f".{compression}"), "plain")
 
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[BufferedReader]:
-    """Open a local or remote dump file, seekable.
-
-    Raises:
-        EaseError: The file is missing or may not be read, or its store fails while it is read.
-    """
+    """Open a local or remote dump file, seekable; raises EaseError if it cannot be opened, or its store fails later."""
     with report_store_errors(path):
         try:
             file = open_remote(path) if is_remote(path) else path.open("rb")
@@ -75,21 +71,15 @@ def open_binary(path: Path) -> Iterator[BufferedReader]:
 
 def content_digest(path: Path) -> str:
     """Return a hash of a file's content; for a remote file, of the size and checksum or time that its store reports."""
-    if is_remote(path) and (known := _stored_identity(path)):
-        return xxhash.xxh3_128(repr(known).encode()).hexdigest()
+    if is_remote(path):
+        with report_store_errors(path):
+            info = as_remote(path).fs.info(as_remote(path).path)
+        checksums, times = ("ETag", "etag", "md5Hash", "content_md5"), ("mtime", "last_modified")
+        for names, place in ((checksums, ""), (times, str(path))):
+            if found := next((str(info[name]) for name in names if info.get(name)), None):
+                return xxhash.xxh3_128(repr((info["size"], found, place)).encode()).hexdigest()
     with open_binary(path) as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-
-
-def _stored_identity(path: Path) -> tuple[int, str, str] | None:
-    """Return a remote file's size with its checksum, or with its modification time and address; None without either."""
-    with report_store_errors(path):
-        info = as_remote(path).fs.info(as_remote(path).path)
-    checksums, times = ("ETag", "etag", "md5Hash", "content_md5"), ("mtime", "last_modified")
-    for names, place in ((checksums, ""), (times, str(path))):
-        if found := next((str(info[name]) for name in names if info.get(name)), None):
-            return info["size"], found, place
-    return None
 
 
 class DecompressedStream:
@@ -105,11 +95,8 @@ class DecompressedStream:
 
     def __init__(self, path: Path, start: int = 0, end: int | None = None, threads: int = 1) -> None:
         """Prepare to read a file from the byte `start` to its end; no block spans the byte `end`."""
-        self.path = path
-        self.start = start
-        self.truncated = False
-        self.position = start
-        self._end = end
+        self.path, self.start, self.position, self.truncated = path, start, start, False
+        self._bounds = [start] if end is None else [start, end]
         self._threads = threads
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
@@ -121,13 +108,13 @@ class DecompressedStream:
         """
         compression = compression_of(self.path)
         readers: dict[Compression, Callable[[BinaryIO], Iterator[tuple[int, bytes]]]] = {
-            "plain": self._plain_blocks,
+            "plain": lambda file: self._chunks(file, self.start, BLOCK_BYTES),
             "bz2": self._bz2_blocks,
             "gz": self._gzip_blocks,
             "zst": self._zstd_blocks,
         }
         with open_binary(self.path) as file:
-            self._check_magic(file, compression)
+            self._check_magic(file.read(8), compression)
             file.seek(0)
             found = False
             for block in readers[compression](file):
@@ -135,38 +122,30 @@ class DecompressedStream:
                 yield block
         if self.truncated and not found and not self.start:
             raise EaseError(
-                f"{self.path} is truncated before the end of its first {compression} block, so nothing of it can be "
-                "read: download it again."
+                f"{self.path} is truncated before the end of its first {compression} block: download it again."
             )
 
-    def _check_magic(self, file: BinaryIO, compression: Compression) -> None:
-        head = file.read(8)
+    def _check_magic(self, head: bytes, compression: Compression) -> None:
+        found = next((name for name, magic in _MAGIC.items() if head.startswith(magic)), "plain")
         if not head:
             raise EaseError(f"{self.path} is empty (0 bytes): download it again.")
-        known: list[tuple[str, bytes]] = [*MAGIC.items(), *_UNREAD.items()]
-        found = next((name for name, magic in known if head.startswith(magic)), "plain")
-        if found in _UNREAD:
-            raise EaseError(
-                f"{self.path} is {found}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or "
-                ".zst."
-            )
-        if found == compression or MAGIC.get(compression, b"").startswith(head):
+        if found == compression or _MAGIC.get(compression, b"").startswith(head):
             return
         if found == "plain":
             raise EaseError(
-                f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download it again, or rename "
-                "it with the suffix of its content."
+                f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download or rename it."
             )
-        raise EaseError(f"{self.path} is {found}-compressed: rename it so that it ends in .{found}.")
+        advice = (
+            f": rename it so that it ends in .{found}."
+            if found in FASTEST_FIRST
+            else ", which is not read: decompress it, or compress it as .bz2, .gz or .zst."
+        )
+        raise EaseError(f"{self.path} is {found}-compressed{advice}")
 
-    def _plain_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        file.seek(self.start)
-        yield from self._chunks(file, BLOCK_BYTES)
-
-    def _chunks(self, file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the file's own bytes from its current position."""
-        offset = file.tell()
-        while chunk := file.read(min(size, _distance(offset, self.start), _distance(offset, self._end))):
+    def _chunks(self, file: BinaryIO, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the file's own bytes from an offset; none span the bounds."""
+        file.seek(offset)
+        while chunk := file.read(min([size, *(bound - offset for bound in self._bounds if bound > offset)])):
             self.position = offset + len(chunk)
             yield offset, chunk
             offset = self.position
@@ -184,7 +163,7 @@ class DecompressedStream:
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         # gzip.open hides the offsets of the compressed bytes.
         decoder, inside_member = zlib_ng.decompressobj(_GZIP), True
-        for offset, chunk in self._chunks(file, _GZIP_BYTES):
+        for offset, chunk in self._chunks(file, 0, _GZIP_BYTES):
             blocks = []
             while chunk:
                 if decoder.eof:
@@ -212,7 +191,7 @@ class DecompressedStream:
                     self.truncated = True
                     return
                 if "ZSTD" in str(error):
-                    raise self._undecodable("zst", offset, trailing=False) from None
+                    raise self._undecodable("zst", offset) from None
                 raise
             self.position = file.tell()
             if not block:
@@ -220,23 +199,15 @@ class DecompressedStream:
             if offset >= self.start:
                 yield offset, block
 
-    def _undecodable(self, compression: Compression, byte: int, trailing: bool) -> EaseError:
-        if trailing:
-            return EaseError(
-                f"{self.path} has other data after its last {compression} stream, at byte {byte:,}: download it again."
-            )
-        return EaseError(
-            f"{self.path} is broken: its {compression} data at byte {byte:,} do not decode. Compare its "
-            "checksum with the published one and download it again."
+    def _undecodable(self, compression: Compression, byte: int, trailing: bool = False) -> EaseError:
+        fault = (
+            f"has other data after its last {compression} stream, at byte {byte:,}"
+            if trailing
+            else f"is broken: its {compression} data at byte {byte:,} do not decode"
         )
-
-
-def _distance(offset: int, boundary: int | None) -> int:
-    """Return the bytes up to a boundary ahead."""
-    return sys.maxsize if boundary is None or boundary <= offset else boundary - offset
-
-
-_MAX_LINE_BYTES = 256 << 20
+        return EaseError(
+            f"{self.path} {fault}. Compare its checksum with the published one and download it again."
+        )
 
 
 class LineChunks:
@@ -267,27 +238,16 @@ class LineChunks:
             progress: Label of a progress bar; None shows none.
             opening: Pattern of the first bytes, and the name of the format for an error message.
         """
-        self.head = self.last_byte = b""
-        self.next_line = 1
-        self.rest = b""
-        self.truncated = False
-        self._path = path
-        self._chunk_bytes = chunk_bytes
-        self._threads = threads
-        self._progress = progress
-        self._opening = opening
+        self.head = self.last_byte = self.rest = b""
+        self.next_line, self.truncated = 1, False
+        self._stream = DecompressedStream(path, threads=threads)
+        self._chunk_bytes, self._progress, self._opening = chunk_bytes, progress, opening
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (number of the first line, chunk).
-
-        Raises:
-            EaseError: The file is missing, broken or of another format, or a line is too long.
-        """
-        stream = DecompressedStream(self._path, threads=self._threads)
-        held: list[bytes] = []
-        size = 0
+        """Yield (number of the first line, chunk); raises EaseError for another format, or a line that is too long."""
+        stream, held, size = self._stream, list[bytes](), 0
         with tqdm(
-            total=self._path.stat().st_size if self._progress else None,
+            total=stream.path.stat().st_size if self._progress else None,
             unit="B",
             unit_scale=True,
             desc=self._progress,
@@ -299,8 +259,7 @@ class LineChunks:
                     self.head = block[:4096]
                     if self._opening and not self._opening[0].match(self.head):
                         raise EaseError(
-                            f"{self._path} is not {self._opening[1]}: it begins with {block[:40]!r}. Download it "
-                            "again, or name another file."
+                            f"{stream.path} is not {self._opening[1]}: it begins with {block[:40]!r}: use another."
                         )
                 self.last_byte = block[-4096:].rstrip()[-1:] or self.last_byte
                 held.append(block)
@@ -312,14 +271,12 @@ class LineChunks:
                     held, size = [block[end:]], len(block) - end
                 elif size > _MAX_LINE_BYTES:
                     raise EaseError(
-                        f"{self._path}, line {self.next_line} has more than {_MAX_LINE_BYTES:,} bytes: this is not a "
-                        "dump. Download it again, or check the source's path."
+                        f"{stream.path}, line {self.next_line} has more than {_MAX_LINE_BYTES:,} bytes: not a dump."
                     )
         content = b"".join(held)
         if end := content.rfind(b"\n") + 1:
             yield self._lines(content[:end])
-        self.rest = content[end:]
-        self.truncated = stream.truncated
+        self.rest, self.truncated = content[end:], stream.truncated
 
     def _lines(self, chunk: bytes) -> tuple[int, bytes]:
         first = self.next_line

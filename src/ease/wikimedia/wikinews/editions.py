@@ -1,23 +1,27 @@
-"""The two editions of MewsC-16, the paper's and a cleaned one: options, licences, files, splits and the card."""
+"""The two editions of MewsC-16, the paper's and a cleaned one: options, licences, cleaning, splits, files, card."""
 
 from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jinja2 import StrictUndefined, Template
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter
+from pydantic import Field
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
 from tqdm import tqdm
 
 from ease.errors import EaseError
@@ -26,48 +30,14 @@ from ease.io.files import read_data_file
 from ease.io.models import StrictModel
 from ease.io.text_tables import read_parallel_lines
 from ease.wikimedia.dumps.parts import Counts, IngestOptions
-from ease.wikimedia.wikinews.cleaning import CleaningOptions, clean
+from ease.wikimedia.wikinews.first_sentences import Abbreviations
+from ease.wikimedia.wikitext.titles import CATEGORY, FILE, known_namespaces
 
 logger = logging.getLogger(__name__)
 
-
 UNKNOWN = "unknown"
 """The licence of a text without a known one; such a text is not published."""
-
-
-class Licence(StrictModel):
-    """A licence that holds for new text from a day on.
-
-    Attributes:
-        since: The first day.
-        licence: Name on the hub, such as `cc-by-2.5`.
-        certain: Whether the source names the licence and the day.
-        source: Address of the decision.
-    """
-
-    since: date
-    licence: str
-    certain: bool
-    source: str
-
-
-_DATA = read_data_file("ease.wikimedia.wikinews", "licences.yml")
-_ALL = TypeAdapter(list[Licence]).validate_python(_DATA["all"])
-_OWN = TypeAdapter(dict[str, list[Licence]]).validate_python(_DATA["languages"])
-
-
-def licence_history(language: str) -> list[Licence]:
-    """Return the licences of a language's Wikinews, oldest first."""
-    own = _OWN.get(language, [])
-    return [licence for licence in _ALL if not own or licence.since < own[0].since] + own
-
-
-def licence_in_force(history: Sequence[Licence], day: date | None) -> str:
-    """Return the licence of text that was revised on a day; `unknown` before the first one or without a day."""
-    past = [licence for licence in history if day is not None and licence.since <= day]
-    return past[-1].licence if past else UNKNOWN
-
-
+SPLITS = ("small", "earlier", "recent")
 READ = pa.schema(
     [
         ("sentence", pa.string()),
@@ -86,74 +56,34 @@ READ = pa.schema(
 date line, or null; `dump_date` is YYYYMMDD, or null if unknown.
 """
 
-NEWS = READ.append(pa.field("licence", pa.string()))
-"""Columns of the data set; `licence` is the hub's name of it, or `unknown`."""
+_LICENCES = read_data_file("ease.wikimedia.wikinews", "licences.yml")
+_ROWS = 500  # Texts that are compared with all others at once
+_NOT_WORD = re.compile(r"[\W_]+")
+_MARKUP = re.compile(
+    r"\{\{|\}\}|\[\[|\]\]|__[A-Z]+__|==|\|"  # templates, links, magic words, headings, options of images
+    r"|</?[A-Za-z][^<>]*>"
+    r"|\d+px\b"
+    r"|^[;:*#]"
+)
+_SENTENCES = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
 
 
-class NewsSource(NamedTuple):
-    """Name of the texts' source, their licence (None: by language and revision), and the attribution."""
+class CleaningOptions(StrictModel):
+    """Which sentences are removed from the edition `clean`."""
 
-    name: str
-    licence: str | None
-    attribution: str
-
-
-WIKINEWS = NewsSource(**read_data_file("ease.wikimedia.wikinews", "source.yml"))
-
-
-def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
-    """Return the rows of some parts sorted by page id, and the number of repeated pages.
-
-    If two dump files have a page, the first file's is kept. One language's rows are held in memory as Arrow columns.
-    """
-    found = pa.concat_tables([READ.empty_table(), *(pq.read_table(part, schema=READ) for part in parts)])
-    _, first = np.unique(found["page_id"].to_numpy(), return_index=True)
-    return found.take(pa.array(first)), found.num_rows - len(first)
-
-
-def _with_licences(table: pa.Table, language: str, source: NewsSource) -> pa.Table:
-    """Add the licence of each row."""
-    if source.licence is not None:
-        licences = [source.licence] * table.num_rows
-    else:
-        history = licence_history(language)
-        licences = [licence_in_force(history, day) for day in table["revised"].to_pylist()]
-    return table.append_column(NEWS.field("licence"), pa.array(licences, pa.string()))
-
-
-def _sizes(table: pa.Table, column: str) -> dict[str, int]:
-    """Return the numbers of rows by value, sorted."""
-    return dict(sorted((row["values"], row["counts"]) for row in table[column].value_counts().to_pylist()))
-
-
-def _write_lines(path: Path, column: pa.ChunkedArray) -> None:
-    path.write_text("".join(f"{line}\n" for line in column.to_pylist()), encoding="utf-8", newline="\n")
-
-
-def _write_card(
-    folder: Path, counts: Mapping[str, Mapping[str, Any]], options: NewsOptions, source: NewsSource
-) -> None:
-    """Write README.md: the hub's metadata, then content, method, statistics, sources and attribution."""
-    written = {language: found for language, found in sorted(counts.items()) if found["sentences"]}
-    card = Template(
-        files(__package__).joinpath("card.md.j2").read_text(encoding="utf-8"),
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    ).render(
-        counts=written,
-        topics=sorted({topic for found in written.values() for topic in found["classes"]}),
-        removed=sorted({reason for found in written.values() for reason in found["removed"]}),
-        licences=sorted({licence for found in written.values() for licence in found["licences"]}),
-        history={} if source.licence else {language: licence_history(language) for language in written},
-        min_class_size=options.min_class_size,
-        source=source,
-        edition=options.edition,
+    min_width: int = Field(
+        20, ge=1, description="least width of a sentence in columns; East Asian characters take two"
     )
-    (folder / "README.md").write_text(f"{card}\n", encoding="utf-8")
-
-
-SMALL, EARLIER, RECENT = "small", "earlier", "recent"
-SPLITS = (SMALL, EARLIER, RECENT)
+    max_repeats: int = Field(
+        10, ge=1, description="a sentence on more pages is a notice: none of its copies is kept"
+    )
+    similarity: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="sentences whose sets of n-grams have at least this Jaccard similarity are near duplicates",
+    )
+    characters: int = Field(5, ge=1, description="characters of these n-grams")
 
 
 class SplitOptions(StrictModel):
@@ -166,45 +96,6 @@ class SplitOptions(StrictModel):
         "not known in neither",
     )
     seed: int = Field(42, ge=0, description="seed of the split `small`")
-
-
-def write_splits(folder: Path, language: str, table: pa.Table, options: SplitOptions) -> dict[str, int]:
-    """Write `{language}_{split}.parquet` for the splits that have rows, and return their numbers of rows."""
-    is_recent = pc.fill_null(pc.greater_equal(table["date"], options.recent_since), False)
-    is_earlier = pc.fill_null(pc.less(table["date"], options.recent_since), False)
-    splits = {
-        SMALL: table.take(pa.array(balanced(table["category"].to_pylist(), options.small, options.seed))),
-        EARLIER: table.filter(is_earlier),
-        RECENT: table.filter(is_recent),
-    }
-    for name, rows in splits.items():
-        if rows.num_rows:
-            pq.write_table(rows, folder / f"{language}_{name}.parquet", compression="zstd")
-    return {name: rows.num_rows for name, rows in splits.items() if rows.num_rows}
-
-
-def balanced(labels: Sequence[str], limit: int, seed: int) -> NDArray[np.int64]:
-    """Draw rows with classes of equal size as far as possible.
-
-    Args:
-        labels: Label of each row.
-        limit: Largest number of rows.
-        seed: Seed of the draw.
-
-    Returns:
-        The places of the drawn rows, ascending. Classes that are smaller than the others' share are complete.
-    """
-    names, classes, sizes = np.unique(np.asarray(labels, str), return_inverse=True, return_counts=True)
-    shares, left = np.zeros(len(names), int), limit
-    for done, place in enumerate(np.argsort(sizes, kind="stable")):
-        shares[place] = min(sizes[place], left // (len(names) - done))
-        left -= shares[place]
-    random = np.random.default_rng(seed)
-    drawn = [
-        random.choice(np.flatnonzero(classes == place), share, replace=False)
-        for place, share in enumerate(shares)
-    ]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])).astype(np.int64)
 
 
 class NewsOptions(IngestOptions):
@@ -231,44 +122,49 @@ class NewsOptions(IngestOptions):
     )
 
 
-def finish_folder(
-    folder: Path, counts: Mapping[str, Counts], options: NewsOptions, source: NewsSource
-) -> None:
-    """Write the card beside the languages' files.
+class NewsSource(NamedTuple):
+    """Name of the texts' source, their licence (None: by language and revision), and the attribution."""
 
-    Raises:
-        EaseError: Nothing is left in any language, or a licence is not known and the data set is for publishing.
+    name: str
+    licence: str | None
+    attribution: str
+
+
+WIKINEWS = NewsSource(**read_data_file("ease.wikimedia.wikinews", "source.yml"))
+_RELEASED = NewsSource(
+    "the published MewsC-16",
+    UNKNOWN,
+    "The text is by the authors of Wikinews. The published files name neither articles nor revisions, so the licence "
+    "of a sentence is not known: Wikinews used several versions of Creative Commons Attribution.",
+)
+
+
+def licence_history(language: str) -> list[dict[str, Any]]:
+    """Return the licences of a language's Wikinews in the form of `licences.yml`, oldest first."""
+    own = _LICENCES["languages"].get(language, [])
+    return [licence for licence in _LICENCES["all"] if not own or licence["since"] < own[0]["since"]] + own
+
+
+def licence_in_force(history: Sequence[Mapping[str, Any]], day: date | None) -> str:
+    """Return the licence of text that was revised on a day; `unknown` before the first one or without a day."""
+    past = [licence["licence"] for licence in history if day is not None and licence["since"] <= day]
+    return str(past[-1]) if past else UNKNOWN
+
+
+def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
+    """Return the rows of some parts sorted by page id, and the number of repeated pages.
+
+    If two dump files have a page, the first file's is kept. One language's rows are held in memory as Arrow columns.
     """
-    if not any(found["sentences"] for found in counts.values()):
-        raise EaseError(
-            "No Wikinews page is left in any language: check `topics` against the dumps, or lower "
-            f"`min_class_size` ({options.min_class_size})."
-        )
-    unknown = {
-        language: found["licences"][UNKNOWN]
-        for language, found in counts.items()
-        if UNKNOWN in found["licences"]
-    }
-    if unknown and options.for_publishing:
-        rows = ", ".join(f"{language}: {number}" for language, number in unknown.items())
-        raise EaseError(
-            f"The licence of some sentences is not known ({rows}), so they cannot be published: make the data set from "
-            "dumps, or set `for_publishing` to false for your own use."
-        )
-    _write_card(folder, counts, options, source)
+    found = pa.concat_tables([READ.empty_table(), *(pq.read_table(part, schema=READ) for part in parts)])
+    _, first = np.unique(found["page_id"].to_numpy(), return_index=True)
+    return found.take(pa.array(first)), found.num_rows - len(first)
 
 
 def finish_language(
     folder: Path, language: str, table: pa.Table, options: NewsOptions, source: NewsSource
 ) -> Counts:
-    """Clean a language's rows where the edition says so, and write its files.
-
-    Args:
-        folder: The data set's folder.
-        language: Wikinews' code.
-        table: Rows with the columns `READ`.
-        options: Edition, least size of a class, and splits.
-        source: Source and licence of the rows.
+    """Clean a language's rows (columns `READ`) where the edition says so, and write its files.
 
     Returns:
         `sentences`, `classes` and `dropped_classes` (rows by topic), `removed` (rows by reason), `licences` (rows by
@@ -277,18 +173,23 @@ def finish_language(
     removed = Counter[str]()
     if options.edition == "clean":
         table, removed = clean(table, language, options.cleaning)
-    dropped = {
-        name: size for name, size in _sizes(table, "category").items() if size < options.min_class_size
-    }
+    sizes = _sizes(table, "category")
+    dropped = {name: size for name, size in sizes.items() if size < options.min_class_size}
     table = table.filter(pc.invert(pc.is_in(table["category"], pa.array(dropped, pa.string()))))
-    table = _with_licences(table, language, source)
+    history = licence_history(language)
+    licences = [
+        source.licence if source.licence is not None else licence_in_force(history, day)
+        for day in table["revised"].to_pylist()
+    ]
+    table = table.append_column("licence", pa.array(licences, pa.string()))
     splits: dict[str, int] = {}
     if table.num_rows:
         pq.write_table(table, folder / f"{language}.parquet", compression="zstd")
-        _write_lines(folder / f"{language}_sentences.txt", table["sentence"])
-        _write_lines(folder / f"{language}_categories.txt", table["category"])
+        for name, column in (("sentences", "sentence"), ("categories", "category")):
+            lines = "".join(f"{line}\n" for line in table[column].to_pylist())
+            (folder / f"{language}_{name}.txt").write_text(lines, encoding="utf-8", newline="\n")
     if options.edition == "clean":
-        splits = write_splits(folder, language, table, options.splits)
+        splits = _write_splits(folder, language, table, options.splits)
     return {
         "sentences": table.num_rows,
         "classes": _sizes(table, "category"),
@@ -299,13 +200,178 @@ def finish_language(
     }
 
 
-RELEASED = NewsSource(
-    "the published MewsC-16",
-    UNKNOWN,
-    "The text is by the authors of Wikinews. The published files name neither articles nor revisions, so the licence "
-    "of a sentence is not known: Wikinews used several versions of Creative Commons Attribution.",
-)
-_SENTENCES = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
+def _sizes(table: pa.Table, column: str) -> dict[str, int]:
+    return dict(sorted((row["values"], row["counts"]) for row in table[column].value_counts().to_pylist()))
+
+
+def _write_splits(folder: Path, language: str, table: pa.Table, options: SplitOptions) -> dict[str, int]:
+    """Write `{language}_{split}.parquet` for the splits that have rows, and return their numbers of rows."""
+    small = balanced(table["category"].to_pylist(), options.small, options.seed)
+    splits = (  # rows without a date are in neither of the last two
+        table.take(pa.array(small)),
+        table.filter(pc.less(table["date"], options.recent_since)),
+        table.filter(pc.greater_equal(table["date"], options.recent_since)),
+    )
+    sizes = {}
+    for name, rows in zip(SPLITS, splits, strict=True):
+        if rows.num_rows:
+            pq.write_table(rows, folder / f"{language}_{name}.parquet", compression="zstd")
+            sizes[name] = rows.num_rows
+    return sizes
+
+
+def balanced(labels: Sequence[str], limit: int, seed: int) -> NDArray[np.int64]:
+    """Draw rows with classes of equal size as far as possible.
+
+    Args:
+        labels: Label of each row.
+        limit: Largest number of rows.
+        seed: Seed of the draw.
+
+    Returns:
+        The places of the drawn rows, ascending. Classes that are smaller than the others' share are complete.
+    """
+    names, classes, sizes = np.unique(np.asarray(labels, str), return_inverse=True, return_counts=True)
+    shares, left = np.zeros(len(names), int), limit
+    for done, place in enumerate(np.argsort(sizes, kind="stable")):
+        shares[place] = min(sizes[place], left // (len(names) - done))
+        left -= shares[place]
+    random = np.random.default_rng(seed)
+    drawn = [
+        random.choice(np.flatnonzero(classes == place), share, replace=False)
+        for place, share in enumerate(shares)
+    ]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])).astype(np.int64)
+
+
+def finish_folder(
+    folder: Path, counts: Mapping[str, Counts], options: NewsOptions, source: NewsSource
+) -> None:
+    """Write the card (README.md) beside the languages' files.
+
+    Raises EaseError if nothing is left, or a licence is not known and the data set is for publishing.
+    """
+    written = {language: found for language, found in sorted(counts.items()) if found["sentences"]}
+    if not written:
+        raise EaseError(
+            f"No Wikinews page is left: check `topics`, or lower `min_class_size` ({options.min_class_size})."
+        )
+    unknown = {language: found["licences"].get(UNKNOWN) for language, found in counts.items()}
+    rows = ", ".join(f"{language}: {number}" for language, number in unknown.items() if number)
+    if rows and options.for_publishing:
+        raise EaseError(
+            f"The licence of some sentences is not known ({rows}): for your own use, set `for_publishing` to false."
+        )
+    card = Template(
+        files(__package__).joinpath("card.md.j2").read_text(encoding="utf-8"),
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    ).render(
+        counts=written,
+        topics=sorted({topic for found in written.values() for topic in found["classes"]}),
+        removed=sorted({reason for found in written.values() for reason in found["removed"]}),
+        licences=sorted({licence for found in written.values() for licence in found["licences"]}),
+        history={} if source.licence else {language: licence_history(language) for language in written},
+        min_class_size=options.min_class_size,
+        source=source,
+        edition=options.edition,
+    )
+    (folder / "README.md").write_text(f"{card}\n", encoding="utf-8")
+
+
+def clean(table: pa.Table, language: str, options: CleaningOptions) -> tuple[pa.Table, Counter[str]]:
+    """Remove sentences of one language.
+
+    Args:
+        table: Columns `sentence` and `category`, and any others; of duplicates the first row is kept.
+        language: Wikipedia's code.
+        options: What is removed.
+
+    Returns:
+        The remaining rows in their order, and the number of removed rows by reason: `markup` (template, category or
+        file text), `short`, `abbreviation` (the sentence was cut after one), `notice` (on more than `max_repeats`
+        pages), `contradictory` (duplicates with several labels) and `duplicate`.
+    """
+    removed = Counter[str]()
+
+    def remove(reason: str, bad: NDArray[np.bool_]) -> None:
+        nonlocal table
+        removed[reason] += int(bad.sum())
+        table = table.filter(pa.array(~bad))
+
+    names = [name for name, number in known_namespaces(language).items() if number in (CATEGORY, FILE)]
+    prefix = re.compile(rf"(?:{'|'.join(map(re.escape, names))})\s?:", re.IGNORECASE)
+    tests: dict[str, Callable[[str], bool]] = {
+        "markup": lambda sentence: bool(_MARKUP.search(sentence) or prefix.search(sentence)),
+        "short": lambda sentence: _width(sentence) < options.min_width,
+        "abbreviation": Abbreviations(language).ends,
+    }
+    for reason, is_bad in tests.items():
+        remove(reason, np.fromiter(map(is_bad, table["sentence"].to_pylist()), bool, table.num_rows))
+    texts = pd.Series([normalized(sentence) for sentence in table["sentence"].to_pylist()], dtype=object)
+    is_notice = (texts.groupby(texts).transform("size") > options.max_repeats).to_numpy(bool)
+    remove("notice", is_notice)
+    groups = pd.Series(
+        duplicate_groups(list(texts[~is_notice]), options.similarity, options.characters), dtype=np.int64
+    )
+    labels = pd.Series(table["category"].to_pylist(), dtype=object)
+    is_contradictory = (labels.groupby(groups).transform("nunique") > 1).to_numpy(bool)
+    remove("contradictory", is_contradictory)
+    remove("duplicate", groups[~is_contradictory].duplicated().to_numpy())
+    return table, removed
+
+
+def _width(sentence: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in sentence)
+
+
+def normalized(text: str) -> str:
+    """Return a text without case, punctuation and differences of width, for exact comparison."""
+    return _NOT_WORD.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -> NDArray[np.int64]:
+    """Number the groups of texts that are alike.
+
+    Args:
+        texts: Normalised texts.
+        similarity: Least Jaccard similarity of two texts' sets of n-grams for them to belong together; groups are the
+            connected components. At 1, only equal sets belong together.
+        characters: Length of the n-grams; a shorter text is one n-gram.
+
+    Returns:
+        The group of each text, shape (texts,).
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer  # slow to import
+
+    if not texts:
+        return np.empty(0, np.int64)
+    vectorizer = HashingVectorizer(
+        analyzer=lambda text: {
+            text[start : start + characters] for start in range(max(1, len(text) - characters + 1))
+        },
+        norm=None,
+        alternate_sign=False,
+        dtype=np.float32,
+    )
+    grams = csr_array(vectorizer.transform(texts))
+    grams.data[:] = 1
+    order = np.argsort(np.diff(grams.indptr), kind="stable")
+    grams = csr_array(grams[order])
+    sizes = np.diff(grams.indptr)
+    pairs: list[NDArray[np.int64]] = []
+    for start in range(0, len(sizes), _ROWS):
+        end = min(start + _ROWS, len(sizes))
+        # A set with more than 1/similarity times as many n-grams cannot be similar enough.
+        last = int(np.searchsorted(sizes, sizes[end - 1] / similarity, side="right"))
+        common = (grams[start:end] @ grams[start:last].T).tocoo()
+        row, column = common.row + start, common.col + start
+        union = sizes[row] + sizes[column] - common.data
+        found = (column > row) & (common.data >= similarity * union)
+        pairs.append(order[np.stack([row[found], column[found]])])
+    links = np.concatenate(pairs, axis=1)
+    graph = coo_array((np.ones(links.shape[1], bool), (links[0], links[1])), shape=(len(texts),) * 2)
+    return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
 def clean_released(
@@ -326,48 +392,41 @@ def clean_released(
         EaseError: The folder has no such files, two files do not fit each other, or nothing is left.
     """
     options = options.model_copy(update={"edition": "clean"})
-    chosen = _chosen(folder, languages)
+    there = sorted(
+        match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name))
+    )
+    if not there:
+        raise EaseError(
+            f"{folder} has no file LANGUAGE_sentences.txt: give the folder of the published MewsC-16."
+        )
+    chosen = [language for language in there if languages is None or language in languages]
+    if not chosen:
+        raise EaseError(
+            f"{folder} has none of the languages {', '.join(languages or ())}, only {', '.join(there)}."
+        )
+    if lacking := sorted(set(languages or ()).difference(there)):
+        logger.info("%s has no %s", folder, ", ".join(lacking))
     counts: dict[str, Counts] = {}
     with atomic_folder(target) as aside:
         for language in tqdm(chosen, desc="cleaning MewsC-16", unit="language", disable=None):
-            table = _read(folder, language)
-            found = finish_language(aside, language, table, options, RELEASED)
+            table = _read_released(folder, language)
+            found = finish_language(aside, language, table, options, _RELEASED)
             removed = ", ".join(f"{number} {reason}" for reason, number in found["removed"].items() if number)
             message = "%s: %d of %d sentences stay; removed: %s"
             logger.info(message, language, found["sentences"], table.num_rows, removed or "none")
             counts[language] = {**found, "pages": table.num_rows, "dumps": []}
-        finish_folder(aside, counts, options, RELEASED)
+        finish_folder(aside, counts, options, _RELEASED)
     return counts
 
 
-def _chosen(folder: Path, languages: Sequence[str] | None) -> list[str]:
-    """Return the languages of a folder that are to be cleaned."""
-    found = sorted(
-        match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name))
-    )
-    if not found:
-        raise EaseError(
-            f"{folder} has no file LANGUAGE_sentences.txt: give the folder of the published MewsC-16."
-        )
-    chosen = [language for language in found if languages is None or language in languages]
-    if not chosen:
-        raise EaseError(
-            f"{folder} has none of the languages {', '.join(languages or ())}, only {', '.join(found)}."
-        )
-    if lacking := sorted(set(languages or ()).difference(found)):
-        logger.info("%s has no %s", folder, ", ".join(lacking))
-    return chosen
-
-
-def _read(folder: Path, language: str) -> pa.Table:
+def _read_released(folder: Path, language: str) -> pa.Table:
     """Read a language's sentences and labels; blank sentences are skipped."""
     paths = [folder / f"{language}_{name}.txt" for name in ("sentences", "categories")]
     rows = []
-    for number, (text, label) in read_parallel_lines(paths):
-        if text.strip() and not label.strip():
+    for number, lines in read_parallel_lines(paths):
+        text, label = map(str.strip, lines)
+        if text and not label:
             raise EaseError(f"{paths[1]}, line {number}: the category is blank: download the file again.")
-        if text.strip():
-            rows.append((text.strip(), label.strip()))
-    columns = {"sentence": [text for text, _ in rows], "category": [label for _, label in rows]}
-    nulls = {name: pa.nulls(len(rows), READ.field(name).type) for name in READ.names if name not in columns}
-    return pa.table({**columns, **nulls}).select(READ.names).cast(READ)
+        if text:
+            rows.append({"sentence": text, "category": label})
+    return pa.Table.from_pylist(rows, schema=READ)

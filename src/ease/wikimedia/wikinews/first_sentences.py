@@ -17,9 +17,32 @@ from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext, split_
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
+FIRST_YEAR, LAST_YEAR = 2003, 2026
+"""Wikinews started in 2004 and has been read-only since 2026; other years are not an article's date."""
 _INITIALS = re.compile(r"(?<![\w'’])(?:[^\W\d_]\.)+$")
 """One letter and a full stop at the end, or several of them: "George W.", "U.S."."""
 _LAST_WORD = re.compile(r"[^\s(\[\"'«“]+$")
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+")
+_QUOTED = re.compile(r"'([^']+)'")
+_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
+_SENTENCE_ENDS = frozenset(".!?…。؟۔")
+_LONGEST_PLACE = 40
+"""Largest number of characters before a date that may be a place: "Washington, D.C. (United States), "."""
+
+_SKELETONS = ("yMMMMEEEEd", "yMMMMd", "MMMMd")
+_YEARS = (0, 1, 2, 5, 1.5)  # Numbers of years for which languages have different words
+_TEMPLATE = re.compile(r"\{\{([^{}|]++)\|([^{}]*+)\}\}")
+_TAG_OR_QUOTES = re.compile(r"<[^<>]*+>|'{2,}")
+_DASH = re.compile(r"\s[-–—]+\s")  # Between place and date, and the first sentence
+_LINES = 40  # Lines of a page in which its date is looked for
+_LONGEST_LINE = 200
+_ASIDE = "\ue000"  # Private-use character that marks the lines that are not paragraphs while a page is parsed
+_ITEM_OR_HEADING = re.compile(r"^([*#:;]++(?![ \t]*+\{\|)|=++)", re.MULTILINE)
+_TAG = re.compile(r"<[^<>]*+>")
+_LONGEST_DATE_LINE = 200  # In characters of wikitext
+_AFTER_MARKUP = ("", ">", "}", "]", "=")
+"""Last characters of a line after which a paragraph starts: an empty line, a template, an image or a heading."""
 
 
 class Abbreviations:
@@ -27,7 +50,14 @@ class Abbreviations:
 
     def __init__(self, language: str) -> None:
         """Load the language's data; languages without it have initials only."""
-        self._words = _suppressions(Language(language).locale)
+        locale = Language(language).locale
+        bundle = icu.ResourceBundle("ICUDATA-brkitr", locale)
+        self._words: frozenset[str] = frozenset()
+        # ICU gives a language without data those of the system's language.
+        if bundle.getLocale().getLanguage() == locale.getLanguage():
+            with suppress(icu.ICUError):
+                words = bundle.get("exceptions").get("SentenceBreak")
+                self._words = frozenset(words.getStringEx(place) for place in range(words.getSize()))
 
     def ends(self, sentence: str) -> bool:
         """Whether the last word of a sentence is an abbreviation."""
@@ -38,51 +68,38 @@ class Abbreviations:
         return word is not None and word[0] in self._words
 
 
-def _suppressions(locale: icu.Locale) -> frozenset[str]:
-    """Return the words after which CLDR has no sentence boundary."""
-    bundle = icu.ResourceBundle("ICUDATA-brkitr", locale)
-    # ICU gives a language without data those of the system's language.
-    if bundle.getLocale().getLanguage() != locale.getLanguage():
-        return frozenset()
-    try:
-        words = bundle.get("exceptions").get("SentenceBreak")
-    except icu.ICUError:
-        return frozenset()
-    return frozenset(words.getStringEx(place) for place in range(words.getSize()))
-
-
-_WORD = re.compile(r"[^\W\d_]+")
-_NUMBER = re.compile(r"\d+")
-_QUOTED = re.compile(r"'([^']+)'")
-_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
-_SENTENCE_ENDS = frozenset(".!?…。؟۔")
-_LONGEST_PLACE = 40
-"""Largest number of characters before a date that may be a place: "Washington, D.C. (United States), "."""
-
-_SKELETONS = ("yMMMMEEEEd", "yMMMMd", "MMMMd")
-_YEARS = (0, 1, 2, 5, 1.5)
-"""Numbers of years for which languages have different words."""
-
-
-class DateLines:
-    """Recognises dates of one language with their parts in any order and any punctuation.
+class Dates:
+    """Recognises and reads dates of one language, with their parts in any order and any punctuation.
 
     The names come from CLDR for all countries and calendars of the language (May is مايو or أيار in Arabic, and Iran
-    has Persian months), with the words between them in CLDR's patterns ("3 de mayo").
+    has Persian months), with the words between them in CLDR's patterns ("3 de mayo"). For a language unknown to ICU,
+    only numbers are recognised.
     """
 
     def __init__(self, language: str) -> None:
-        """Collect the names of a language; for a language unknown to ICU, only numbers are recognised."""
+        numbered: dict[str, list[tuple[str, int]]] = {}
         self._months: set[str] = set()
         self._names: set[str] = set()
-        for _, months, weekdays in _date_names(language):
+        for calendar, months, weekdays in _date_names(language):
             self._months.update(_words(months))
             self._names.update(_words(weekdays))
+            for number, name in enumerate(months):
+                folded = fold(name).rstrip(".")
+                places = numbered.setdefault(folded, [])
+                if _WORD.search(name) and not _NUMBER.search(folded) and (calendar, number) not in places:
+                    places.append((calendar, number))
+        self._numbered = {name: places for name, places in numbered.items() if places}
+        """(calendar, number from 0) of months by folded name."""
         self._names |= self._months
         self._words = self._names.union(_pattern_words(language))
+        # Names in scripts without capitals may be written without spaces: 3日火曜日.
         joined = sorted((word for word in self._words if word == word.upper()), key=len, reverse=True)
-        self._joined = re.compile(f"(?:{'|'.join(map(re.escape, joined))})+") if joined else None
-        """Names in scripts without capitals, which may be written without spaces: 3日火曜日."""
+        self._joined = re.compile(f"(?:{'|'.join(map(re.escape, joined)) or '(?!)'})+")
+        # Without names (months of Chinese, Japanese and Korean are numbers) the pattern matches nothing.
+        names = "|".join(map(re.escape, sorted(self._numbered, key=len, reverse=True))) or "(?!)"
+        self._month = re.compile(rf"(?<![^\W\d_])(?:{names})(?![^\W\d_])")
+        form = icu.DateFormat.createDateInstance(icu.DateFormat.SHORT, Language(language).locale).toPattern()
+        self._day_first = bool(form.find("d") < form.lower().find("m"))
 
     def is_date(self, text: str) -> bool:
         """Whether a text has only numbers, the words of a date, and punctuation."""
@@ -109,18 +126,42 @@ class DateLines:
         return bool(_DAY.search(before)) and word is not None and word[0] in self._months
 
     def _is_date_word(self, word: str) -> bool:
-        return word in self._words or bool(self._joined and self._joined.fullmatch(word))
+        return word in self._words or self._joined.fullmatch(word) is not None
 
+    def find(self, source: str) -> date | None:
+        """Return the date of a page's first date line or date template; None if there is none."""
+        return next((found for text in self._candidates(source) if (found := self.read(text))), None)
 
-def month_names(language: str) -> dict[str, list[tuple[str, int]]]:
-    """Return the calendars and numbers (from 0) of the months by their folded names."""
-    names: dict[str, list[tuple[str, int]]] = {}
-    for calendar, months, _ in _date_names(language):
-        for number, name in enumerate(months):
-            places = names.setdefault(fold(name).rstrip("."), [])
-            if _WORD.search(name) and (calendar, number) not in places:
-                places.append((calendar, number))
-    return {name: places for name, places in names.items() if places and not _NUMBER.search(name)}
+    def read(self, text: str) -> date | None:
+        """Return the date that a text names by year, month and day."""
+        folded = fold(text)
+        month = self._month.search(folded)
+        numbers = [int(number[0]) for number in _NUMBER.finditer(folded)]
+        year = next((number for number in numbers if number > 999), None)
+        if year is None:
+            return None
+        others = [number for number in numbers if number != year]
+        if month is not None and len(others) == 1:
+            return _in_gregorian(self._numbered[month[0]], year, others[0])
+        if month is None and len(others) == 2:
+            first, second = others
+            month_first = numbers[0] == year or not self._day_first
+            number, day = (first, second) if month_first else (second, first)
+            return _in_gregorian([("gregorian", number - 1)], year, day)
+        return None
+
+    def _candidates(self, source: str) -> Iterator[str]:
+        for line in source.split("\n")[:_LINES]:
+            if len(line) > _LONGEST_LINE:
+                continue
+            for template in _TEMPLATE.finditer(line):
+                for words in (template[2].replace("|", " "), *template[2].split("|")):
+                    if self.is_date(words):
+                        yield words
+            words = _TAG_OR_QUOTES.sub("", _TEMPLATE.sub("", line)).strip()
+            for part in (words, *_DASH.split(words, maxsplit=1)[:1]):
+                if self.is_date(part) or self.is_place_and_date(part):
+                    yield part
 
 
 def _date_names(language: str) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -165,67 +206,6 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-FIRST_YEAR, LAST_YEAR = 2003, 2026
-"""Wikinews started in 2004 and has been read-only since 2026; other years are not an article's date."""
-_TEMPLATE = re.compile(r"\{\{([^{}|]++)\|([^{}]*+)\}\}")
-_TAG_OR_QUOTES = re.compile(r"<[^<>]*+>|'{2,}")
-_DASH = re.compile(r"\s[-–—]+\s")
-"""Between place and date, and the first sentence."""
-_LINES = 40
-"""Lines of a page in which its date is looked for."""
-_LONGEST_LINE = 200
-
-
-class ArticleDates:
-    """Finds the dates of the articles of one wiki."""
-
-    def __init__(self, language: str) -> None:
-        """Load the names of months and the order of numeric dates."""
-        self._lines = DateLines(language)
-        self._months = month_names(language)
-        """(calendar, number from 0) by folded name."""
-        names = sorted(self._months, key=len, reverse=True)
-        # Without names (months of Chinese, Japanese and Korean are numbers) the pattern matches nothing.
-        self._month = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, names)) or '(?!)'})(?![^\W\d_])")
-        self._day_first = _day_first(language)
-
-    def find(self, source: str) -> date | None:
-        """Return the date of a page's first date line or date template; None if there is none."""
-        return next((found for text in self._candidates(source) if (found := self.read(text))), None)
-
-    def read(self, text: str) -> date | None:
-        """Return the date that a text names by year, month and day."""
-        folded = fold(text)
-        month = self._month.search(folded)
-        numbers = [int(number[0]) for number in _NUMBER.finditer(folded)]
-        year = next((number for number in numbers if number > 999), None)
-        if year is None:
-            return None
-        others = [number for number in numbers if number != year]
-        if month is not None and len(others) == 1:
-            return _in_gregorian(self._months[month[0]], year, others[0])
-        if month is None and len(others) == 2:
-            first, second = others
-            month_first = numbers[0] == year or not self._day_first
-            number, day = (first, second) if month_first else (second, first)
-            return _in_gregorian([("gregorian", number - 1)], year, day)
-        return None
-
-    def _candidates(self, source: str) -> Iterator[str]:
-        """Yield the arguments of templates and the lines that look like dates."""
-        for line in source.split("\n")[:_LINES]:
-            if len(line) > _LONGEST_LINE:
-                continue
-            for template in _TEMPLATE.finditer(line):
-                for words in (template[2].replace("|", " "), *template[2].split("|")):
-                    if self._lines.is_date(words):
-                        yield words
-            words = _TAG_OR_QUOTES.sub("", _TEMPLATE.sub("", line)).strip()
-            for part in (words, *_DASH.split(words, maxsplit=1)[:1]):
-                if self._lines.is_date(part) or self._lines.is_place_and_date(part):
-                    yield part
-
-
 def _in_gregorian(months: list[tuple[str, int]], year: int, day: int) -> date | None:
     """Return the day of the first calendar that has it in Wikinews' time."""
     for calendar, number in months:
@@ -240,22 +220,6 @@ def _in_gregorian(months: list[tuple[str, int]], year: int, day: int) -> date | 
         if FIRST_YEAR <= found.year <= LAST_YEAR:
             return found
     return None
-
-
-def _day_first(language: str) -> bool:
-    """Whether a numeric date of the language has the day before the month."""
-    pattern = icu.DateFormat.createDateInstance(icu.DateFormat.SHORT, Language(language).locale).toPattern()
-    return bool(pattern.find("d") < pattern.lower().find("m"))
-
-
-_ASIDE = "\ue000"
-"""Private-use character that marks the lines that are not paragraphs while a page is parsed."""
-_ITEM_OR_HEADING = re.compile(r"^([*#:;]++(?![ \t]*+\{\|)|=++)", re.MULTILINE)
-_TAG = re.compile(r"<[^<>]*+>")
-_LONGEST_DATE_LINE = 200
-"""In characters of wikitext."""
-_AFTER_MARKUP = ("", ">", "}", "]", "=")
-"""Last characters of a line after which a paragraph starts: an empty line, a template, an image or a heading."""
 
 
 class FirstSentences:
@@ -280,7 +244,7 @@ class FirstSentences:
         self._site = site
         self._shown = frozenset(normalize_title(name, site) for name in shown)
         self._splitter = SentenceSplitter(site.language, engine)
-        self._dates = DateLines(site.language)
+        self.dates = Dates(site.language)
         self._abbreviations = Abbreviations(site.language) if join_abbreviations else None
 
     def find(self, source: str) -> str | None:
@@ -291,12 +255,11 @@ class FirstSentences:
         """
         for paragraph in self._paragraphs(source):
             for sentence in self._sentences(paragraph):
-                if not self._dates.is_date(sentence):
+                if not self.dates.is_date(sentence):
                     return sentence
         return None
 
     def _paragraphs(self, source: str) -> Iterator[Article]:
-        """Yield the paragraphs of a page with their links."""
 
         def show(template: re.Match[str]) -> str:
             """Return a template's text, or the template unchanged."""
@@ -313,7 +276,7 @@ class FirstSentences:
         start = 0
         for line in article.text.split("\n"):
             end = start + len(line)
-            if _ASIDE not in line and not self._dates.is_place_and_date(line):
+            if _ASIDE not in line and not self.dates.is_place_and_date(line):
                 links = article.links[bisect_left(starts, start) : bisect_left(starts, end)]
                 inside = [link for link in links if link.end <= end]
                 yield Article(
@@ -331,7 +294,7 @@ class FirstSentences:
             if 0 < len(text) <= _LONGEST_DATE_LINE and before[-1:] in _AFTER_MARKUP:
                 words = _TAG.sub("", text)
                 dated = any(map(str.isdigit, words))
-                if dated and (self._dates.is_date(words) or self._dates.is_place_and_date(words)):
+                if dated and (self.dates.is_date(words) or self.dates.is_place_and_date(words)):
                     lines.append("")
                     text = ""
             before = text
@@ -342,15 +305,12 @@ class FirstSentences:
         sentences: list[str] = []
         end = 0
         for sentence in split_article(paragraph, self._splitter)[0]:
-            if sentences and self._is_continued(sentences[-1], sentence.text):
+            if sentences and (
+                (self._abbreviations is not None and self._abbreviations.ends(sentences[-1]))
+                or self.dates.is_inside_date(sentences[-1], sentence.text)
+            ):
                 sentences[-1] += paragraph.text[end : sentence.end]
             else:
                 sentences.append(sentence.text)
             end = sentence.end
         return sentences
-
-    def _is_continued(self, before: str, after: str) -> bool:
-        """Whether the boundary between two sentences is inside a date or after an abbreviation."""
-        if self._abbreviations is not None and self._abbreviations.ends(before):
-            return True
-        return self._dates.is_inside_date(before, after)

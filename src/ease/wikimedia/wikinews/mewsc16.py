@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -17,8 +19,9 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
-from ease.wikimedia.dumps.parts import Counts, TableWriter, joblib_map, log_faults, report_file
-from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
+from ease.wikimedia.dumps.parts import Counts, TableWriter, choose_parts, joblib_map
+from ease.wikimedia.dumps.sql import TableReader
+from ease.wikimedia.languages import Language
 from ease.wikimedia.wikinews.editions import (
     READ,
     NewsOptions,
@@ -27,10 +30,24 @@ from ease.wikimedia.wikinews.editions import (
     finish_language,
     read_parts,
 )
-from ease.wikimedia.wikinews.first_sentences import ArticleDates, FirstSentences
-from ease.wikimedia.wikitext.titles import CATEGORY, SiteInfo, normalize_title
+from ease.wikimedia.wikinews.first_sentences import FirstSentences
+from ease.wikimedia.wikitext.markup import hide_extensions
+from ease.wikimedia.wikitext.titles import (
+    CATEGORY,
+    SiteInfo,
+    TargetKind,
+    normalize_title,
+    read_target,
+    redirect_target,
+)
 
 logger = logging.getLogger(__name__)
+
+_LINK = re.compile(r"\[\[([^\[\]|\n{}<>]++)(?:\|[^\[\]]*+)?\]\]")
+_TEMPLATE = re.compile(r"\{\{([^{}|]++)\|(?:\s*+1\s*+=)?([^{}|]++)")
+_COLUMNS = {"ll_from": rb"(\d{1,18})", "ll_title": rb"(?:_binary )?'([^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+)'"}
+_ESCAPED = re.compile(rb"\\(.)|'(')", re.DOTALL)
+_SHARD_BYTES = 1 << 40
 
 Result = TypeVar("Result")
 
@@ -68,13 +85,26 @@ def build_mewsc16(
     with atomic_folder(folder) as aside:
         parts = aside / "parts"
         parts.mkdir()
-        tasks = _plan(dumps, options, parts)
+        tasks: list[_Task] = []
+        for dump in dumps:
+            site = read_siteinfo(dump.path, dump.language)
+            topics = _topic_categories(site, options)
+            for shard in split_into_shards(dump, options.bytes_per_shard):
+                tasks.append(_Task(shard, site, options, parts / f"{len(tasks):06d}.parquet", topics))
         total = 2 * sum(task.shard.end - task.shard.start for task in tasks)
         with tqdm(total=total, unit="B", unit_scale=True, desc="reading Wikinews", disable=None) as bar:
-            tasks = _with_redirects(tasks, _run(_find_redirects, tasks, bar))
-            tallies = _run(_read_shard, tasks, bar)
+            found = _run(_find_redirects, tasks, bar)
+            # They fit into memory: a wiki has few category redirects.
+            redirects: dict[str, dict[str, str]] = {}
+            for task in reversed(tasks):  # the first file takes precedence
+                redirects.setdefault(task.site.language, {}).update(found[task.part])
+            tasks = [
+                replace(task, topics=follow_redirects(redirects[task.site.language], task.topics))
+                for task in tasks
+            ]
+            reports = _run(_read_shard, tasks, bar)
         counts = {
-            language: _gather(language, tasks, tallies, options, aside, source)
+            language: _gather(language, tasks, reports, options, aside, source)
             for language in dict.fromkeys(task.shard.dump.language for task in tasks)
         }
         shutil.rmtree(parts)
@@ -82,22 +112,8 @@ def build_mewsc16(
     return counts
 
 
-def _plan(dumps: Sequence[DumpFile], options: NewsOptions, parts: Path) -> list[_Task]:
-    tasks: list[_Task] = []
-    for dump in dumps:
-        site = read_siteinfo(dump.path, dump.language)
-        topics = _topic_categories(site, options)
-        for shard in split_into_shards(dump, options.bytes_per_shard):
-            tasks.append(_Task(shard, site, options, parts / f"{len(tasks):06d}.parquet", topics))
-    return tasks
-
-
 def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
-    """Return topics by the normalised titles of a wiki's categories.
-
-    Raises:
-        EaseError: The language has no topic, or two topics have the same category.
-    """
+    """Return topics by the normalised titles of a wiki's categories; raises EaseError for none, or two of one."""
     found: dict[str, str] = {}
     for topic, names in options.topics.items():
         if site.language in names:
@@ -108,8 +124,7 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
                 )
     if not found:
         raise EaseError(
-            f"`topics` names no category in {site.language}: add its names, give `langlinks`, or remove the language "
-            "from `languages`."
+            f"`topics` names no category in {site.language}: add its names, give `langlinks`, or remove the language."
         )
     return found
 
@@ -117,7 +132,6 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
 def _run(
     function: Callable[[_Task], tuple[Path, Result]], tasks: Sequence[_Task], bar: tqdm
 ) -> dict[Path, Result]:
-    """Return the results of all shards by their parts."""
     results = {}
     sizes = {task.part: task.shard.end - task.shard.start for task in tasks}
     for part, result in joblib_map(tasks[0].options.workers)(function, tasks):
@@ -127,115 +141,189 @@ def _run(
 
 
 def _find_redirects(task: _Task) -> tuple[Path, dict[str, str]]:
-    """Return the category redirects of a shard."""
     templates = frozenset(normalize_title(name, task.site) for name in task.options.category_redirects)
     tally, options = PageTally(), task.options
-    pages = iterate_pages(task.shard, options.max_page_bytes, tally, {CATEGORY})
 
     def read(page: Page) -> tuple[str, str] | None:
         return category_redirect(page, task.site, templates)
 
+    pages = iterate_pages(task.shard, options.max_page_bytes, tally, {CATEGORY})
     found = (tally.attempt(page, read, options.max_page_seconds) for page in pages)
     return task.part, dict(filter(None, found))
 
 
-def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str, str]]) -> list[_Task]:
-    """Add the categories that redirect to topics. They fit into memory: a wiki has few category redirects."""
-    by_language: dict[str, dict[str, str]] = {}
-    for task in reversed(tasks):  # the first file takes precedence
-        by_language.setdefault(task.site.language, {}).update(redirects[task.part])
-    return [
-        replace(task, topics=follow_redirects(by_language[task.site.language], task.topics)) for task in tasks
-    ]
-
-
-def _read_shard(task: _Task) -> tuple[Path, PageTally]:
-    """Write a shard's rows, and count its pages."""
+def _read_shard(task: _Task) -> tuple[Path, Counts]:
+    options, site = task.options, task.site
     tally, skipped = PageTally(), Counter[str]()
-    options = task.options
-    sentences = FirstSentences(
-        task.site, options.splitter, options.shown_templates, join_abbreviations=options.edition == "clean"
-    )
-    dates = ArticleDates(task.site.language)
+    join_abbreviations = options.edition == "clean"
+    sentences = FirstSentences(site, options.splitter, options.shown_templates, join_abbreviations)
+
+    def read(page: Page) -> str | tuple[Any, ...]:
+        """Return the reason why a page is skipped, or its row."""
+        if reason := reason_to_skip(page, site):
+            return reason
+        categories = read_categories(page.text, site)
+        topics = {task.topics[category] for category in categories if category in task.topics}
+        if len(topics) != 1:
+            return "several_topics" if topics else "no_topic"
+        if (sentence := sentences.find(page.text)) is None:
+            return "no_sentence"
+        revised = None
+        with suppress(ValueError):  # a dump without times
+            revised = date.fromisoformat(page.timestamp[:10])
+        title, published = normalize_title(page.title, site), sentences.dates.find(page.text)
+        page_key = (page.page_id, title, page.revision_id)
+        return (sentence, topics.pop(), *page_key, revised, published, task.shard.dump.dump_date)
+
     with TableWriter(task.part, READ) as table:
         for page in iterate_pages(task.shard, options.max_page_bytes, tally, ARTICLES):
-            found = tally.attempt(
-                page, lambda page: _read_page(page, task, sentences, dates), options.max_page_seconds
-            )
-            if found and found[1]:
-                table.append(found[1])
+            found = tally.attempt(page, read, options.max_page_seconds)
+            if isinstance(found, str):
+                skipped[found] += 1
             elif found:
-                skipped[found[0]] += 1
-    tally.skipped += skipped
-    return task.part, tally
-
-
-def _read_page(
-    page: Page, task: _Task, sentences: FirstSentences, dates: ArticleDates
-) -> tuple[str, tuple[Any, ...]]:
-    """Return the reason why a page is skipped, or its row."""
-    if reason := reason_to_skip(page, task.site):
-        return reason, ()
-    categories = read_categories(page.text, task.site)
-    topics = {task.topics[category] for category in categories if category in task.topics}
-    if len(topics) != 1:
-        return "several_topics" if topics else "no_topic", ()
-    sentence = sentences.find(page.text)
-    if sentence is None:
-        return "no_sentence", ()
-    return "", (
-        sentence,
-        topics.pop(),
-        page.page_id,
-        normalize_title(page.title, task.site),
-        page.revision_id,
-        _day(page.timestamp),
-        dates.find(page.text),
-        task.shard.dump.dump_date,
-    )
-
-
-def _day(timestamp: str) -> date | None:
-    """Return the day of a revision's time (2024-05-01T12:00:00Z); None if the dump has none."""
-    try:
-        return date.fromisoformat(timestamp[:10])
-    except ValueError:
-        return None
+                table.append(found)
+    counts = {"pages": tally.seen, "skipped": tally.skipped + skipped}
+    return task.part, {**counts, "faults": tally.faults, "truncated": tally.truncated}
 
 
 def _gather(
     language: str,
     tasks: Sequence[_Task],
-    tallies: Mapping[Path, PageTally],
+    reports: Mapping[Path, Counts],
     options: NewsOptions,
     folder: Path,
     source: NewsSource,
 ) -> Counts:
     """Write a language's files from its parts, and return its counts."""
-    files: dict[DumpFile, list[_Task]] = {}
+    files: dict[DumpFile, list[Path]] = {}
     for task in tasks:
         if task.shard.dump.language == language:
-            files.setdefault(task.shard.dump, []).append(task)
-    dumps, parts, faults = list[Counts](), list[Path](), list[str]()
-    pages, skipped = 0, Counter[str]()
-    for dump, own in files.items():
-        found = [tallies[task.part] for task in own]
-        dumps.append(report_file(dump, any(tally.truncated for tally in found), options.truncated))
-        if dumps[-1]["used"]:
-            parts += [task.part for task in own]
-            pages += sum(tally.seen for tally in found)
-            skipped += sum((tally.skipped for tally in found), Counter[str]())
-            faults += [f"{dump.path.name}: {fault}" for tally in found for fault in tally.faults]
-    log_faults(faults)
-    table, repeated = read_parts(parts)
+            files.setdefault(task.shard.dump, []).append(task.part)
+    used_files, report = choose_parts(files, reports, options.truncated)
+    used = [part for parts in used_files for part in parts]
+    table, repeated = read_parts(used)
     finished = finish_language(folder, language, table, options, source)
+    skipped = sum((reports[part]["skipped"] for part in used), Counter[str]())
     skipped += Counter({"repeated": repeated, **finished["removed"]})
     if not finished["classes"]:
         logger.warning("Nothing is left of %s: %s", language, dict(skipped))
+    pages = sum(reports[part]["pages"] for part in used)
+    return {**finished, "pages": pages, "skipped": dict(sorted(skipped.items())), **report}
+
+
+def read_categories(source: str, site: SiteInfo) -> list[str]:
+    """Return the distinct categories of a page in order.
+
+    Links in the page's text and in arguments of templates count, with any name of the namespace. Links in comments and
+    `<nowiki>` do not count, nor links with a leading colon, which only refer to a category.
+    """
+    text, _ = hide_extensions(source)
+    names = (category_title(link[1], site) for link in _LINK.finditer(text))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def category_title(link: str, site: SiteInfo) -> str:
+    """Return the normalised title of a category link without its namespace; empty for other links."""
+    if read_target(link, site).kind is not TargetKind.CATEGORY:
+        return ""
+    prefixes = normalize_title(link, site).split(":")
+    for index, prefix in enumerate(prefixes):
+        if site.namespaces.get(prefix.strip().lower()) == CATEGORY:
+            return normalize_title(":".join(prefixes[index + 1 :]), site)
+    return ""
+
+
+def category_redirect(page: Page, site: SiteInfo, templates: frozenset[str]) -> tuple[str, str] | None:
+    """Return (title, target) of a category that is a redirect; None for other pages.
+
+    `templates` are the normalised titles of those that redirect a category, such as `{{Category redirect|Sports}}`.
+    """
+    if page.namespace != CATEGORY:
+        return None
+    target = page.redirect or redirect_target(page.text, site)
+    found = [] if target else _TEMPLATE.finditer(hide_extensions(page.text)[0])
+    redirecting = (template[2] for template in found if normalize_title(template[1], site) in templates)
+    for text in [target] if target else redirecting:
+        name = text.strip().removeprefix(":")
+        title = category_title(name, site) or ("" if target else normalize_title(name, site))
+        if title:
+            return category_title(page.title, site), title
+    return None
+
+
+def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) -> dict[str, str]:
+    """Extend topics by category to the categories that redirect to a topic's category or to which it redirects.
+
+    Redirects map categories to their targets; loops are allowed.
+    """
+    found = dict(topics)
+    for category, topic in topics.items():
+        # A topic's category may have been renamed.
+        name = category
+        while name in redirects and redirects[name] not in found:
+            name = redirects[name]
+            found[name] = topic
+    for start in redirects:
+        path: list[str] = []
+        name = start
+        while name not in found and name in redirects and name not in path:
+            path.append(name)
+            name = redirects[name]
+        if name in found:
+            found.update(dict.fromkeys(path, found[name]))
+    return found
+
+
+def with_linked_names(
+    topics: Mapping[str, Mapping[str, str]],
+    languages: Sequence[str],
+    english: Sequence[DumpFile],
+    links: Path,
+) -> dict[str, dict[str, str]]:
+    """Add the categories that English categories link to in other languages.
+
+    Args:
+        topics: Names of the categories, also in English; languages that have one already are left as they are.
+        languages: Wikinews language codes.
+        english: The dump of the English Wikinews, in one file or several, with its category pages.
+        links: `enwikinews-DATE-langlinks.sql.gz`, the links of these pages
+            (https://www.mediawiki.org/wiki/Manual:Langlinks_table).
+
+    Raises:
+        EaseError: A file is broken, or no category links to one in a language.
+    """
+    named = {language for names in topics.values() for language in names}
+    found = {topic: dict(names) for topic, names in topics.items()}
+    wanted = [language for language in languages if language not in named]
+    pages = _category_pages(english, topics) if wanted else {}
+    for language in wanted:
+        names = {
+            # SQL escapes by a backslash, or by doubling a quote.
+            pages[int(page)]: _ESCAPED.sub(rb"\1\2", title).decode(errors="replace").partition(":")[2]
+            for rows in TableReader(links, "langlinks", _COLUMNS, ("ll_lang", Language(language).bcp_47))
+            for page, title in rows
+            if int(page) in pages
+        }
+        names = {topic: name for topic, name in names.items() if name}
+        if not names:
+            raise EaseError(
+                f"{links} has no link from a topic's English category to one in {language}: name the categories of "
+                f"{language} in `topics`, or remove it from `languages`."
+            )
+        for topic, name in names.items():
+            found[topic][language] = name
+        logger.info("Topics of %s by links from English: %s", language, ", ".join(sorted(names.values())))
+    return found
+
+
+def _category_pages(english: Sequence[DumpFile], topics: Mapping[str, Mapping[str, str]]) -> dict[int, str]:
+    """Return the topics by the ids of their English category pages."""
+    site = read_siteinfo(english[0].path, english[0].language)
+    titles = {normalize_title(names["en"], site): topic for topic, names in topics.items() if "en" in names}
     return {
-        **finished,
-        "pages": pages,
-        "skipped": dict(sorted(skipped.items())),
-        "faults": faults,
-        "dumps": dumps,
+        page.page_id: titles[title]
+        for file in english
+        for shard in split_into_shards(file, _SHARD_BYTES)
+        for page in iterate_pages(shard, namespaces=())
+        if page.namespace == CATEGORY and (title := category_title(page.title, site)) in titles
     }

@@ -50,92 +50,68 @@ _MAGIC_WORD = re.compile(
 _ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
 
 _OPENING = {"}": "{", "]": "["}
-_Cut = tuple[int, int, str]
-"""Start and end of a span, and the mark that replaces it"""
-
-
-class _Extensions:
-    """Removes comments and extension tags from left to right."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.pieces: list[str] = []
-        self.literals: list[str] = []
-        self._unclosed: set[str] = set()
-        self._position = 0
-
-    def hide(self) -> str:
-        """Return the source without comments and extensions."""
-        while start := _EXTENSION.search(self.source, self._position):
-            name = (start[1] or "").lower()
-            if name:
-                self._hide_tag(name, start.start(), start.end())
-            else:
-                self._hide_comment(start.start(), start.end())
-        self.pieces.append(self.source[self._position :])
-        return "".join(self.pieces)
-
-    def _keep_until(self, start: int, resume: int) -> None:
-        self.pieces.append(self.source[self._position : start])
-        self._position = resume
-
-    def _hide_comment(self, start: int, inside: int) -> None:
-        """Drop a comment, and its line if nothing else is on it; an unclosed comment ends with the page."""
-        source = self.source
-        end = source.find("-->", inside)
-        end = len(source) if end < 0 else end + 3
-        line = start
-        while line > self._position and source[line - 1] in " \t":
-            line -= 1
-        after = end
-        while after < len(source) and source[after] in " \t":
-            after += 1
-        alone = (line == 0 or source[line - 1] == "\n") and source[after : after + 1] == "\n"
-        self._keep_until(line if alone else start, after + 1 if alone else end)
-
-    def _hide_tag(self, name: str, start: int, inside: int) -> None:
-        """Drop an extension with its content; of an unclosed extension, drop the tag only."""
-        source = self.source
-        tag_end = -1 if ">" in self._unclosed else source.find(">", inside)
-        if tag_end < 0:
-            self._unclosed.add(">")
-            self._keep_until(inside, inside)
-            return
-        if source[tag_end - 1] == "/":
-            self._keep_until(start, tag_end + 1)
-            self.pieces.append(GAP)
-            return
-        close = None
-        if name not in self._unclosed:
-            close = _CLOSING_TAGS[name].search(source, tag_end + 1)
-        if close is None:
-            self._unclosed.add(name)
-            self._keep_until(start, tag_end + 1)
-            return
-        self._keep_until(start, close.end())
-        self.pieces.append(self._literal(source[tag_end + 1 : close.start()]) if name == "nowiki" else GAP)
-
-    def _literal(self, content: str) -> str:
-        """Return a placeholder for text that is not markup, with the text's outer spaces around it."""
-        content = decode_entities(content)
-        words = content.split()
-        if not words:
-            return " " if content else GAP
-        self.literals.append(" ".join(words))
-        before, after = (" " if content[end].isspace() else "" for end in (0, -1))
-        return f"{before}{LITERAL}{len(self.literals) - 1}{LITERAL}{after}"
+_Cut = tuple[int, int, str]  # Start and end of a span, and the mark that replaces it
 
 
 def hide_extensions(source: str) -> tuple[str, list[str]]:
-    """Remove comments, references, galleries, formulas and similar extensions.
+    """Remove comments, references, galleries, formulas and similar extensions, from left to right.
+
+    Of an unclosed extension, only the tag is removed.
 
     Returns:
         The text, with a number between two `LITERAL` for each `<nowiki>`; and the contents of these.
     """
     if "<" not in source:
         return source, []
-    extensions = _Extensions(source)
-    return extensions.hide(), extensions.literals
+    pieces, literals = list[str](), list[str]()
+    unclosed = set[str]()
+    position = 0
+    while found := _EXTENSION.search(source, position):
+        start, end, name = found.start(), found.end(), (found[1] or "").lower()
+        shown = ""
+        if not name:
+            start, end = _comment(source, position, start, end)
+        elif ">" in unclosed or (tag_end := source.find(">", end)) < 0:
+            unclosed.add(">")
+            start = end
+        elif source[tag_end - 1] == "/":
+            end, shown = tag_end + 1, GAP
+        elif name in unclosed or not (close := _CLOSING_TAGS[name].search(source, tag_end + 1)):
+            unclosed.add(name)
+            end = tag_end + 1
+        else:
+            end, shown = close.end(), GAP
+            if name == "nowiki":
+                shown = _literal(source[tag_end + 1 : close.start()], literals)
+        pieces += (source[position:start], shown)
+        position = end
+    pieces.append(source[position:])
+    return "".join(pieces), literals
+
+
+def _comment(source: str, position: int, start: int, inside: int) -> tuple[int, int]:
+    """Return the span of a comment, and of its line if nothing else is on it; an unclosed one ends with the page."""
+    end = source.find("-->", inside)
+    end = len(source) if end < 0 else end + 3
+    line = start
+    while line > position and source[line - 1] in " \t":
+        line -= 1
+    after = end
+    while after < len(source) and source[after] in " \t":
+        after += 1
+    is_alone = (line == 0 or source[line - 1] == "\n") and source[after : after + 1] == "\n"
+    return (line, after + 1) if is_alone else (start, end)
+
+
+def _literal(content: str, literals: list[str]) -> str:
+    """Return a placeholder for text that is not markup, with the text's outer spaces around it."""
+    content = decode_entities(content)
+    words = content.split()
+    if not words:
+        return " " if content else GAP
+    literals.append(" ".join(words))
+    before, after = (" " if content[end].isspace() else "" for end in (0, -1))
+    return f"{before}{LITERAL}{len(literals) - 1}{LITERAL}{after}"
 
 
 def cut_templates(text: str) -> str:
@@ -211,7 +187,6 @@ def _add_cut(cuts: list[_Cut], start: int, end: int) -> None:
 
 
 def _without(text: str, cuts: Sequence[_Cut]) -> str:
-    """Replace ordered, disjoint spans of the text."""
     pieces: list[str] = []
     position = 0
     for start, end, mark in cuts:

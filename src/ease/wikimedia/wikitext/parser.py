@@ -50,6 +50,22 @@ from ease.wikimedia.wikitext.titles import (
     without_qualifier,
 )
 
+_VARIANTS: dict[str, list[str]] = read_data_file("ease.wikimedia.wikitext", "variants.yml")
+"""Codes of the variants by wiki; on other wikis `-{` is text."""
+_MARK = re.compile(r"-\{|\}-")
+_MOST_NESTED = 10  # MediaWiki's limit; deeper marks are dropped, which keeps the time linear
+_SILENT_FLAGS = frozenset("TH-")  # Flags of rules for the page's title, of hidden rules, and of removed rules
+_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING)
+_EXTERNAL = re.compile(
+    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x07]++[^\S\n]*+"
+    r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
+    re.IGNORECASE,
+)
+_LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
+_WORD = re.compile(r"\w")
+_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + GAP + ITEM + HEADING
+_NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})
+
 
 def link_trail(language: str) -> str:
     """Return a regular expression for the letters after `]]`; the expression may match nothing."""
@@ -69,69 +85,6 @@ def link_prefix(language: str) -> str | None:
 def _read(section: str) -> dict[str, str]:
     table = read_data_file("ease.wikimedia.wikitext", "link_trails.yml")[section]
     return {language: letters for languages, letters in table.items() for language in languages.split()}
-
-
-_VARIANTS: dict[str, list[str]] = read_data_file("ease.wikimedia.wikitext", "variants.yml")
-"""Codes of the variants by wiki; on other wikis `-{` is text."""
-
-_MARK = re.compile(r"-\{|\}-")
-_MOST_NESTED = 10
-"""MediaWiki's limit; deeper marks are dropped, which keeps the time linear."""
-_SILENT_FLAGS = frozenset("TH-")
-"""Flags of rules for the page's title, of hidden rules, and of removed rules."""
-
-
-def choose_variants(text: str, language: str) -> str:
-    """Replace each mark of variants by one form; an unclosed mark stays as text."""
-    if language not in _VARIANTS or "-{" not in text:
-        return text
-    pieces: list[str] = []
-    opened: list[int] = []
-    deeper = position = 0
-    for mark in _MARK.finditer(text):
-        pieces.append(text[position : mark.start()])
-        position = mark.end()
-        if mark[0] == "-{":
-            if len(opened) == _MOST_NESTED:
-                deeper += 1
-            else:
-                opened.append(len(pieces))
-                pieces.append("-{")
-        elif deeper:
-            deeper -= 1
-        elif opened:
-            start = opened.pop()
-            content = "".join(pieces[start + 1 :])
-            del pieces[start:]
-            pieces.append(_choose(content, language))
-        else:
-            pieces.append("}-")
-    pieces.append(text[position:])
-    return "".join(pieces)
-
-
-@cache
-def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of flags with their bar, and of a form's beginning."""
-    codes = "|".join(sorted(_VARIANTS[language], key=len, reverse=True))
-    flags = re.compile(rf"\s*+((?:(?:[ATRDHNS-]|{codes})?\s*+;\s*+)*+(?:[ATRDHNS-]|{codes})?)\s*+\|")
-    form = re.compile(rf"(?:\A|;)\s*+(?:{codes})\s*+:", re.IGNORECASE)
-    return flags, form
-
-
-def _choose(content: str, language: str) -> str:
-    """Return the text that a mark shows."""
-    flags_pattern, form_pattern = _patterns(language)
-    flags = flags_pattern.match(content)
-    if flags:
-        if _SILENT_FLAGS.intersection(flag.strip() for flag in flags[1].split(";")):
-            return GAP
-        content = content[flags.end() :]
-    first = form_pattern.match(content)
-    if first is None:
-        return content
-    following = form_pattern.search(content, first.end())
-    return content[first.end() : following.start() if following else len(content)].strip().removesuffix(";")
 
 
 class Link(NamedTuple):
@@ -166,17 +119,11 @@ class Article:
     language: str = "en"
 
     def sentences(self, splitter: SplitterEngine = "icu") -> list[Sentence]:
-        """Split the prose into sentences.
-
-        Args:
-            splitter: The library that applies ICU's rules; `polyglot` is under the GPLv3 and finds the same sentences.
-        """
+        """Split the prose with ICU's rules; the splitter `polyglot` is under the GPLv3 and finds the same sentences."""
         return split_article(self, _splitter(self.language, splitter))[0]
 
 
-@lru_cache(maxsize=32)
-def _splitter(language: str, engine: SplitterEngine) -> SentenceSplitter:
-    return SentenceSplitter(language, engine)
+_splitter = lru_cache(maxsize=32)(SentenceSplitter)
 
 
 class Prose(NamedTuple):
@@ -186,25 +133,6 @@ class Prose(NamedTuple):
     starts: list[int]
     ends: list[int]
     targets: list[str]
-
-
-def place_links(text: str, targets: list[str]) -> Prose:
-    """Return the prose of a text in which marks enclose the links, and the links' offsets without the marks."""
-    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
-    bounds = list(accumulate(map(len, pieces)))
-    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
-    if len(surfaces) != len(targets):
-        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
-    if (words := list(map(str.strip, surfaces))) != surfaces:
-        starts = [
-            start + len(surface) - len(surface.lstrip())
-            for start, surface in zip(starts, surfaces, strict=True)
-        ]
-        ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
-        # An empty surface is not a link.
-        starts, ends = list(compress(starts, words)), list(compress(ends, words))
-        targets = list(compress(targets, words))
-    return Prose("".join(pieces), starts, ends, targets)
 
 
 class SentenceColumns(NamedTuple):
@@ -268,26 +196,6 @@ def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColum
     return SentenceColumns(starts, texts, firsts, link_starts, link_ends, targets), counts
 
 
-_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING)
-_EXTERNAL = re.compile(
-    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x07]++[^\S\n]*+"
-    r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
-    re.IGNORECASE,
-)
-_LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
-_WORD = re.compile(r"\w")
-_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + GAP + ITEM + HEADING
-
-
-class _OpenLink(NamedTuple):
-    """A `[[` without `]]` so far, with the numbers of pieces and targets before it."""
-
-    head: str
-    bar: str
-    pieces: int
-    targets: int
-
-
 def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True) -> Article:
     """Read the prose of a page, and its links to articles of the same wiki.
 
@@ -329,20 +237,79 @@ def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
     if show:
         text = show_templates(text, site.language)
     text = strip_tags(cut_tables(cut_templates(text)))
-    text = strip_quotes(decode_spaces(choose_variants(text, site.language)))
+    text = strip_quotes(decode_spaces(_choose_variants(text, site.language)))
     text = drop_magic_words(text)
     text, targets = _LinkReader(text, site).read()
     text = _EXTERNAL.sub(lambda link: link[1] or GAP, text)
     text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
-    return place_links(text, targets)
+    # The links' offsets without their marks.
+    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
+    bounds = list(accumulate(map(len, pieces)))
+    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
+    if len(surfaces) != len(targets):
+        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
+    if (words := list(map(str.strip, surfaces))) != surfaces:
+        stripped = zip(starts, surfaces, strict=True)
+        starts = [start + len(surface) - len(surface.lstrip()) for start, surface in stripped]
+        ends = list(map(add, starts, map(len, words)))
+        # An empty surface is not a link.
+        starts, ends = list(compress(starts, words)), list(compress(ends, words))
+        targets = list(compress(targets, words))
+    return Prose("".join(pieces), starts, ends, targets)
 
 
 @cache
 def _site(language: str) -> SiteInfo:
     check_languages([language], "language")
     return SiteInfo(language)
+
+
+def _choose_variants(text: str, language: str) -> str:
+    """Replace each mark of variants by one form; an unclosed mark stays as text."""
+    if language not in _VARIANTS or "-{" not in text:
+        return text
+    pieces: list[str] = []
+    opened: list[int] = []
+    deeper = position = 0
+    for mark in _MARK.finditer(text):
+        pieces.append(text[position : mark.start()])
+        position = mark.end()
+        if mark[0] == "-{" and len(opened) == _MOST_NESTED:
+            deeper += 1
+        elif mark[0] == "-{":
+            opened.append(len(pieces))
+            pieces.append("-{")
+        elif deeper:
+            deeper -= 1
+        elif opened:
+            start = opened.pop()
+            pieces[start:] = [_choose("".join(pieces[start + 1 :]), language)]
+        else:
+            pieces.append("}-")
+    return "".join([*pieces, text[position:]])
+
+
+def _choose(content: str, language: str) -> str:
+    flags_pattern, form_pattern = _patterns(language)
+    if flags := flags_pattern.match(content):
+        if _SILENT_FLAGS.intersection(map(str.strip, flags[1].split(";"))):
+            return GAP
+        content = content[flags.end() :]
+    first = form_pattern.match(content)
+    if first is None:
+        return content
+    following = form_pattern.search(content, first.end())
+    return content[first.end() : following.start() if following else len(content)].strip().removesuffix(";")
+
+
+@cache
+def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of flags with their bar, and of a form's beginning."""
+    codes = "|".join(sorted(_VARIANTS[language], key=len, reverse=True))
+    flags = re.compile(rf"\s*+((?:(?:[ATRDHNS-]|{codes})?\s*+;\s*+)*+(?:[ATRDHNS-]|{codes})?)\s*+\|")
+    return flags, re.compile(rf"(?:\A|;)\s*+(?:{codes})\s*+:", re.IGNORECASE)
 
 
 @cache
@@ -366,11 +333,11 @@ class _LinkReader:
     """
 
     def __init__(self, text: str, site: SiteInfo) -> None:
-        self.text = text
-        self.site = site
+        self.text, self.site = text, site
         self.pieces: list[str] = []
         self.targets: list[str] = []
-        self._open: list[_OpenLink] = []
+        self._open: list[tuple[str, str, int, int]] = []
+        """Target and bar of each `[[` without `]]` so far, and the numbers of pieces and targets before it."""
         self._heading_end = 0
         self._trail = re.compile(link_trail(site.language))
         self._prefix = re.compile(link_prefix(site.language) or "")
@@ -393,7 +360,7 @@ class _LinkReader:
             if token[1] is not None:
                 self._add_link(token[1], token[2], token[3], start < self._heading_end)
             elif text[start] == "[":
-                self._open.append(_OpenLink(token[4] or "", token[5], len(pieces), len(self.targets)))
+                self._open.append((token[4] or "", token[5], len(pieces), len(self.targets)))
                 pieces.append("")
             elif text[start] == "]":
                 position = self._close(position)
@@ -441,41 +408,41 @@ class _LinkReader:
         self.targets.append(title)
 
     def _take_prefix(self) -> str:
-        """Remove and return the letters before a link that belong to the link's text."""
-        found = self._prefix.match(self.pieces[-1][::-1]) if self._prefix.pattern and self.pieces else None
-        if not found or not found[0]:
+        if not self._prefix.pattern or not self.pieces:
             return ""
-        before = self.pieces[-1]
-        self.pieces[-1] = before[: len(before) - found.end()]
-        return before[len(before) - found.end() :]
+        before = self.pieces.pop()
+        found = self._prefix.match(before[::-1])
+        start = len(before) - (found.end() if found else 0)
+        self.pieces.append(before[:start])
+        return before[start:]
 
     def _close(self, position: int) -> int:
         """Close the last open link at a `]]`, and return the position to continue at."""
         if not self._open:
             return position
-        link = self._open.pop()
+        head, bar, first, first_target = self._open.pop()
         pieces, last = self.pieces, self.pieces[-1]
         if self.text[position : position + 1] == "]" and last.count("[") > last.count("]"):
             pieces.append("]")
             position += 1
-        kind, _title = read_target(link.head, self.site) if link.head else (TargetKind.INVALID, "")
+        kind = read_target(head, self.site).kind if head else TargetKind.INVALID
         if kind in _NOT_SHOWN:
-            del pieces[link.pieces :], self.targets[link.targets :]
-            pieces.append(GAP)
+            del self.targets[first_target:]
+            pieces[first:] = [GAP]
             return position
-        if not link.bar:
-            pieces[link.pieces] = link.head
+        if not bar:
+            pieces[first] = head
             kind = TargetKind.INVALID
         trail = self._trail.match(self.text, position)
         tail = trail[0] if trail else ""
         in_heading = position <= self._heading_end
-        if kind is not TargetKind.ARTICLE or in_heading or len(self.targets) > link.targets:
+        if kind is not TargetKind.ARTICLE or in_heading or len(self.targets) > first_target:
             pieces.append(tail)
             return position + len(tail)
-        label = "".join(pieces[link.pieces :])
-        del pieces[link.pieces :]
+        label = "".join(pieces[first:])
+        del pieces[first:]
         if label.strip(_EDGES):
-            self._add_link(link.head, label, tail)
+            self._add_link(head, label, tail)
         else:  # only an image: a single gap, since enclosing links scan this label again
             before, after = (" " if label[end : end + 1].isspace() else "" for end in (0, len(label) - 1))
             pieces.append(f"{before}{GAP}{after}{tail}")
@@ -483,9 +450,6 @@ class _LinkReader:
 
     def _give_up(self) -> None:
         """Show links that were never closed as text, without the brackets."""
-        for link in self._open:
-            self.pieces[link.pieces] = link.head + link.bar
+        for head, bar, first, _ in self._open:
+            self.pieces[first] = head + bar
         self._open.clear()
-
-
-_NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})

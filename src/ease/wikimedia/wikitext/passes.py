@@ -26,17 +26,9 @@ def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more 
 ) -> int:
     """Write the plain links up to the next token of another kind, and return the position after the last one.
 
-    A plain link is outside headings, has a title that needs no care (`titles.PLAIN_TITLE`), and a label, if any,
-    without brackets, marks, and spaces at its ends.
-
-    Args:
-        text: Text of a page, read up to `position`.
-        position: Where the unread text begins.
-        heading_end: Links before this position are in a heading.
-        pieces: Gets the text up to the last plain link, with marked links.
-        targets: Gets the normalised titles of the links.
-        site: The wiki.
-        trail: Matches the letters after a link that belong to the link's text.
+    A plain link is outside headings, has a title that needs no care (as in `titles`, but without slashes), and a label,
+    if any, without brackets, marks, and spaces at its ends. The text is read up to `position`; `pieces` gets the text
+    up to the last plain link, with marked links, and `targets` their titles.
     """
     size = len(text)
     done = text.find("", position)  # the position as a number that is no Python object
@@ -186,7 +178,6 @@ def normalize_gaps(text: str) -> str:
 
 
 def _normalize_line(line: str) -> str:  # noqa: C901
-    """Normalise the gaps of a line."""
     if "(" in line or "[" in line or "（" in line:
         for _ in range(2):
             line = _drop_after_opening(line)
@@ -245,7 +236,6 @@ def _drop_after_opening(line: str) -> str:
 
 
 def _drop_before_closing(line: str) -> str:
-    """Drop gaps, spaces and commas before a closing bracket."""
     size = len(line)
     pieces: list[str] = []
     done = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from typing import Literal, get_args
+from typing import Literal
 
 import icu
 
@@ -17,9 +17,8 @@ from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.passes import cut_sentences
 
 SplitterEngine = Literal["polyglot", "icu"]
-Boundaries = Callable[[str], Sequence[int]]
+_Boundaries = Callable[[str], Sequence[int]]
 """Function that returns the UTF-16 offsets of a text's sentence ends."""
-
 _NOT_INSTALLED = (
     "The sentence splitter polyglot is not installed: choose icu (`ingest.splitter=icu`), which finds the same "
     "sentences, or install polyglot with pip."
@@ -39,14 +38,9 @@ class SentenceSplitter:
         Raises:
             EaseError: The engine is unknown, or its library is not installed.
         """
-        engines: dict[str, Callable[[str], Boundaries]] = {
-            "polyglot": _polyglot_boundaries,
-            "icu": _icu_boundaries,
-        }
+        engines = {"polyglot": _polyglot_boundaries, "icu": _icu_boundaries}
         if engine not in engines:
-            raise EaseError(
-                f"Unknown sentence splitter {engine!r}: choose {' or '.join(get_args(SplitterEngine))}."
-            )
+            raise EaseError(f"Unknown sentence splitter {engine!r}: choose {' or '.join(engines)}.")
         self._boundaries = engines[engine](language)
 
     def split(self, text: str) -> tuple[list[int], list[str]]:
@@ -54,15 +48,17 @@ class SentenceSplitter:
 
         A newline always ends a sentence.
         """
-        return cut_sentences(text, _in_characters(text, self._boundaries(text)) if text else ())
+        boundaries = self._boundaries(text) if text else ()
+        if not text.isascii() and len(text.encode("utf-16-le", "surrogatepass")) != 2 * len(text):
+            # Offset after each character of two UTF-16 units.
+            wide = [place for place, character in enumerate(text) if character > "\uffff"]
+            doubles = [place + nth + 2 for nth, place in enumerate(wide)]
+            boundaries = [boundary - bisect_right(doubles, boundary) for boundary in boundaries]
+        return cut_sentences(text, boundaries)
 
 
 def splitter_version(engine: SplitterEngine) -> str:
-    """Return the versions of the libraries that boundaries depend on.
-
-    Raises:
-        EaseError: The engine's library is not installed.
-    """
+    """Return the versions of the libraries that boundaries depend on; raises EaseError if one is not installed."""
     if engine == "icu":
         return icu.ICU_VERSION
     try:
@@ -71,7 +67,7 @@ def splitter_version(engine: SplitterEngine) -> str:
         raise EaseError(_NOT_INSTALLED) from error
 
 
-def _icu_boundaries(language: str) -> Boundaries:
+def _icu_boundaries(language: str) -> _Boundaries:
     breaker = icu.BreakIterator.createSentenceInstance(Language(language).locale)
 
     def boundaries(text: str) -> list[int]:
@@ -81,7 +77,7 @@ def _icu_boundaries(language: str) -> Boundaries:
     return boundaries
 
 
-def _polyglot_boundaries(language: str) -> Boundaries:
+def _polyglot_boundaries(language: str) -> _Boundaries:
     # Not polyglot.text.Text: its language detector fails on control characters and on "".
     try:
         from polyglot.base import Sequence as PolyglotSequence
@@ -99,14 +95,3 @@ def _polyglot_boundaries(language: str) -> Boundaries:
 
     tokenizer = LocaleSentenceTokenizer(language)
     return lambda text: tokenizer.transform(PolyglotSequence(text)).idx[1:]
-
-
-def _in_characters(text: str, boundaries: Sequence[int]) -> Sequence[int]:
-    """Convert offsets from UTF-16 units to characters."""
-    if text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):
-        return boundaries
-    # Offset after each character of two units.
-    doubles = [
-        offset + nth + 2 for nth, offset in enumerate(i for i, char in enumerate(text) if char > "\uffff")
-    ]
-    return [boundary - bisect_right(doubles, boundary) for boundary in boundaries]

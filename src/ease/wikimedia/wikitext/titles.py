@@ -15,7 +15,43 @@ from urllib.parse import unquote
 from ease.io.files import read_data_file
 from ease.wikimedia.languages import OLDER_CODES, WIKIPEDIA_LANGUAGES, Language
 
+FILE, CATEGORY = 6, 14
+
 _GEORGIAN = range(0x10D0, 0x1100)
+_ENTITY = re.compile(r"&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|[A-Za-z][A-Za-z0-9]*);")
+_MOST_DIGITS = 8  # No character has a number of more digits
+_SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
+_PREFIXES = read_data_file("ease.wikimedia.wikitext", "prefixes.yml")
+_LANGUAGE_PREFIXES = WIKIPEDIA_LANGUAGES | OLDER_CODES.keys() | frozenset(_PREFIXES["languages"])
+"""Prefixes of links to the same article in another language."""
+_WIKI_PREFIXES = frozenset(_PREFIXES["wikis"])  # Prefixes of links to other wikis and sites
+_MOST_BYTES = 255
+_MOST_PREFIXES = 8
+"""Maximum prefixes of the wiki's own language (`[[en:en:Title]]`); a link with more is invalid."""
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_CONTROL = re.compile("[\x00-\x1f\x7f]+")
+_BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
+_SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_NEEDS_CARE = re.compile(
+    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
+    "|  |^[ ./]| $|~~~|/\\."
+)
+"""Matches titles that are not plain: prefixes, fragments, entities, marks, unusual spaces, illegal characters."""
+MAX_PLAIN_LENGTH = _MOST_BYTES // 4
+"""Characters that are no more than `_MOST_BYTES` in any script."""
+_PROTOCOL = re.compile(
+    r"(?:(?:ftps?|git|gopher|https?|ircs?|mms|nntp|redis|sftp|ssh|svn|telnet|wikipedia|worldwind)://|//"
+    r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
+    re.IGNORECASE,
+)
+"""Beginnings of web addresses; double brackets around an address are not a link."""
+_ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
+_WORDS = sorted(read_data_file("ease.wikimedia.wikitext", "redirect_words.yml"), key=len, reverse=True)
+_REDIRECT = re.compile(
+    rf"\s*+[#＃](?:{'|'.join(map(re.escape, _WORDS))})\s*+:?\s*+"
+    r"\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=4096)
@@ -30,12 +66,6 @@ def capital_of(letter: str, language: str) -> str:
 def is_capital(letter: str) -> bool:
     """Return whether a letter is a capital, or has none in any language."""
     return letter == letter.upper() or ord(letter) in _GEORGIAN
-
-
-_ENTITY = re.compile(r"&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|[A-Za-z][A-Za-z0-9]*);")
-_MOST_DIGITS = 8
-"""No character has a number of more digits."""
-_SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
 
 
 def decode_spaces(text: str) -> str:
@@ -55,28 +85,12 @@ def decode_entities(text: str) -> str:
     return _ENTITY.sub(as_prose, text) if "&" in text else text
 
 
-def decode_title_entities(text: str) -> str:
-    """Decode the entities of a title, with its spaces and control characters."""
-    return _ENTITY.sub(_character, text) if "&" in text else text
-
-
 def _character(entity: re.Match[str]) -> str:
     """Return an entity's character; unknown names stay, while `html.unescape` would decode their beginning."""
     for digits, prefix in ((entity[1], "&#"), (entity[2], "&#x")):
         if digits:
             return html.unescape(f"{prefix}{digits.lstrip('0')[:_MOST_DIGITS] or 0};")
     return html5.get(entity[0][1:], entity[0])
-
-
-MEDIA, FILE, CATEGORY = -2, 6, 14
-
-_PREFIXES = read_data_file("ease.wikimedia.wikitext", "prefixes.yml")
-
-LANGUAGE_PREFIXES = WIKIPEDIA_LANGUAGES | OLDER_CODES.keys() | frozenset(_PREFIXES["languages"])
-"""Prefixes of links to the same article in another language."""
-
-WIKI_PREFIXES = frozenset(_PREFIXES["wikis"])
-"""Prefixes of links to other wikis and sites."""
 
 
 @cache
@@ -95,35 +109,6 @@ def known_namespaces(language: str) -> dict[str, int]:
 def _read_names() -> dict[str, dict[int, list[str]]]:
     table: dict[str, dict[int, list[str]]] = read_data_file("ease.wikimedia.wikitext", "namespaces.yml")
     return table
-
-
-_MOST_BYTES = 255
-_MOST_PREFIXES = 8
-"""Maximum prefixes of the wiki's own language (`[[en:en:Title]]`); a link with more is invalid."""
-
-_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-_CONTROL = re.compile("[\x00-\x1f\x7f]+")
-_BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
-_SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
-_NEEDS_CARE = re.compile(
-    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
-    "|  |^[ ./]| $|~~~|/\\."
-)
-"""Matches titles that are not plain: prefixes, fragments, entities, marks, unusual spaces, illegal characters."""
-_PLAIN_CHARACTER = (
-    "[^\x00-\x20#%&./:<>\\[\\]_{|}~\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
-)
-PLAIN_TITLE = rf"{_PLAIN_CHARACTER}++(?:\.? ?{_PLAIN_CHARACTER}++)*+"
-"""Regular expression of titles that need no care; it excludes some that need none, such as `AC/DC`."""
-MAX_PLAIN_LENGTH = _MOST_BYTES // 4
-"""Characters that are no more than `_MOST_BYTES` in any script."""
-_PROTOCOL = re.compile(
-    r"(?:(?:ftps?|git|gopher|https?|ircs?|mms|nntp|redis|sftp|ssh|svn|telnet|wikipedia|worldwind)://|//"
-    r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
-    re.IGNORECASE,
-)
-"""Beginnings of web addresses; double brackets around an address are not a link."""
-_ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
 
 
 class TargetKind(Enum):
@@ -174,7 +159,7 @@ def normalize_title(raw: str, site: SiteInfo) -> str:
     Entities and percent-encoding are decoded, a leading colon and a `#fragment` are removed, and the first letter is
     capitalised if the wiki does so. A namespace is kept.
     """
-    return normalize_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
+    return normalize_first(_decode(raw).removeprefix(":").partition("#")[0].strip(), site)
 
 
 def resolve_target(raw: str, site: SiteInfo) -> str | None:
@@ -189,12 +174,11 @@ def read_target(raw: str, site: SiteInfo) -> Target:
         return Target(TargetKind.ARTICLE, normalize_first(raw, site))
     if is_address(raw):
         return Target(TargetKind.INVALID, "")
-    text = _squeeze(_decode(raw))
-    inline = text.startswith(":")
-    kind, text = _follow_prefixes(text.removeprefix(":").lstrip(), site)
+    text = _decode(raw)
+    kind, text_after = _follow_prefixes(text.removeprefix(":").lstrip(), site)
     if kind is not TargetKind.ARTICLE:
-        return Target(TargetKind.OTHER if inline else kind, "")
-    title, hash_sign, _ = text.partition("#")
+        return Target(TargetKind.OTHER if text.startswith(":") else kind, "")
+    title, hash_sign, _ = text_after.partition("#")
     title = title.strip()
     if not title:
         return Target(TargetKind.OTHER if hash_sign else TargetKind.INVALID, "")
@@ -208,9 +192,6 @@ def is_address(raw: str) -> bool:
     return _PROTOCOL.match(raw) is not None
 
 
-_NAMESPACE_KINDS = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
-
-
 def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
     """Resolve prefixes of namespaces, languages and wikis; return the kind and the text after own-language prefixes."""
     for _ in range(_MOST_PREFIXES):
@@ -218,13 +199,13 @@ def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
         if not colon:
             return TargetKind.ARTICLE, text
         name = prefix.strip().lower()
-        number = site.namespaces.get(name)
-        if number is not None:
-            return _NAMESPACE_KINDS.get(number, TargetKind.OTHER), ""
+        if (number := site.namespaces.get(name)) is not None:
+            kinds = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
+            return kinds.get(number, TargetKind.OTHER), ""
         if name != site.language:
-            if name in LANGUAGE_PREFIXES:
+            if name in _LANGUAGE_PREFIXES:
                 return TargetKind.LANGUAGE, ""
-            return (TargetKind.OTHER if name in WIKI_PREFIXES else TargetKind.ARTICLE), text
+            return (TargetKind.OTHER if name in _WIKI_PREFIXES else TargetKind.ARTICLE), text
         text = rest.strip().removeprefix(":").lstrip()
     return TargetKind.INVALID, ""
 
@@ -235,10 +216,10 @@ def decode_percent(head: str) -> str:
 
 
 def _decode(raw: str) -> str:
-    """Decode percent-encoding, then entities, as MediaWiki does for links."""
+    """Decode percent-encoding, then entities, as MediaWiki does for links, and normalise spaces."""
     if _PERCENT.search(raw):
         raw = unquote(raw)
-    return decode_title_entities(raw)
+    return _squeeze(_ENTITY.sub(_character, raw) if "&" in raw else raw)
 
 
 def _squeeze(text: str) -> str:
@@ -268,14 +249,6 @@ def without_qualifier(head: str) -> str:
     if start >= 0 and name.endswith(")") and ")" not in name[start:-1]:
         return name[:start].rstrip()
     return name.partition(",")[0]
-
-
-_WORDS = sorted(read_data_file("ease.wikimedia.wikitext", "redirect_words.yml"), key=len, reverse=True)
-_REDIRECT = re.compile(
-    rf"\s*+[#＃](?:{'|'.join(map(re.escape, _WORDS))})\s*+:?\s*+"
-    r"\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]",
-    re.IGNORECASE,
-)
 
 
 def redirect_target(source: str, site: SiteInfo) -> str | None:
