@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from ease.errors import EaseError
 from ease.io.suggestions import nearest
+
+Model = TypeVar("Model", bound=BaseModel)
 
 RENAMED = {
     "checkpoint_every": "checkpoint_seconds",
@@ -20,6 +23,18 @@ RENAMED = {
     "tasks": "setting.test_tasks",
 }
 """Former names of parameters with their current names, from the same place, for the error message."""
+
+
+def validate(model: type[Model], values: Any, what: str) -> Model:
+    """Validate a mapping or a JSON text.
+
+    Raises:
+        EaseError: With `what`, and every invalid field.
+    """
+    try:
+        return model.model_validate_json(values) if isinstance(values, str) else model.model_validate(values)
+    except ValidationError as error:
+        raise EaseError(f"{what}: {format_validation_error(error, model)}") from error
 
 
 def format_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
