@@ -18,8 +18,8 @@ from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.training.students import LearningOptions, ShallowOptions, StaticOptions
-from ease.training.students.distilling import Distilled, distill_student, first_layers, static_student
+from ease.training.options import LearningOptions, ShallowOptions, StaticOptions
+from ease.training.students import Distilled, distill_student, first_layers, static_student
 from tests.training.architectures import write_architecture
 from tests.training.tiny_training import sentences
 
