@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from ease.training.loop import read_metrics
 from ease.training.options import TrainingJob
+from ease.training.processes import read_metrics
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 PATIENCE = 600.0

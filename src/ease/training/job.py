@@ -35,7 +35,7 @@ from ease.methods.components.distributed import process_rank
 from ease.methods.components.drophead import has_dropout
 from ease.training.accelerator import accelerated, compile_layers, uses_gpu
 from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
-from ease.training.loop import Progress, Report, read_metrics, train
+from ease.training.loop import Progress, Report, train
 from ease.training.model import TrainingModel, load_for_training
 from ease.training.options import TrainingJob, TrainingResult, check_frozen, check_share
 from ease.training.packing import choose_packing, transformer_graphs
@@ -50,7 +50,7 @@ from ease.training.prepared_pairs import (
     read_table,
     used_entities,
 )
-from ease.training.processes import LAUNCHER_VARIABLE, launch
+from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics
 from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)

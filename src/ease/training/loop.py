@@ -35,7 +35,7 @@ from ease.training.entity_files import TABLE
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
-from ease.training.processes import TrainingInterrupted, stop_requests
+from ease.training.processes import TrainingInterrupted, read_metrics, stop_requests
 from ease.training.teacher import Embeddings, Guide
 
 logger = logging.getLogger(__name__)
@@ -149,14 +149,6 @@ class Progress:
             lines.write(json.dumps({"step": step, **values}) + "\n")
         if self._report is not None:
             self._report(step, values)
-
-
-def read_metrics(path: Path) -> list[dict[str, float]]:
-    """Read the metrics, ignoring a truncated last line."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def train(

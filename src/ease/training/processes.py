@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -78,6 +79,14 @@ def stop_requests() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    """Read the metrics, ignoring a truncated last line."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
 def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, float]], None] | None) -> None:
     """Run the job of a locked folder in several processes.
 
@@ -88,8 +97,6 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
         EaseError: If a process fails.
     """
     import torch
-
-    from ease.training.loop import read_metrics
 
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()  # the first process shares its GPU with this one
