@@ -31,9 +31,9 @@ from transformers import PrinterCallback, TrainerCallback
 
 from benchmarks.inputs import encoder_options, made_sentences, real_data
 from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
+from ease.training.batches import pair_indices
 from ease.training.job import build_model, run_job
 from ease.training.options import TrainingJob, TrainingOptions
-from ease.training.sampling import pair_indices
 
 MAX_TOKENS = 32
 FURTHER_ENTITIES = 3

@@ -53,12 +53,11 @@ from benchmarks.training_peers import (
 )
 from ease.methods.components.entity_table import EntityTable
 from ease.training.accelerator import accelerated
-from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
 from ease.training.job import build_model
 from ease.training.job import prepare as prepare_rows
 from ease.training.loop import train
 from ease.training.options import TrainingJob
-from ease.training.prepared_pairs import Layout
+from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, SUBJECT, Layout
 
 TABLES = ("speed", "costs", "curves")
 PEER = "sentence-transformers"

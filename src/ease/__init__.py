@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from ease.search.engine import open_search
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
-    from ease.training.students.distilling import distill
+    from ease.training.students import distill
     from ease.wikimedia.wikipedia import read_dump
     from ease.wikimedia.wikitext.parser import parse_wikitext
 
 _MODULES = {
     "EaseError": "ease.errors",
     "EntityContrastiveLoss": "ease.training.sentence_transformers",
-    "distill": "ease.training.students.distilling",
+    "distill": "ease.training.students",
     "evaluate": "ease.encoders.api",
     "load": "ease.encoders.api",
     "open_search": "ease.search.engine",

@@ -72,7 +72,9 @@ def test_published_vectors_are_found_by_title(bare: Project) -> None:
     write_lines(given / "2.json", RECORDS[100:])
     write_vectors(bare.folder / "enwiki.vec", ["New ham", "Other lake"], 32)
     vectors = {"entity_embeddings__source": "file", "entity_embeddings__file": "enwiki.vec"}
-    stages = "--to-nodes=monolingual.entity_embeddings.make_entity_embeddings,monolingual.entity_pairs.make_pairs"
+    stages = (
+        "--to-nodes=monolingual.entity_embeddings.make_entity_embeddings,monolingual.entity_pairs.make_pairs"
+    )
     released = {"monolingual__pairs__released": "given/*.json", **vectors, **WITHOUT_DUMPS}
     bare.run("train_monolingual", stages, **released)
     vocabulary = pq.read_table(bare.latest("03_primary/monolingual/entity_vocabulary.parquet")).to_pylist()

@@ -52,24 +52,16 @@ def test_a_mixture_is_proportional_and_missing_texts_are_null(
     assert [row[1] is None for row in rows] == [True] * 75 + [False] * 25, "in the order of the sources"
 
 
-def test_the_scarcest_source_limits_the_mixture(
+def test_the_scarcest_source_limits_the_mixture_whose_quotas_add_up(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
     lines, nli = (
-        {"kind": "lines", "path": numbers, "weight": 1},
-        {"kind": "nli", "path": triplets, "weight": 1},
+        {"kind": kind, "path": path, "weight": 1} for kind, path in (("lines", numbers), ("nli", triplets))
     )
     assert kinds_of(gather_rows(lines, nli)[0]) == {"line": 300, "triplet": 300}
     assert kinds_of(gather_rows({**lines, "rows": 90}, nli)[0]) == {"line": 90, "triplet": 90}
-
-
-def test_quotas_add_up_to_the_rows(gather_rows: GatherRows, numbers: Path, triplets: Path) -> None:
-    sources = [
-        {"kind": "lines", "path": numbers, "weight": 1},
-        {"kind": "nli", "path": triplets, "weight": 2},
-    ]
     for total in (1, 11):
-        counts = kinds_of(gather_rows(*sources, rows=total)[0])
+        counts = kinds_of(gather_rows(lines, {**nli, "weight": 2}, rows=total)[0])
         assert counts["line"] + counts["triplet"] == total
         assert abs(counts["line"] - total / 3) < 1
 
@@ -123,12 +115,12 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
         ({"kind": "line", "path": "a.txt"}, "Unknown kind of texts in `data` 'line': did you mean lines"),
         (
             {"kind": "lines"},
-            "`data` of kind 'lines': path: Field required. Its parameters are kind, rows, weight, path",
+            "`data` of kind 'lines', whose parameters are kind, rows, weight, path.*: path: Field required",
         ),
         ({"kind": "pairs", "path": "a"}, "there is no field `path`"),
         (
             {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
-            r"`negatives` applies to triplets, not to the form 'shuffled': remove it\. Its",
+            "`negatives` applies to triplets, not to the form 'shuffled': change the form, or remove it",
         ),
     ],
 )

@@ -21,10 +21,9 @@ from ease.methods.base import TOTAL
 from ease.methods.components.distributed import process_count, process_rank
 from ease.training.accelerator import accelerated
 from ease.training.batches import make_batch
-from ease.training.inputs import read_table
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
+from ease.training.prepared_pairs import open_pairs, prepare_pairs, read_table
 from tests.training.processes import context, finish, start_server
 
 

@@ -17,10 +17,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_leaves, tree_map_only
-from torch.utils.backend_registration import (
-    _DummyBackendModule,
-    _setup_privateuseone_for_python_backend,
-)
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 aten = torch.ops.aten
 NAME = "pretended"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ease.training.options import TrainingJob
-from ease.training.progress import read_metrics
+from ease.training.processes import read_metrics
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 PATIENCE = 600.0

@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, BertModel
 
+from ease.training.batches import pair_indices
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
-from ease.training.sampling import pair_indices
 from tests.training.tiny_training import MakeJob
 
 ENCODER = "encoder_without_dropout"

@@ -34,6 +34,11 @@ def pairs() -> pd.DataFrame:
     return pd.DataFrame({"sentence": texts, "entity": [f"Q{number // 4}" for number in range(len(texts))]})
 
 
+def embed(model: Any) -> np.ndarray:
+    found: np.ndarray = model.encode(sentences()[:8])
+    return found
+
+
 def test_the_file_of_an_encoder_gives_the_defaults(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,11 +58,6 @@ def test_the_file_of_an_encoder_gives_the_defaults(
     assert found.get_embedding_dimension() == 32
 
 
-def embed(model: Any) -> np.ndarray:
-    found: np.ndarray = model.encode(sentences()[:8])
-    return found
-
-
 class ForeignFrame:
     """A data frame of another library, which has no more than Arrow's C interface."""
 
@@ -68,35 +68,37 @@ class ForeignFrame:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-@pytest.mark.parametrize("kind", ["foreign", "arrow", "parquet"])
-def test_a_table_of_any_kind_trains_the_same_encoder(files: Path, tmp_path: Path, kind: str) -> None:
-    frame = pairs()
-    frame.to_parquet(tmp_path / "given.parquet")
-    given: dict[str, Any] = {
-        "foreign": ForeignFrame(frame),
-        "arrow": pa.Table.from_pandas(frame),
-        "parquet": tmp_path / "given.parquet",
-    }
+def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Path, tmp_path: Path) -> None:
+    texts = pairs().assign(hard_negative=[None, "Q99"] * (len(pairs()) // 2))
+    numbers = texts.assign(
+        entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 99] * (len(pairs()) // 2)
+    )
+    assert numbers["hard_negative"].dtype == float, "pandas has no integers with nulls"
+    texts.to_parquet(tmp_path / "given.parquet")
+    tables = [texts, ForeignFrame(texts), pa.Table.from_pandas(texts), tmp_path / "given.parquet", numbers]
     reported: list[int] = []
     start = load_encoder(str(files / "encoder"))
     before = embed(start)
-    loop = {**LOOP, "max_steps": 2, "temperature": 0.1}
-    found = train(given[kind], start, report=lambda step, _: reported.append(step), report_every=1, **loop)
-    assert reported == [1, 2]
+    loop = {**LOOP, "max_steps": 2, "temperature": 0.1, "report_every": 1}
+    found = [
+        embed(train(table, start, report=lambda step, _: reported.append(step), **loop)) for table in tables
+    ]
+    assert reported == [1, 2] * len(tables)
     assert np.array_equal(embed(start), before), "the object is not changed"
-    assert not np.allclose(embed(found), before)
-    again = train(frame, str(files / "encoder"), **loop)
-    assert np.array_equal(embed(found), embed(again))
+    assert not np.allclose(found[0], before)
+    assert all(np.array_equal(one, found[0]) for one in found)
 
 
 def test_ease_plus_reads_the_further_entities_of_a_sentence(files: Path) -> None:
-    table = pairs().assign(
-        further_entities=[[f"Q{number % 5}", f"P{number}"] for number in range(len(pairs()))]
-    )
-    found, alone = (
-        embed(train(given, str(files / "encoder"), "ease_plus", **LOOP)) for given in (table, pairs())
+    count = len(pairs())
+    known = pairs().assign(further_entities=[[f"Q{number % 5}", f"P{number}"] for number in range(count)])
+    with_null = known.assign(further_entities=[[*others, None] for others in known["further_entities"]])
+    found, same, alone = (
+        embed(train(table, str(files / "encoder"), "ease_plus", **LOOP))
+        for table in (known, with_null, pairs())
     )
     one = embed(train(pairs(), str(files / "encoder"), "ease_plus", positives=1, **LOOP))
+    assert np.array_equal(found, same), "nulls are skipped"
     assert not np.allclose(found, alone)
     assert np.allclose(alone, one, atol=1e-6), "without the column, a sentence has its pair's entity alone"
 
@@ -106,57 +108,45 @@ def test_the_training_is_that_of_the_pipelines(files: Path, tmp_path: Path, make
     vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
     embeddings = load_file(files / "table.safetensors")["embeddings"]
     given = {entry["entity"]: embeddings[entry["row"]] for entry in vocabulary}
-    found = train(
-        table,
-        files / "encoder",
-        entity_embeddings=given,
-        folder=tmp_path / "kept",
-        threads=1,
-        length_chunks=2,
-        **LOOP,
-    )
+    loop = {**LOOP, "threads": 1, "length_chunks": 2}
+    found = train(table, files / "encoder", entity_embeddings=given, folder=tmp_path / "kept", **loop)
     result = run_job(make_job(development={}, training={"max_steps": 4}))
     assert np.allclose(embed(found), embed(load_encoder(str(result.model))), atol=1e-5)
     assert (tmp_path / "kept" / "model").is_dir()
 
 
-def test_errors_name_faults(files: Path) -> None:
-    encoder = str(files / "encoder")
-    with pytest.raises(EaseError, match="lack the column 'sentence'; they have text"):
-        train(pd.DataFrame({"text": ["a"]}), encoder)
-    with pytest.raises(EaseError, match="lack the column 'entity'"):
-        train(pd.DataFrame({"sentence": ["a"]}), encoder)
-    with pytest.raises(EaseError, match="Unknown parameter 'temprature': did you mean temperature"):
-        train(pairs(), encoder, temprature=1)
-    with pytest.raises(
-        EaseError, match="Unknown parameter 'block_rows': it was renamed to 'mini_batch_size'"
-    ):
-        train(pairs(), encoder, block_rows=1)
-    with pytest.raises(EaseError, match="9 entities have no embedding in `entity_embeddings`, such as 'Q1'"):
-        train(pairs(), encoder, entity_embeddings={"Q0": [1.0, 2.0]})
-    vectors = {f"Q{number}": [1.0] * (3 if number == 1 else 2) for number in range(10)}
-    with pytest.raises(
-        EaseError, match="'Q0' has the shape \\(2,\\) and 'Q1' \\(3,\\): give vectors of one length"
-    ):
-        train(pairs(), encoder, entity_embeddings=vectors)
+VECTORS = {f"Q{number}": [1.0] * (3 if number == 1 else 2) for number in range(10)}
+MIXED = pairs().assign(entity=[1, *["Q2"] * (len(pairs()) - 1)])
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (pd.DataFrame({"text": ["a"]}), {}, "lack the column 'sentence'; they have text"),
+        (pairs().head(0), {}, "The pairs have no row"),
+        ([{"sentence": "a"}], {}, "`pairs` is a builtins.list: give a DataFrame"),
+        (MIXED, {}, r"has values of several types \(.*entity.*\): give one"),
+        (Path("missing.parquet"), {}, r"missing\.parquet: there is no such file"),
+        (pairs(), {"temprature": 1}, "Unknown parameter 'temprature': did you mean temperature"),
+        (pairs(), {"block_rows": 1}, "'block_rows': it was renamed to 'mini_batch_size'"),
+        (pairs(), {"development": ["stsb:dev"]}, "`development` is a list: give each task's options"),
+        (pairs(), {"folder": Path(__file__)}, "Cannot write to .*test_api.py"),
+        (pairs(), {"entity_embeddings": {"Q0": [1.0]}}, "9 entities have no embedding .* such as 'Q1'"),
+        (pairs(), {"entity_embeddings": VECTORS}, r"'Q0' has the shape \(2,\) and 'Q1' \(3,\)"),
+    ],
+)
+def test_faults_are_named(files: Path, table: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        train(table, str(files / "encoder"), **{**LOOP, **options})
 
 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
         ("sentence", ["a", None, "b"], "1 pairs have no 'sentence', the first in row 1"),
-        ("entity", [None, None, "Q1"], "2 pairs have no 'entity', the first in row 0"),
         ("sentence", [1, 2, 3], "The column 'sentence' holds int64: give texts"),
-        (
-            "further_entities",
-            ["Q1", "Q2", "Q3"],
-            "'further_entities' holds .*string: give a list for each pair",
-        ),
-        (
-            "hard_negative",
-            [1, None, 2],
-            "columns of entities differ: 'entity' holds string, 'hard_negative' holds int64",
-        ),
+        ("further_entities", ["Q1", "Q2", "Q3"], "'further_entities' holds .*string: give a list for each"),
+        ("hard_negative", [1, None, 2], "differ: 'entity' holds string, 'hard_negative' holds int64"),
         ("hard_negative", [None, "Q1", "Q3"], "the hard negative of row 2 is the pair's own entity"),
         ("hard_negative", [0.5, 1, 2], "'hard_negative' holds double: give integers or texts"),
     ],
@@ -167,48 +157,11 @@ def test_a_wrong_column_is_refused(files: Path, column: str, values: list[Any], 
         train(pd.DataFrame(given), str(files / "encoder"), "ease_plus", **LOOP)
 
 
-def test_a_table_of_another_kind_is_refused(files: Path, tmp_path: Path) -> None:
-    encoder = str(files / "encoder")
-    with pytest.raises(EaseError, match="The pairs have no row"):
-        train(pairs().head(0), encoder, **LOOP)
-    with pytest.raises(EaseError, match="`pairs` is a builtins.list: give a DataFrame"):
-        train([{"sentence": "a"}], encoder, **LOOP)  # type: ignore[arg-type]
-    mixed = pairs().assign(entity=[1, *["Q2"] * (len(pairs()) - 1)])
-    with pytest.raises(EaseError, match=r"has values of several types \(.*entity.*\): give one"):
-        train(mixed, encoder, **LOOP)
-    with pytest.raises(EaseError, match="`development` is a list: give each task's options by its name"):
-        train(pairs(), encoder, development=["stsb:dev"], **LOOP)  # type: ignore[arg-type]
-    with pytest.raises(EaseError, match=r"missing\.parquet: there is no such file"):
-        train(tmp_path / "missing.parquet", encoder, **LOOP)
-    (tmp_path / "folder").touch()
-    with pytest.raises(EaseError, match="Cannot write to .*folder"):
-        train(pairs(), encoder, folder=tmp_path / "folder", **LOOP)
-
-
 def test_a_column_that_the_method_does_not_read_may_hold_anything(files: Path) -> None:
     table = pairs().assign(negative=range(len(pairs())))
     assert train(table, str(files / "encoder"), **LOOP)
     with pytest.raises(EaseError, match="The column 'negative' holds int64: give texts"):
         train(table.assign(positive="a city"), str(files / "encoder"), "supervised_simcse", **LOOP)
-
-
-def test_missing_further_entities_are_left_out(files: Path) -> None:
-    table = pairs().assign(further_entities=[[None, "P1"]] * len(pairs()))
-    known = pairs().assign(further_entities=[["P1"]] * len(pairs()))
-    found, expected = (
-        embed(train(given, str(files / "encoder"), "ease_plus", **LOOP)) for given in (table, known)
-    )
-    assert np.array_equal(found, expected)
-
-
-def test_numbers_and_texts_train_alike(files: Path) -> None:
-    texts = pairs().assign(hard_negative=[None, "Q99"] * (len(pairs()) // 2))
-    numbers = texts.assign(
-        entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 99] * (len(pairs()) // 2)
-    )
-    assert numbers["hard_negative"].dtype == float, "pandas has no integers with nulls"
-    found, expected = (embed(train(given, str(files / "encoder"), **LOOP)) for given in (numbers, texts))
-    assert np.array_equal(found, expected)
 
 
 def test_a_folder_has_one_training(files: Path, tmp_path: Path) -> None:

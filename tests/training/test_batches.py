@@ -1,11 +1,11 @@
-"""Pairs on disk and the batches drawn from them."""
+"""Pairs and embeddings on disk, the order of the pairs, and the batches drawn from them."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import Derive
-from ease.training.batches import make_ahead, make_batch, used_rows
-from ease.training.inputs import read_vocabulary
+from ease.training.batches import make_ahead, make_batch, pair_indices, used_rows
 from ease.training.model import TrainingModel
-from ease.training.prepared_pairs import Layout, open_pairs, prepare_pairs
-from ease.training.sampling import pair_indices
+from ease.training.options import BatchOptions
+from ease.training.prepared_pairs import (
+    BLOCK_ROWS,
+    Layout,
+    open_pairs,
+    prepare_pairs,
+    read_table,
+    used_entities,
+)
 
 LAYOUT = Layout(max_tokens=12)
 
@@ -92,7 +100,7 @@ def test_a_folder_of_parts_equals_one_file(files: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sentence": ["a", None, "b"]}, "1 sentences are missing"),
+        ({"sentence": ["a", None, "b"]}, "1 texts of column 'sentence'.* are missing"),
         ({"entity": [2, None, 2]}, "1 entities are missing"),
         ({"entity": [2, 3, 2]}, "entity 3 is not in the entity vocabulary"),
         ({"hard_negative": [2, 99, 2]}, "hard negative 99 is not in the entity vocabulary"),
@@ -137,14 +145,14 @@ def test_missing_texts_are_derived_or_absent_or_named(files: Path, tmp_path: Pat
 def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"no table")
-    with pytest.raises(EaseError, match="are not Parquet"):
+    with pytest.raises(EaseError, match="not Parquet"):
         prepare(files, broken, tmp_path / "pairs.bin")
     empty = write(tmp_path, pair_id=None, sentence=pa.array([], pa.string()), entity=[], hard_negative=[])
-    with pytest.raises(EaseError, match="have no pair"):
+    with pytest.raises(EaseError, match="no row is left"):
         prepare(files, empty, tmp_path / "pairs.bin")
     pq.write_table(pa.table({"row": [0]}), tmp_path / "vocabulary.parquet")
-    with pytest.raises(EaseError, match=r"Entity vocabulary \S+vocabulary\.parquet.*entity"):
-        read_vocabulary(tmp_path / "vocabulary.parquet")
+    with pytest.raises(EaseError, match=r"Entity vocabulary \S+vocabulary\.parquet lack.*entity"):
+        used_entities(files / "pairs.parquet", tmp_path / "vocabulary.parquet")
 
 
 def test_an_epoch_visits_every_pair_at_most_once_and_resumes_anywhere() -> None:
@@ -190,12 +198,8 @@ def test_chunks_by_length_give_the_loss_of_one_padded_batch(files: Path, tmp_pat
 CPU = torch.device("cpu")
 
 
-def test_batches_keep_their_order() -> None:
-    assert list(make_ahead(iter(range(100)), CPU)) == list(range(100))
-    assert list(make_ahead(iter([None, 0, None]), CPU)) == [None, 0, None]
-
-
-def test_the_next_batches_are_made_while_one_is_used() -> None:
+def test_the_next_batches_are_made_in_order_while_one_is_used() -> None:
+    assert list(make_ahead(iter([None, *range(100), None]), CPU)) == [None, *range(100), None]
     made = [threading.Event() for _ in range(3)]
 
     def make() -> Iterator[int]:
@@ -220,3 +224,107 @@ def test_an_error_comes_after_the_batches_before_it() -> None:
     assert next(batches) == 1
     with pytest.raises(ValueError, match="no more"):
         next(batches)
+
+
+ONES = np.ones((3, 2), dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"first": ONES, "second": ONES}, r"expected one matrix, found \{'first': \(3, 2\), 'second'"),
+        ({"rows": ONES[:, 0].copy()}, r"expected one matrix, found \{'rows': \(3,\)\}"),
+        ({"rows": ONES}, "has 3 rows, and the vocabulary 10 entities"),
+        (None, "are not a safetensors file"),
+    ],
+)
+def test_faulty_tables_are_named(tmp_path: Path, tensors: dict[str, np.ndarray] | None, message: str) -> None:
+    if tensors:
+        save_file(tensors, tmp_path / "table.safetensors")
+    with pytest.raises(EaseError, match=message):
+        read_table(tmp_path / "table.safetensors", total=10)
+
+
+def test_only_the_requested_rows_are_read(tmp_path: Path) -> None:
+    embeddings = np.arange(300_000, dtype=np.float32).reshape(150_000, 2)
+    save_file({"rows": embeddings}, tmp_path / "table.safetensors")
+    rows = np.array([0, BLOCK_ROWS - 1, BLOCK_ROWS, 149_999])
+    assert np.array_equal(read_table(tmp_path / "table.safetensors", rows).numpy(), embeddings[rows])
+    assert np.array_equal(read_table(tmp_path / "table.safetensors").numpy(), embeddings)
+
+
+SIZE = 32
+
+
+def make_pairs(count: int = 4000, seed: int = 0) -> NDArray[np.void]:
+    """Pairs of 4 languages and 200 entities, both of very different frequencies."""
+    random = np.random.default_rng(seed)
+    pairs = np.zeros(count, [("entity", "<i8"), ("language", "<i2")])
+    pairs["language"] = random.choice(4, count, p=[0.6, 0.3, 0.08, 0.02])
+    pairs["entity"] = (random.random(count) ** 2 * 200).astype(int)
+    return pairs
+
+
+PAIRS = make_pairs()
+
+
+def batches(steps: int, start: int = 0, seed: int = 1, **options: Any) -> list[NDArray[np.int64]]:
+    found = pair_indices(PAIRS, SIZE, seed, start, BatchOptions(**options))
+    return list(islice(found, steps))
+
+
+def test_sentences_of_an_entity_come_together_and_from_different_languages() -> None:
+    epoch = batches(80, sentences_per_entity=2)
+    rows = np.concatenate(epoch)
+    assert len(set(rows)) == len(rows), "an epoch has each pair at most once"
+    alone = sum(count == 1 for batch in epoch for count in Counter(PAIRS["entity"][batch]).values())
+    assert alone < 0.02 * len(rows), "only a group cut by a batch's end is alone"
+    assert translations(rows) > 0.49 * len(rows)
+
+
+def test_sentences_of_one_language_stay_where_others_fill_no_batch() -> None:
+    pairs = PAIRS.copy()
+    pairs["language"] = np.arange(len(pairs)) < 10
+    epoch = list(islice(pair_indices(pairs, SIZE, 1, 0, BatchOptions(sentences_per_entity=2)), 125))
+    assert sorted(np.concatenate(epoch)) == list(range(4000))
+
+
+def translations(rows: NDArray[np.int64]) -> int:
+    """Count the neighbours that share their entity but not their language."""
+    pairs = PAIRS[rows]
+    return sum(
+        one["entity"] == other["entity"] and one["language"] != other["language"]
+        for one, other in pairwise(pairs)
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{"sentences_per_entity": 4}, {"languages": "single"}, {"language_exponent": 0.5}]
+)
+def test_a_training_resumes_at_any_step(options: dict[str, Any]) -> None:
+    whole = batches(300, **options)
+    for start in (1, 124, 130, 260):
+        resumed = batches(5, start, **options)
+        assert [rows.tolist() for rows in resumed] == [rows.tolist() for rows in whole[start : start + 5]]
+    assert batches(3, **options)[0].tolist() != batches(3, seed=2, **options)[0].tolist()
+
+
+def test_batches_of_one_language_hold_one_language_each() -> None:
+    epoch = batches(100, languages="single")
+    assert all(len(set(PAIRS["language"][rows])) == 1 for rows in epoch)
+    assert {int(PAIRS["language"][rows[0]]) for rows in epoch} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5])
+def test_languages_are_drawn_in_proportion_to_the_powers_of_frequencies(exponent: float) -> None:
+    rows = np.concatenate(batches(1500, language_exponent=exponent))
+    counts = np.bincount(PAIRS["language"])
+    expected = counts**exponent * (counts > 0)
+    found = np.bincount(PAIRS["language"][rows], minlength=len(counts)) / len(rows)
+    assert np.abs(found - expected / expected.sum()).max() < 0.03
+
+
+def test_a_batch_that_no_language_fills_is_refused() -> None:
+    few = PAIRS[PAIRS["language"] == 3]
+    with pytest.raises(EaseError, match="No language has the 100 pairs of a batch: lower `batch_size`"):
+        next(pair_indices(few, 100, 1, options=BatchOptions(languages="single")))

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, stop_requests
+from ease.training.processes import LAUNCHER_VARIABLE, StopRequest, stop_requests
 
 
 def test_a_second_ctrl_c_stops_at_once() -> None:

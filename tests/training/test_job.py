@@ -1,22 +1,25 @@
-"""Complete tiny trainings: results, determinism, ablations and errors."""
+"""Complete tiny trainings: results, determinism, ablations, errors and memory."""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
+import resource
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from pydantic import ValidationError
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import pairwise_cos_sim
 from transformers import AutoModel
@@ -26,9 +29,9 @@ from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
 from ease.training import job as job_module
 from ease.training.__main__ import read_job
-from ease.training.job import _log_gain, run_job
+from ease.training.job import run_job
+from ease.training.loop import Progress
 from ease.training.options import TrainingOptions
-from ease.training.progress import Progress
 from tests.training.processes import finish, train_in_process
 from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
 
@@ -183,10 +186,6 @@ def test_bf16_is_close_to_single_precision_and_evaluations_change_nothing(
 
 
 def test_reads_entities_decides_the_input_of_a_method(make_job: MakeJob) -> None:
-    with pytest.raises(EaseError, match="needs the `table` of entity embeddings"):
-        run_job(make_job(table=None))
-    with pytest.raises(EaseError, match="needs the entity `vocabulary`"):
-        run_job(make_job(vocabulary=None, method_options={"entity_weight": 0}))
     short: dict[str, Any] = {"training": {"max_steps": 2}, "development": {}}
     entity_table = run_job(make_job("table", **short)).model / "training" / "parts.safetensors"
     assert "vocabulary_rows" in load_file(entity_table)
@@ -196,29 +195,6 @@ def test_reads_entities_decides_the_input_of_a_method(make_job: MakeJob) -> None
         assert not (result.model / "training").exists(), "given a table that it does not train"
 
 
-@pytest.mark.parametrize(
-    ("kept", "said"),
-    [
-        ("entity", "No entity has two sentences"),
-        ("language", "All sentences are of one language"),
-        ("page_id", "All sentences are of one page"),
-    ],
-)
-def test_what_keeps_sentences_from_attracting_each_other_is_said(
-    make_job: MakeJob, files: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: str, said: str
-) -> None:
-    pairs = pd.read_parquet(files / "pairs.parquet").assign(language=["en", "it"] * 80, page_id=range(160))
-    if kept == "entity":
-        pairs = pairs.drop_duplicates("entity")
-    else:
-        pairs[kept] = pairs[kept].iloc[0]
-    pairs.to_parquet(tmp_path / "pairs.parquet")
-    rows = pairs["entity"].to_numpy(np.int64).view([("entity", "<i8")])
-    job_module._describe_entities(make_job(pairs=tmp_path / "pairs.parquet"), rows)
-    warned = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert [said in message for message in warned] == [True]
-
-
 def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
     result = run_job(make_job(pooling="cls_mlp_train", training={"max_steps": 1}, development={}))
     encoder = SentenceTransformer(str(result.model), device="cpu")
@@ -226,25 +202,44 @@ def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
     assert "head.0.weight" in load_file(result.model / "training" / "parts.safetensors")
 
 
-def test_faults_of_a_job_are_named(make_job: MakeJob, tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="Unknown training method 'eas': did you mean ease"):
-        make_job(method="eas")
-    with pytest.raises(ValidationError, match="temperature: Input should be greater than 0"):
-        make_job(method_options={"temperature": -0.05})
-    with pytest.raises(EaseError, match="160 training pairs do not fill a batch of 512"):
-        run_job(make_job(training={"batch_size": 512}))
-    with pytest.raises(EaseError, match="no such file"):
-        run_job(make_job(pairs=tmp_path / "nowhere.parquet"))
-    with pytest.raises(EaseError, match="`max_tokens` 64: the encoder accepts at most 32"):
-        run_job(make_job(training={"max_tokens": 64}))
-    with pytest.raises(EaseError, match="Unknown evaluation task 'stsbb'"):
-        run_job(make_job(development={"stsbb": {}}))
-    with pytest.raises(EaseError, match="Encoder '/nowhere' does not load"):
-        run_job(make_job(encoder="/nowhere"))
-    occupied = tmp_path / "occupied"
-    occupied.write_text("", encoding="utf-8")
-    with pytest.raises(EaseError, match="Cannot write to .*occupied/job"):
-        run_job(make_job(folder=occupied / "job"))
+PACKED: dict[str, Any] = {"compiled": True, "packed": True, "device": "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "eas"}, "Unknown training method 'eas': did you mean ease"),
+        ({"method_options": {"temperature": -0.05}}, "temperature: Input should be greater than 0"),
+        ({"pairs": Path("nowhere.parquet")}, "no such file"),
+        ({"development": {"stsbb": {}}}, "Unknown evaluation task 'stsbb'"),
+        ({"encoder": "/nowhere"}, "Encoder '/nowhere' does not load"),
+        ({"folder": Path(__file__) / "job"}, "Cannot write to .*test_job.py/job"),
+        ({"table": None}, "needs the `table` of entity embeddings"),
+        ({"vocabulary": None, "method_options": {"entity_weight": 0}}, "needs the entity `vocabulary`"),
+        ({"training": {"batch_size": 512}}, "160 training pairs do not fill a batch of 512"),
+        ({"training": {"max_tokens": 64}}, "`max_tokens` 64: the encoder accepts at most 32"),
+        ({"training": {"matryoshka": [32]}}, "`matryoshka` 32: give numbers from 1 to 31"),
+        ({"training": {"matryoshka": [8]}, "method": "mlm"}, "'mlm' has no contrastive loss"),
+        ({"training": {"language_ranks": [4]}}, "`language_ranks` 4: the means of 4 language.s. span 3"),
+        ({"training": {"language_ranks": [0, 1]}, "development": {}}, "a choice needs development tasks"),
+        ({"training": {"lora": {"targets": "query q_proj"}}}, "no linear layers named q_proj; it has dense"),
+        ({"training": {"compiled": True, "lora": {"rank": 4}}}, "`compiled` trains all weights"),
+        ({"training": PACKED}, "On a CPU, `compiled` is for padded texts: set `packed: false`"),
+        ({"training": {"sub_batch_size": 5}}, "16 is not a multiple of `sub_batch_size` 5"),
+        (
+            {"training": {"sub_batch_size": 2, "processes": 2}},
+            "nothing to contrast with: raise it to at least 4",
+        ),
+        ({"training": {"processes": 3}}, "is not a multiple of 3 `processes`"),
+        (
+            {"training": {"sub_batch_size": 4, "batches": {"sentences_per_entity": 4}}},
+            "`sub_batch_size` 4 does not hold two entities of 4 sentences .*raise it to at least 8, or lower",
+        ),
+    ],
+)
+def test_faults_of_a_job_are_named(make_job: MakeJob, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((EaseError, ValidationError), match=message):
+        run_job(make_job(**changes))
 
 
 def test_a_folder_has_one_training_at_a_time(make_job: MakeJob, trained: Trained, tmp_path: Path) -> None:
@@ -264,37 +259,16 @@ def test_a_folder_has_one_training_at_a_time(make_job: MakeJob, trained: Trained
     assert losses(result) == losses(trained.result)
 
 
-@pytest.mark.parametrize("judged", [True, False])
-def test_only_sentence_embeddings_are_judged_by_the_development_score(
-    trained: Trained, caplog: pytest.LogCaptureFixture, judged: bool
-) -> None:
-    worse = trained.result.model_copy(update={"start_score": 90.0, "best_score": 80.0})
-    with caplog.at_level(logging.INFO, "ease.training.job"):
-        _log_gain(worse, judged=judged)
-    assert "scores 80.00 on the development tasks, the start 90.00" in caplog.text
-    assert ("made the encoder worse" in caplog.text) is judged
-
-
 def test_without_a_terminal_a_line_is_logged_by_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ease.training.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("ease.training.loop.SECONDS_BETWEEN_LINES", 0.0)
     progress = Progress(tmp_path, 9, TrainingOptions(seed=0, report_every=100), None)
     progress.start(0, None)
-    with caplog.at_level(logging.INFO, "ease.training.progress"):
+    with caplog.at_level(logging.INFO, "ease.training.loop"):
         for step, loss in enumerate((3.0, 2.0), start=1):
             progress.add(step, {"loss": torch.tensor(loss)}, {})
     assert f"{tmp_path.name}: step 2 of 9, loss 2.5000, pairs/s " in caplog.text
-
-
-def test_sentences_with_more_entities_than_positives_are_counted(
-    make_job: MakeJob, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    options = {"positives": 2}
-    changes: dict[str, Any] = {"method": "ease_plus", "method_options": options, "development": {}}
-    run_job(make_job("counted", training={"max_steps": 1}, **changes))
-    assert "80 of 160 pairs have more than 1 other entities in their sentence" in caplog.text
 
 
 def test_more_processes_than_gpus_are_refused(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,3 +278,79 @@ def test_more_processes_than_gpus_are_refused(make_job: MakeJob, monkeypatch: py
     with pytest.raises(EaseError, match="1 GPU.* for 2 `processes`: lower `processes`"):
         run_job(job)
     assert not job.folder.exists()
+
+
+def test_unused_entities_are_not_read(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
+    vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
+    small = load_file(files / "table.safetensors")["embeddings"]
+    large = np.full((5 * len(small), small.shape[1]), np.nan, dtype=np.float32)
+    large[2::5] = small
+    rows = [{"row": 5 * entry["row"] + 2, "entity": entry["entity"]} for entry in vocabulary]
+    others = [{"row": row, "entity": 1000 + row} for row in range(len(large)) if row % 5 != 2]
+    pq.write_table(pa.Table.from_pylist([*others, *rows]), tmp_path / "vocabulary.parquet")
+    save_file({"rows": large}, tmp_path / "large.safetensors")
+    job = make_job(vocabulary=tmp_path / "vocabulary.parquet", table=tmp_path / "large.safetensors")
+    parts, usual = (
+        load_file(result.model / "training" / "parts.safetensors")
+        for result in (run_job(job), run_job(make_job("usual")))
+    )
+    assert parts["vocabulary_rows"].tolist() == list(range(2, len(large), 5))
+    assert np.array_equal(parts["method.table.weight"], usual["method.table.weight"])
+
+
+PAIRS = 16_000
+ADDRESS_SPACE = 4 << 30
+"""Bytes: a training starts with 2.3 GB of address space, and its logits have PAIRS² numbers in single precision."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory in this way")
+def test_a_batch_beyond_the_memory_says_what_to_change(
+    files: Path, tmp_path: Path, make_job: MakeJob
+) -> None:
+    pairs = pq.read_table(files / "pairs.parquet")
+    pq.write_table(pa.concat_tables([pairs] * (PAIRS // len(pairs))), tmp_path / "many.parquet")
+    training = {"batch_size": PAIRS, "max_steps": 1}
+    job = make_job(method="simcse", pairs=tmp_path / "many.parquet", training=training, development={})
+    job.folder.mkdir()
+    (job.folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "ease.training", str(job.folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE)),
+    )
+    assert done.returncode == 1
+    (message,) = [line for line in done.stderr.splitlines() if line.startswith("There is not enough memory.")]
+    assert "Set `mini_batch_size`, which gives the same loss in less memory, or lower `batch_size`" in message
+    assert "DefaultCPUAllocator: can't allocate memory" in message
+    assert "Traceback" not in done.stderr
+
+
+PROGRAM = """
+import psutil, torch
+from ease.training.accelerator import accelerated
+from ease.training.options import TrainingOptions
+
+for rows in (None, 64):
+    with accelerated(TrainingOptions(device="cpu", threads=1, mini_batch_size=rows)):
+        torch.ones(6 << 20)  # once it is freed, glibc by itself maps no smaller tensor alone
+        before = psutil.Process().memory_info().rss
+        large, small = [], []
+        for _ in range(40):
+            large.append(torch.ones(2 << 20))
+            small.append(torch.ones(1 << 14))  # too large for holes that imports have left
+        large.clear()
+        print((psutil.Process().memory_info().rss - before) >> 20)
+        small.clear()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not glibc")
+def test_freed_large_tensors_return_their_memory_beside_small_ones() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    by_itself, in_mini_batches = map(int, done.stdout.split())
+    assert by_itself > 200, "what glibc does by itself"
+    assert in_mini_batches < 50

@@ -17,8 +17,8 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.training.__main__ import main, read_job
 from ease.training.checkpoints import NOTES, fingerprint_of
-from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
+from ease.training.processes import TrainingInterrupted
 from tests.training.processes import finish, last_step, messages, start, wait_for
 from tests.training.tiny_training import MakeJob, Stop, Trained, assert_same, stop_at
 
@@ -53,15 +53,6 @@ def test_an_interrupted_training_resumes_exactly(
         shutil.rmtree(broken.folder / "teacher", ignore_errors=True)  # the mapped embeddings are enough
     assert_same(run_job(broken), whole)
     assert {path.name for path in broken.folder.iterdir() if path.is_dir()} == {"model"}
-
-
-def test_checkpoints_that_would_take_too_long_are_left_out(make_job: MakeJob) -> None:
-    whole = run_job(make_job("whole"))
-    broken = make_job("broken", training={"checkpoint_share": 1e-6})
-    with pytest.raises(Stop):
-        run_job(broken, stop_at(11))
-    assert [path.name for path in (broken.folder / "checkpoints").iterdir()] == ["step-00000001"]
-    assert_same(run_job(broken), whole)
 
 
 def test_checkpoints_follow_time(make_job: MakeJob) -> None:

@@ -1,12 +1,14 @@
-"""Selection of the best model, also after a kill while it is saved."""
+"""Selection of the best model, also after a kill while it is saved, and removal of its language subspace."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -16,11 +18,10 @@ from ease.encoders.encoder import load_encoder
 from ease.io.names import DEVELOPMENT
 from ease.methods import get_method, method_options
 from ease.training import job as job_module
-from ease.training.checkpoints import Checkpoints
+from ease.training.checkpoints import BestModel, Checkpoints, score_encoder
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from ease.training.selection import BestModel, score_encoder
-from tests.training.tiny_training import MakeJob
+from tests.training.tiny_training import MakeJob, sentences, weights
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def test_publishing_may_be_repeated_after_a_kill(model: TrainingModel, tmp_path:
     best.consider(10, model, 1.0)
     best.publish(tmp_path / "model", "# First\n", best.path)
     again = BestModel(tmp_path)
-    again.restore({"best_step": 10, "best_score": 1.0})
+    again.restore(best.state())
     again.publish(tmp_path / "model", "# Second\n", again.path)
     assert folders(tmp_path) == ["model"]
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# First\n"
@@ -154,3 +155,39 @@ def test_a_training_below_its_start_stops_and_keeps_the_best_model(
     assert (result.best_step, result.steps, next(left, None)) == (kept, steps, None)
     start, end = (load_encoder(str(folder)).state_dict() for folder in (files / "encoder", result.model))
     assert (kept == 0) is all(torch.equal(start[name], end[name]) for name in start)
+
+
+def spread(model: str) -> float:
+    """Return how far the means of the four languages are from their mean, in unit embeddings."""
+    encoder = load_encoder(model)
+    rows = encoder.encode(sentences(), normalize_embeddings=True)
+    means = np.stack([rows[number::4].mean(axis=0) for number in range(4)])
+    return float(np.linalg.norm(means - means.mean(axis=0)))
+
+
+def test_a_single_rank_is_removed_without_development_data(make_job: MakeJob) -> None:
+    plain = run_job(make_job("plain", development={}))
+    found = run_job(make_job("removed", development={}, training={"language_ranks": [3]}))
+    assert spread(str(found.model)) < 0.35 * spread(str(plain.model))
+    before, after = weights(plain), weights(found)
+    assert all(np.array_equal(before[name], after[name]) for name in before), "the training is the same"
+    assert (found.model / "training" / "parts.safetensors").is_file()
+    assert not list(found.model.parent.glob("best-*"))
+
+
+def test_the_rank_with_the_best_development_score_is_kept(
+    make_job: MakeJob, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    job = make_job("chosen", training={"language_ranks": [0, 1, 3]})
+    found = run_job(job)
+    (line,) = [message for message in caplog.messages if message.startswith("Removed")]
+    scores = {
+        int(part.split(":")[0]): float(part.split(":")[1])
+        for part in line[line.index(": ") + 2 : -1].split(", ")
+    }
+    chosen = int(line.split()[1])
+    assert sorted(scores) == [0, 1, 3]
+    assert scores[chosen] == max(scores.values())
+    assert found.best_score == pytest.approx(scores[chosen], abs=0.005)
+    assert run_job(job) == found, "a finished training is not run again"

@@ -35,7 +35,7 @@ from ease.io.models import dotted
 from ease.io.result_versions import code_version
 from ease.io.versions import SIDECAR
 from ease.pipelines.work import release_work
-from ease.training.interruption import TrainingInterrupted
+from ease.training.processes import TrainingInterrupted
 
 logger = logging.getLogger(__name__)
 

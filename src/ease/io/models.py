@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -17,7 +17,10 @@ from pydantic import (
     field_validator,
 )
 
+from ease.errors import EaseError
 from ease.io.names import nearest
+
+Model = TypeVar("Model", bound=BaseModel)
 
 RENAMED = {
     "checkpoint_every": "checkpoint_seconds",
@@ -79,6 +82,18 @@ def _kinds(model: type[BaseModel]) -> dict[str, list[Any]]:
         kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
         found[name] = [get_args(one)[0] if get_origin(one) is Annotated else one for one in kinds]
     return found
+
+
+def validate(model: type[Model], values: Any, what: str) -> Model:
+    """Validate a mapping or a JSON text.
+
+    Raises:
+        EaseError: With `what`, and every invalid field.
+    """
+    try:
+        return model.model_validate_json(values) if isinstance(values, str) else model.model_validate(values)
+    except ValidationError as error:
+        raise EaseError(f"{what}: {format_validation_error(error, model)}") from error
 
 
 def format_validation_error(error: ValidationError, model: type[BaseModel]) -> str:

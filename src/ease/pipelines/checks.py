@@ -73,7 +73,7 @@ from ease.pipelines.teach.options import check_taught_sources
 from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, make_start_encoder, train_encoder
 from ease.pipelines.training import missing_encoder, missing_start
 from ease.texts import source_options
-from ease.training.students import ShallowOptions, StaticOptions
+from ease.training.options import ShallowOptions, StaticOptions
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages

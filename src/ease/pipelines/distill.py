@@ -25,7 +25,7 @@ from ease.pipelines.mlflow_runs import (
 from ease.pipelines.setting import EASE_PLUS, Setting
 from ease.pipelines.training import describe_data, missing_encoder, required_pairs
 from ease.pipelines.work import lock_for_run
-from ease.training.students import ShallowOptions, StaticOptions
+from ease.training.options import ShallowOptions, StaticOptions
 
 Rows = list[dict[str, Any]]
 
@@ -82,7 +82,7 @@ def _distill(
     dumps: dict[str, Any],
 ) -> tuple[Path, Rows]:
     from ease.entities.links import distinct_sentences
-    from ease.training.students.distilling import distill_student
+    from ease.training.students import distill_student
 
     pairs = required_pairs(training_pairs, setting)
     learned = options.teacher or teacher

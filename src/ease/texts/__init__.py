@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, Protocol, cast
 
-from pydantic import ValidationError
-
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
-from ease.io.models import format_validation_error
+from ease.io.models import validate
 from ease.io.names import module_names, named_module
 from ease.texts.components.sources import COLUMNS, Source, SourceOptions, Workspace
 
@@ -50,14 +48,10 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
     """
     if "kind" not in values:
         raise EaseError(f"A source in `data` has no `kind`: choose from {', '.join(kind_names())}.")
-    options = get_kind(str(values["kind"])).Options
-    try:
-        return options.model_validate(values)
-    except ValidationError as error:
-        known = ", ".join(options.model_fields)
-        raise EaseError(
-            f"`data` of kind {values['kind']!r}: {format_validation_error(error, options)}. Its parameters are {known}."
-        ) from error
+    kind = str(values["kind"])
+    options = get_kind(kind).Options
+    known = ", ".join(options.model_fields)
+    return validate(options, values, f"`data` of kind {kind!r}, whose parameters are {known}")
 
 
 class Gathered(NamedTuple):
@@ -87,9 +81,17 @@ def gather_texts(
         source = get_kind(options.kind).read(options, workspace, seed)
         table = source.table.mutate(ticket=draw(seed, ibis.literal(number), source.table.key))
         available = int(table.count().execute())
-        _check_available(options, available, source.counts)
-        tables.append(table)
         places = " and ".join(map(str, options.places))
+        if available < (options.rows or 1):
+            wanted = (
+                f"`rows` asks for {options.rows}, but there are {available}" if available else "none is left"
+            )
+            counted = ", ".join(f"{name} {count}" for name, count in source.counts.items())
+            raise EaseError(
+                f"Training texts of kind {options.kind!r} ({places or 'of the setting'}): {wanted} ({counted}): lower "
+                "`rows`, or set it to null for all."
+            )
+        tables.append(table)
         report.append({"kind": options.kind, "place": places, **source.counts, "available": available})
     quotas = _quotas(sources, [line["available"] for line in report], rows)
     parts = []
@@ -104,18 +106,6 @@ def gather_texts(
     mixed = reduce(lambda left, right: left.union(right), parts)
     pair_id = as_int64(ibis.row_number().over(order_by=[mixed.source, mixed.key]))
     return Gathered(mixed.select(*COLUMNS, pair_id=pair_id).relocate("pair_id").order_by("pair_id"), report)
-
-
-def _check_available(options: SourceOptions, available: int, counts: Mapping[str, int]) -> None:
-    place = " and ".join(map(str, options.places)) or "the setting's own"
-    counted = ", ".join(f"{name} {count}" for name, count in counts.items())
-    if not available:
-        raise EaseError(f"Training texts of kind {options.kind!r} ({place}): none is left ({counted}).")
-    if options.rows and available < options.rows:
-        raise EaseError(
-            f"Training texts of kind {options.kind!r} ({place}): `rows` asks for {options.rows}, but there are "
-            f"{available} ({counted}): lower it, or set it to null for all."
-        )
 
 
 def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: int | None) -> list[int]:
@@ -138,11 +128,8 @@ def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: in
             f"`rows` asks for {rows} training texts, but the sources in `data`, which have "
             f"{', '.join(map(str, sizes))}, give {most} at their weights: lower `rows`, or change the weights."
         )
-    return _apportion(rows or most, weights, sizes)
-
-
-def _apportion(rows: int, weights: Sequence[float], sizes: Sequence[int]) -> list[int]:
-    """Apportion rows to sources by the largest remainder."""
+    rows = rows or most
+    # By the largest remainder
     exact = [rows * weight / sum(weights) for weight in weights]
     quotas = [min(int(share + 1e-9), size) for share, size in zip(exact, sizes, strict=True)]
     by_remainder = sorted(range(len(exact)), key=lambda number: (quotas[number] - exact[number], number))

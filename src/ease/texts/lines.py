@@ -18,9 +18,7 @@ class Options(FileOptions):
     title: ClassVar[str] = "Lines of text"
 
     comment: str | None = Field(
-        None,
-        min_length=1,
-        description="beginning of lines to skip, such as #!comment:; null: none",
+        None, min_length=1, description="beginning of lines to skip, such as #!comment:; null: none"
     )
     skip: int = Field(0, ge=0, description="first lines to skip, such as more frequent words")
     take: int | None = Field(None, ge=1, description="lines to read after those; null: all")

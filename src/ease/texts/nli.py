@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 from pydantic import Field, model_validator
@@ -50,16 +49,8 @@ the file does not number its premises. `language` is empty if the file names non
 """
 
 
-class Inference(NamedTuple):
-    """An unchecked row, and its place for messages."""
-
-    place: str
-    language: str
-    prompt: str | None
-    pair: str
-    premise: str
-    hypothesis: str
-    label: str
+Row = tuple[str, str, str | None, str, str, str, str]
+"""An unchecked row: its place for messages, language, prompt, pair, premise, hypothesis, label"""
 
 
 def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[int | str | None, ...]]:
@@ -75,21 +66,21 @@ def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[i
         EaseError: If the file has another format, or a label is unknown, with the file and the line.
     """
     counts.update({"read": 0, "unlabelled": 0, "blank": 0})
-    for number, row in enumerate(_rows(path, split)):
+    rows = _folder_rows(path, split) if path.is_dir() else _file_rows(path)
+    for number, (place, language, prompt, pair, premise, hypothesis, label) in enumerate(rows):
         counts["read"] += 1
-        stated = row.label.strip().lower()
+        stated = label.strip().lower()
         if stated in UNLABELLED:
             counts["unlabelled"] += 1
         elif stated not in LABELS:
             raise EaseError(
-                f"{row.place}: unknown label {row.label!r}; known are entailment, neutral, contradiction and 0, 1, 2. "
-                "Leave it blank, `-` or -1 to drop the row."
+                f"{place}: unknown label {label!r}; known are entailment, neutral, contradiction and 0, 1, 2. Leave it "
+                "blank, `-` or -1 to drop the row."
             )
-        elif not (row.premise.strip() and row.hypothesis.strip()):
+        elif not (premise.strip() and hypothesis.strip()):
             counts["blank"] += 1
         else:
-            texts = row.premise.strip(), row.hypothesis.strip()
-            yield number, row.language, row.prompt, row.pair, *texts, LABELS[stated]
+            yield number, language, prompt, pair, premise.strip(), hypothesis.strip(), LABELS[stated]
 
 
 def translations(folder: Path, split: str) -> list[Path]:
@@ -97,73 +88,49 @@ def translations(folder: Path, split: str) -> list[Path]:
     return sorted(folder.glob(f"multinli.{split}.*.tsv"))
 
 
-def _rows(path: Path, split: str) -> Iterator[Inference]:
-    if not path.is_dir():
-        return _triplets(path) if file_kind(path) == "csv" else _columns(path)
-    if translated := translations(path, split):
-        return chain.from_iterable(map(_translated, translated))
-    return _line_files(path, split)
-
-
-def _line_files(folder: Path, split: str) -> Iterator[Inference]:
-    """Read s1.SPLIT, s2.SPLIT and labels.SPLIT."""
+def _folder_rows(folder: Path, split: str) -> Iterator[Row]:
+    """Read MultiNLI's translations, of which line i of all files belong together, or s1, s2 and labels."""
+    translated = translations(folder, split)
+    for path in translated:
+        for number, (premise, hypothesis, label) in read_fields(path, ["premise", "hypo", "label"]):
+            language = path.name.split(".")[2]
+            yield f"{path}, line {number}", language, None, str(number), premise, hypothesis, label
+    if translated:
+        return
     paths = [folder / f"{name}.{split}" for name in ("s1", "s2", "labels")]
-    missing = [path.name for path in paths if not path.exists()]
-    if missing:
+    if missing := [path.name for path in paths if not path.exists()]:
         raise EaseError(
             f"{folder}: no {', '.join(missing)}, nor multinli.{split}.*.tsv. Give the folder of such files, and their "
             "`split`."
         )
-    for number, texts in read_parallel_lines(paths):
-        yield Inference(f"{paths[2]}, line {number}", "", None, str(number), *texts)
+    for number, (premise, hypothesis, label) in read_parallel_lines(paths):
+        yield f"{paths[2]}, line {number}", "", None, str(number), premise, hypothesis, label
 
 
-def _translated(path: Path) -> Iterator[Inference]:
-    """Read the file of one language; line i of all of them belong together."""
-    language = path.name.split(".")[2]
-    for number, texts in read_fields(path, ["premise", "hypo", "label"]):
-        yield Inference(f"{path}, line {number}", language, None, str(number), *texts)
-
-
-def _columns(path: Path) -> Iterator[Inference]:
-    """Read the columns of XNLI; the columns of the language and the numbers are optional."""
+def _file_rows(path: Path) -> Iterator[Row]:
+    """Read a csv of triplets as two pairs of the same premise, or XNLI's columns with optional language and numbers."""
     header = column_names(path)
-    optional = [name for name in ("language", "promptID", "pairID") if name in header]
-    for number, (premise, hypothesis, label, *others) in read_fields(path, [*_XNLI, *optional]):
-        named = dict(zip(optional, others, strict=True))
-        language, prompt = named.get("language", ""), named.get("promptID") or None
-        pair = named.get("pairID") or f"line {number}"
-        yield Inference(f"{path}, line {number}", language, prompt, pair, premise, hypothesis, label)
-
-
-def _triplets(path: Path) -> Iterator[Inference]:
-    """Read sent0, sent1 and, if present, hard_neg as two pairs of the same premise."""
-    names = [name for name in ("sent0", "sent1", "hard_neg") if name in column_names(path)]
+    if file_kind(path) != "csv":
+        optional = [name for name in ("language", "promptID", "pairID") if name in header]
+        for number, (premise, hypothesis, label, *others) in read_fields(path, [*_XNLI, *optional]):
+            named = dict(zip(optional, others, strict=True))
+            language, prompt = named.get("language", ""), named.get("promptID") or None
+            pair = named.get("pairID") or f"line {number}"
+            yield f"{path}, line {number}", language, prompt, pair, premise, hypothesis, label
+        return
+    names = [name for name in ("sent0", "sent1", "hard_neg") if name in header]
     if len(names) < 2:
         raise EaseError(
-            f"{path}: a csv of inferences has the columns sent0, sent1 and hard_neg; it has "
-            f"{', '.join(column_names(path))}. For other columns, use the kind `columns`."
+            f"{path}: a csv of inferences has the columns sent0, sent1 and hard_neg; it has {', '.join(header)}. For "
+            "other columns, use the kind `columns`."
         )
     for number, (premise, *hypotheses) in read_fields(path, names):
         for label, hypothesis in zip((ENTAILMENT, CONTRADICTION), hypotheses, strict=False):
-            pair = f"{number} {label}"
-            yield Inference(f"{path}, line {number}", "", str(number), pair, premise, hypothesis, label)
+            yield f"{path}, line {number}", "", str(number), f"{number} {label}", premise, hypothesis, label
 
 
 _SENTENCE, _POSITIVE, _NEGATIVE, _PARTNER, _LEFT, _RIGHT = range(6)
 """Identifiers of the draws, which make them independent."""
-
-
-def check_distinct(rows: ir.Table, path: Path) -> None:
-    """Check that each language has each pair once, so that languages can be joined."""
-    twice = rows.group_by("language", "pair").agg(rows=rows.count())
-    found = twice.filter(twice.rows > 1).order_by(["language", "pair"]).limit(1).to_pyarrow().to_pylist()
-    if found:
-        language, pair, times = (found[0][name] for name in ("language", "pair", "rows"))
-        raise EaseError(
-            f"{path}: the pair {pair} (pairID) occurs {times} times in {language!r}, so its translations are "
-            "ambiguous: remove one row, or read each part on its own."
-        )
 
 
 def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: bool = False) -> ir.Table:
@@ -181,7 +148,14 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
     Returns:
         Columns key, sentence, positive, negative (null if the premise has no contradiction).
     """
-    numbered = _by_language(_with_prompt(rows, reference), apart=reference is None)
+    if reference is None:
+        rows = rows.mutate(prompt=rows.prompt.coalesce(rows.premise))
+    else:
+        named = rows.filter(rows.language == reference).select("pair", named="premise")
+        joined = rows.left_join(named, "pair").select(*rows.columns, "named")
+        # A pair that the reference language does not have is a separate premise.
+        rows = joined.mutate(prompt=joined.prompt.coalesce(joined.named, joined.pair)).drop("named")
+    numbered = _by_language(rows, apart=reference is None)
     pairs = numbered.group_by("pair").agg(
         prompt=numbered.prompt.min(),
         label=numbered.label.min(),
@@ -220,16 +194,6 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
     whole = as_table(as_table(drawn).inner_join(premises, ["pair", "first"]))
     whole = as_table(whole.inner_join(hypotheses, ["pair", "second"]))
     return whole.left_join(negatives, ["other", "third"]).select("key", "sentence", "positive", "negative")
-
-
-def _with_prompt(rows: ir.Table, reference: str | None) -> ir.Table:
-    """Identify the premise of each row by its number, else by its text (in the reference language, if given)."""
-    if reference is None:
-        return rows.mutate(prompt=rows.prompt.coalesce(rows.premise))
-    named = rows.filter(rows.language == reference).select("pair", named="premise")
-    joined = rows.left_join(named, "pair").select(*rows.columns, "named")
-    # A pair that the reference language does not have is a separate premise.
-    return joined.mutate(prompt=joined.prompt.coalesce(joined.named, joined.pair)).drop("named")
 
 
 def _by_language(rows: ir.Table, apart: bool) -> ir.Table:
@@ -322,8 +286,7 @@ class Options(FileOptions):
         "drawn at random, or in every other language",
     )
     negatives: Literal["keep", "require", "none"] = Field(
-        "keep",
-        description="of triplets: keep entailments without a contradiction, require one, or use none",
+        "keep", description="of triplets: keep entailments without a contradiction, require one, or use none"
     )
     split: str = Field("train", description="split of a folder's files, such as dev")
 
@@ -337,17 +300,23 @@ class Options(FileOptions):
 
     @model_validator(mode="after")
     def _of_form(self) -> Options:
-        if self.premises == "every" and not (self.form == "triplets" and self.cross_lingual):
-            raise EaseError(
-                "`premises: every` applies to triplets with `cross_lingual: true`: set it, or remove `premises`"
-            )
-        if self.negatives != "keep" and self.form != "triplets":
-            raise EaseError(f"`negatives` applies to triplets, not to the form {self.form!r}: remove it")
-        if self.hypotheses == "every" and not (self.form == "premise_hypothesis" and self.cross_lingual):
-            raise EaseError(
-                "`hypotheses: every` applies to the form premise_hypothesis with `cross_lingual: true`: set both, or "
-                "remove it"
-            )
+        crossed = self.form if self.cross_lingual else None
+        for wrong, fault in (
+            (
+                self.premises == "every" and crossed != "triplets",
+                "`premises: every` applies to triplets with `cross_lingual: true`",
+            ),
+            (
+                self.negatives != "keep" and self.form != "triplets",
+                f"`negatives` applies to triplets, not to the form {self.form!r}",
+            ),
+            (
+                self.hypotheses == "every" and crossed != "premise_hypothesis",
+                "`hypotheses: every` applies to the form premise_hypothesis with `cross_lingual: true`",
+            ),
+        ):
+            if wrong:
+                raise EaseError(f"{fault}: change the form, or remove it")
         return self
 
 
@@ -357,26 +326,30 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     Raises:
         EaseError: With the file and the line that are wrong, or the languages that the file does not have.
     """
+    path, cross_lingual = options.path, options.cross_lingual
     counts: Counter[str] = Counter()
-    rows = workspace.store(inferences(options.path, options.split, counts), SCHEMA)
-    found = check_languages(rows.language, options.languages or (), options.path)
+    rows = workspace.store(inferences(path, options.split, counts), SCHEMA)
+    found = check_languages(rows.language, options.languages or (), path)
     if options.languages:
         rows = rows.filter(rows.language.isin(list(options.languages)))
     chosen = options.languages or found
-    if options.cross_lingual and options.form != "shuffled" and len(chosen) < 2:
-        raise EaseError(
-            f"`cross_lingual` needs two languages or more, and only one of {options.path} is read."
-        )
-    if options.cross_lingual:
-        check_distinct(rows, options.path)
+    if cross_lingual and options.form != "shuffled" and len(chosen) < 2:
+        raise EaseError(f"`cross_lingual` needs two languages or more, and only one of {path} is read.")
+    if cross_lingual:
+        twice = rows.group_by("language", "pair").agg(rows=rows.count()).filter(ibis._.rows > 1)
+        for row in twice.order_by(["language", "pair"]).limit(1).to_pyarrow().to_pylist():
+            raise EaseError(
+                f"{path}: the pair {row['pair']} (pairID) occurs {row['rows']} times in {row['language']!r}, so its "
+                "translations are ambiguous: remove one row, or read each part on its own."
+            )
     if options.form == "shuffled":
-        return Source(shuffled(rows, options.cross_lingual, seed), counts)
+        return Source(shuffled(rows, cross_lingual, seed), counts)
     if options.form == "premise_hypothesis":
-        if options.hypotheses == "every":
-            return Source(every_hypothesis(rows), counts)
-        return Source(premise_hypothesis(rows, options.cross_lingual, seed), counts)
-    reference = min(chosen) if options.cross_lingual else None
-    made = triplets(rows, reference, seed, each_premise=options.premises == "every")
+        every = options.hypotheses == "every"
+        return Source(
+            every_hypothesis(rows) if every else premise_hypothesis(rows, cross_lingual, seed), counts
+        )
+    made = triplets(rows, min(chosen) if cross_lingual else None, seed, options.premises == "every")
     if options.negatives == "none":
         return Source(made.drop("negative"), counts)
     counts["without_contradiction"] = int(made.negative.isnull().sum().execute() or 0)

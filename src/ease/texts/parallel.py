@@ -75,37 +75,29 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
         EaseError: If the files differ in their number of lines, a language is missing, or facts are not to be paired
             as translations.
     """
-    table, counts = _read_translations(options, workspace)
-    if options.form == "following":  # unless one of the two lines was dropped
+    path = options.path
+    named = path is None or "fact_id" in options.columns or file_kind(path) != "tsv"
+    of_facts = path is not None and not named and column_names(path) == FACTS
+    if of_facts and options.form != "translations":
+        raise EaseError(
+            f"{path} states facts, which have no order across languages: `form` {options.form!r} needs two columns or "
+            "two parallel line files."
+        )
+    columns = FACTS if of_facts else options.columns
+    rows = read_parallel_lines(options.places) if path is None else read_fields(path, columns)
+    rows = islice(rows, options.skip, None)
+    table, counts = store_texts(rows, FACTS if of_facts else NAMES, workspace)
+    if of_facts and path is not None:
+        check_languages(table.language, (options.pivot, *(options.languages or ())), path)
+        others = table.filter(table.language != options.pivot)
+        if options.languages:
+            others = others.filter(others.language.isin(list(options.languages)))
+        pivots = table.filter(table.language == options.pivot).select("fact_id", sentence="text")
+        joined = others.select("key", "fact_id", positive="text").inner_join(pivots, "fact_id")
+        table = joined.select("key", "sentence", "positive")
+    elif options.form == "following":  # unless one of the two lines was dropped
         nexts = table.select(key=table.key - 1, positive="positive")
         table = table.select("key", "sentence").inner_join(nexts, "key").select("key", "sentence", "positive")
     elif options.form == "shuffled":
         table = random_pairs(table, seed, draws=(0, 1))
     return Source(table, {**counts, "skipped": options.skip} if options.skip else counts)
-
-
-def _read_translations(options: Options, workspace: Workspace) -> Source:
-    path = options.path
-    if path is None:
-        lines = read_parallel_lines(options.places)
-        return store_texts(islice(lines, options.skip, None), NAMES, workspace)
-    if "fact_id" not in options.columns and file_kind(path) == "tsv" and column_names(path) == FACTS:
-        if options.form != "translations":
-            raise EaseError(
-                f"{path} states facts, which have no order across languages: `form` {options.form!r} needs two "
-                "columns or two parallel line files."
-            )
-        return _read_facts(path, options, workspace)
-    return store_texts(islice(read_fields(path, options.columns), options.skip, None), NAMES, workspace)
-
-
-def _read_facts(path: Path, options: Options, workspace: Workspace) -> Source:
-    """Pair each fact in the pivot language with the same fact in every other language."""
-    statements, counts = store_texts(islice(read_fields(path, FACTS), options.skip, None), FACTS, workspace)
-    check_languages(statements.language, (options.pivot, *(options.languages or ())), path)
-    others = statements.filter(statements.language != options.pivot)
-    if options.languages:
-        others = others.filter(others.language.isin(list(options.languages)))
-    pivots = statements.filter(statements.language == options.pivot).select("fact_id", sentence="text")
-    joined = others.select("key", "fact_id", positive="text").inner_join(pivots, "fact_id")
-    return Source(joined.select("key", "sentence", "positive"), counts)

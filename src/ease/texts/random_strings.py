@@ -13,8 +13,6 @@ from pydantic import Field, model_validator
 from ease.errors import EaseError
 from ease.texts.components.sources import Source, SourceOptions, Workspace
 
-_SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
-
 
 class Options(SourceOptions):
     """Number and length of the strings; the paper does not state their lengths."""
@@ -32,12 +30,11 @@ class Options(SourceOptions):
     def _enough(self) -> Options:
         if self.shortest > self.longest:
             raise EaseError(f"`shortest` {self.shortest} is above `longest` {self.longest}.")
-        strings = sum(
-            len(set(self.characters)) ** length for length in range(self.shortest, self.longest + 1)
-        )
+        size = len(set(self.characters))
+        strings = sum(size**length for length in range(self.shortest, self.longest + 1))
         if self.rows * 2 > strings:
             raise EaseError(
-                f"{self.rows} distinct strings of {self.shortest} to {self.longest} of {len(set(self.characters))} "
+                f"{self.rows} distinct strings of {self.shortest} to {self.longest} of {size} "
                 "characters are too many: lower `rows` or raise `longest`."
             )
         return self
@@ -45,14 +42,13 @@ class Options(SourceOptions):
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Return distinct strings, the same for the same seed."""
-    made = Source(workspace.store(_strings(options, seed), _SCHEMA), {})
-    distinct = made.without_repetitions().table
-    return Source(distinct.order_by("key").limit(options.rows), {"made": options.rows})
-
-
-def _strings(options: Options, seed: int) -> Iterator[tuple[int, str]]:
-    """Yield more strings than wanted, as short ones may be repeated."""
     random = Random(f"random strings {seed}")
-    for number in range(4 * options.rows + 100):
-        length = random.randint(options.shortest, options.longest)
-        yield number, "".join(random.choices(options.characters, k=length))
+
+    def strings() -> Iterator[tuple[int, str]]:
+        for number in range(4 * options.rows + 100):  # more than wanted, as short ones may be repeated
+            length = random.randint(options.shortest, options.longest)
+            yield number, "".join(random.choices(options.characters, k=length))
+
+    schema = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
+    distinct = Source(workspace.store(strings(), schema), {}).without_repetitions().table
+    return Source(distinct.order_by("key").limit(options.rows), {"made": options.rows})

@@ -9,16 +9,14 @@ import sys
 from pathlib import Path
 
 import torch
-from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.models import format_validation_error
+from ease.io.models import validate
 from ease.methods.components.distributed import process_rank
-from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
-from ease.training.launching import failure_file
 from ease.training.options import TrainingJob
+from ease.training.processes import FAILURE, TrainingInterrupted
 
 logger = logging.getLogger("ease.training")
 
@@ -40,13 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
         status = INTERRUPTED
         if not process_rank():
             logger.warning("%s", error)
-            write_text_atomically(
-                failure_file(folder), json.dumps({"step": error.step, "steps": error.steps})
-            )
+            write_text_atomically(folder / FAILURE, json.dumps({"step": error.step, "steps": error.steps}))
     except EaseError as error:
         logger.error("%s", error)
         if folder.is_dir():
-            write_text_atomically(failure_file(folder), json.dumps({"message": str(error)}))
+            write_text_atomically(folder / FAILURE, json.dumps({"message": str(error)}))
     finally:
         # After a failure, the other processes may be waiting in a collective call: do not start another.
         if torch.distributed.is_initialized() and status != 1:
@@ -58,13 +54,10 @@ def read_job(folder: Path) -> TrainingJob:
     """Read a job from its folder."""
     path = folder / "job.json"
     try:
-        return TrainingJob.model_validate_json(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise EaseError(f"No training job at {path}: give the work folder of a training.") from error
-    except ValidationError as error:
-        raise EaseError(
-            f"{path} is not a valid training job: {format_validation_error(error, TrainingJob)}"
-        ) from error
+    return validate(TrainingJob, text, f"{path} is not a valid training job")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import torch.utils.deterministic as torch_deterministic
 from accelerate import Accelerator, DistributedDataParallelKwargs, InitProcessGroupKwargs
 from accelerate.state import AcceleratorState, GradientState
 from sentence_transformers import SentenceTransformer
-from torch._dynamo.exc import TorchDynamoException
 from torch._inductor import config
 from transformers.modeling_layers import GradientCheckpointingLayer
 
@@ -48,16 +47,28 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
     with ExitStack() as restore:
-        _compute_deterministically(restore, options.deterministic)
+        warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+        enabled = torch.are_deterministic_algorithms_enabled()
+        restore.callback(torch.use_deterministic_algorithms, enabled, warn_only=warn_only)
+        torch.use_deterministic_algorithms(options.deterministic, warn_only=True)
+        # Filling new memory detects reads of uninitialised values, but writes all memory twice.
+        fill = "fill_uninitialized_memory"
+        before = getattr(torch_deterministic, fill)
+        restore.callback(setattr, torch_deterministic, fill, before)
+        setattr(torch_deterministic, fill, before and not options.deterministic)
         # cuDNN's attention plans anew for every width of a batch, and is not deterministic.
         restore.callback(torch.backends.cuda.enable_cudnn_sdp, torch.backends.cuda.cudnn_sdp_enabled())
         torch.backends.cuda.enable_cudnn_sdp(False)
         restore.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(options.threads or torch.get_num_threads())
-        if options.mini_batch_size is not None and not on_gpu:
-            _free_large_tensors(restore)
-        devices = [torch.cuda.current_device()] if on_gpu else []
-        restore.enter_context(torch.random.fork_rng(devices=devices))
+        of_parts = options.mini_batch_size is not None and not on_gpu
+        if of_parts and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+            # Return a large tensor's memory to the system when it is freed: by default, glibc keeps the memory if small
+            # tensors lie behind it. With `mini_batch_size` 64, a step of 192 pairs on BERT-base's size peaks at 3.3 GB
+            # with this and at 5.6 GB without.
+            restore.callback(mallopt, _MMAP_THRESHOLD, _USUALLY_LARGE)
+            mallopt(_MMAP_THRESHOLD, _LARGE)
+        restore.enter_context(torch.random.fork_rng([torch.cuda.current_device()] if on_gpu else []))
         # accelerate keeps device and precision for the process, and refuses different ones.
         restore.callback(GradientState._reset_state)
         restore.callback(AcceleratorState._reset_state, reset_partial_state=True)
@@ -65,39 +76,12 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
             # accelerate initialises a process group without GPUs only with `cpu=True`.
             cpu=options.device == "cpu" or ("LOCAL_RANK" in os.environ and not on_gpu),
             mixed_precision="bf16" if half else "no",
-            # A pretrained BERT has a pooler that sentence embeddings do not use.
             kwargs_handlers=[
-                # No layer of the encoders changes its buffers.
+                # A pretrained BERT has a pooler that sentence embeddings do not use; no layer changes its buffers.
                 DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False),
                 InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
             ],
         )
-
-
-def _compute_deterministically(restore: ExitStack, wanted: bool) -> None:
-    """Use deterministic algorithms where torch has them, or the fastest ones."""
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    enabled = torch.are_deterministic_algorithms_enabled()
-    restore.callback(torch.use_deterministic_algorithms, enabled, warn_only=warn_only)
-    torch.use_deterministic_algorithms(wanted, warn_only=True)
-    if not wanted:
-        return
-    # Filling new memory detects reads of uninitialised values, but writes all memory twice.
-    fill = "fill_uninitialized_memory"
-    restore.callback(setattr, torch_deterministic, fill, getattr(torch_deterministic, fill))
-    setattr(torch_deterministic, fill, False)
-
-
-def _free_large_tensors(restore: ExitStack) -> None:
-    """Return a large tensor's memory to the system when it is freed.
-
-    By default, glibc keeps the memory if small tensors lie behind it.
-
-    With `mini_batch_size` 64, a step of 192 pairs on BERT-base's size peaks at 3.3 GB with this and at 5.6 GB without.
-    """
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        restore.callback(mallopt, _MMAP_THRESHOLD, _USUALLY_LARGE)
-        mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None:
@@ -124,14 +108,3 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
     options = {"deterministic": deterministic} if hasattr(config, "deterministic") else None
     for layer in layers:
         layer.compile(dynamic=True, options=options)
-
-
-@contextmanager
-def report_compilation_errors() -> Iterator[None]:
-    """Name the remedy where torch cannot compile, for example without a C++ compiler."""
-    try:
-        yield
-    except TorchDynamoException as error:
-        raise EaseError(
-            f"torch cannot compile the encoder's layers here: set `compiled: false`. {error}"
-        ) from error

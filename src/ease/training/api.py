@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
@@ -27,10 +26,10 @@ from ease.io.names import suggest
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse
-from ease.training.inputs import ENTITY_COLUMNS, FURTHER, entity_columns, open_pair_table
 from ease.training.job import run_job
+from ease.training.loop import Report
 from ease.training.options import TrainingJob, TrainingOptions, training_options
-from ease.training.progress import Report
+from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, entity_columns, open_pair_table
 
 
 def train(
@@ -88,24 +87,23 @@ def train(
             '{"stsb": {"path": "evaluation/stsb", "subsets": ["dev"]}}.'
         )
     table = _read(pairs, method)
-    with ExitStack() as stack:
-        work = stack.enter_context(temporary_folder()) / "work" if folder is None else Path(folder)
-        lock = stack.enter_context(folder_lock(work))
-        for name, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
-            if isinstance(options.get(name), SentenceTransformer):
-                options = {**options, name: {"encoder": _saved(options[name], work / kept)}}
-        own, loop = _split(method, options)
+    with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
+        work = lock.folder
+        for role, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
+            if isinstance(options.get(role), SentenceTransformer):
+                options[role] = {"encoder": _saved(options[role], work / kept)}
+        own, loop = _parse(method, options)
         if str(encoder).startswith(RANDOM):
-            encoder = build_encoder(
-                EncoderOptions(name=str(encoder), seed=loop.seed), table[SENTENCE].to_pylist()
-            )
+            made = EncoderOptions(name=str(encoder), seed=loop.seed)
+            encoder = build_encoder(made, table[SENTENCE].to_pylist())
         start = _saved(encoder, work / "start")
         files: dict[str, Path] = {}
         found = get_method(method)
         if found.reads_entities:
+            table, entities = _number_entities(
+                table, entity_columns(found.further_positives(own) > 0, found.reads_subjects(own))
+            )
             dimension = embedding_dimension(load_encoder(start, pooling))
-            columns = entity_columns(found.further_positives(own) > 0, found.reads_subjects(own))
-            table, entities = _number_entities(table, columns)
             initial = _initial(entities.to_pylist(), entity_embeddings, dimension, loop.seed)
             files = {"vocabulary": work / "vocabulary.parquet", "table": work / "embeddings.safetensors"}
             numbers = pa.array(np.arange(len(entities)), pa.int64())
@@ -129,7 +127,7 @@ def train(
         return load_encoder(str(run_job(job, report, lock).model))
 
 
-def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
+def _parse(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
     """Parse the parameters of the method and of the loop."""
     known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
     for name in options:
@@ -139,6 +137,14 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
             raise EaseError(f"Unknown parameter {name!r}: {hint}")
     own = method_options(method, {name: value for name, value in options.items() if name in known})
     return own, training_options({name: value for name, value in options.items() if name not in known})
+
+
+def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
+    """Return the name of an encoder; save an encoder object first and return its folder."""
+    if not isinstance(encoder, SentenceTransformer):
+        return str(encoder)
+    save_encoder(encoder, folder)
+    return str(folder)
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
@@ -154,7 +160,7 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
     elif hasattr(pairs, "__arrow_c_stream__"):  # Arrow's own tables, and data frames of other libraries
         table = pa.table(pairs)
     elif isinstance(pairs, str | Path):
-        table = open_pair_table(Path(pairs), [SENTENCE]).to_table()
+        table = open_pair_table(Path(pairs)).to_table()
     else:
         raise EaseError(
             f"`pairs` is a {type(pairs).__module__}.{type(pairs).__name__}: give a DataFrame of pandas or polars, an "
@@ -166,30 +172,22 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
 
 def _check_columns(table: pa.Table, method: str) -> None:
     """Refuse a table without rows, without a column that the method needs, or with a column of another type."""
-    needed = (SENTENCE, *ENTITY_COLUMNS[:1]) if get_method(method).reads_entities else (SENTENCE,)
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
-    for name in needed:
+    found = get_method(method)
+    for name in (SENTENCE, *ENTITY_COLUMNS[:1]) if found.reads_entities else (SENTENCE,):
         if name not in table.column_names:
             raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
         if missing := table[name].null_count:
             row = table[name].is_null().index(True).as_py()
             raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
-    negative = (NEGATIVE,) if issubclass(get_method(method), SupervisedSimcse) else ()
-    for name in (*get_method(method).required, *negative):
+    negative = (NEGATIVE,) if issubclass(found, SupervisedSimcse) else ()
+    for name in (*found.required, *negative):
         if name in table.column_names and not _may_be_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
     further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
     if not pa.types.is_nested(further) and not pa.types.is_null(further):
         raise EaseError(f"The column {FURTHER!r} holds {further}: give a list for each pair.")
-
-
-def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
-    """Return the name of an encoder; save an encoder object first and return its folder."""
-    if not isinstance(encoder, SentenceTransformer):
-        return str(encoder)
-    save_encoder(encoder, folder)
-    return str(folder)
 
 
 def _may_be_text(column: pa.DataType) -> bool:
@@ -199,79 +197,57 @@ def _may_be_text(column: pa.DataType) -> bool:
     return any(is_kind(values) for is_kind in kinds)
 
 
-class _Entities(NamedTuple):
-    """The entities of a column."""
-
-    values: pa.Array
-    """int64 or text; null if the column has no values"""
-    offsets: pa.Array | None = None
-    """(pairs + 1,), the first value of each pair's list; None if the column has no lists"""
-
-
-def _entities_in(table: pa.Table, name: str) -> _Entities:
-    """Return a column's entities; nulls in lists are skipped."""
-    given = table[name].combine_chunks() if name in table.column_names else pa.nulls(len(table))
-    if name != FURTHER:
-        return _Entities(_as_entities(given, name))
-    lists = given.cast(pa.list_(pa.null())) if _is_null(given) else given
-    values, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
-    counts = np.bincount(owners.filter(values.is_valid()).to_numpy(), minlength=len(table))
-    offsets = pa.array(np.concatenate([[0], counts.cumsum()]), pa.int32())
-    return _Entities(_as_entities(values.drop_null(), name), offsets)
-
-
-def _as_entities(values: pa.Array, name: str) -> pa.Array:
-    """Convert entities to int64 or text; integers with nulls are floating-point numbers in pandas."""
-    wanted = pa.string() if _may_be_text(values.type) else pa.int64()
-    try:
-        return values if _is_null(values) else values.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise EaseError(
-            f"The column {name!r} holds {values.type}: give integers or texts. {error}"
-        ) from error
-
-
-def _is_null(values: pa.Array) -> bool:
-    """Return whether a column has nulls alone, so that its type is unknown."""
-    return bool(pa.types.is_null(values.type))
-
-
-def _initial(
-    names: list[Any], embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int
-) -> np.ndarray:
-    """Stack the initial embeddings of entities, (entities, dimension), in single precision."""
-    if embeddings is None:
-        scale = 1 / np.sqrt(dimension)
-        return np.random.default_rng(seed).normal(0, scale, (len(names), dimension)).astype(np.float32)
-    lacking = [entity for entity in names if entity not in embeddings]
-    if lacking:
-        raise EaseError(
-            f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}: add theirs, or "
-            "omit the parameter for random ones."
-        )
-    rows = [np.asarray(embeddings[entity], dtype=np.float32) for entity in names]
-    for entity, row in zip(names, rows, strict=True):
-        if row.ndim != 1 or row.shape != rows[0].shape:
-            raise EaseError(
-                f"In `entity_embeddings`, {names[0]!r} has the shape {rows[0].shape} and {entity!r} {row.shape}: give "
-                "vectors of one length."
-            )
-    return np.stack(rows)
-
-
-def _number_entities(table: pa.Table, names: tuple[str, ...]) -> tuple[pa.Table, pa.Array]:
+def _number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, pa.Array]:
     """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
-    columns = {name: _entities_in(table, name) for name in names}
-    kinds = {name: column.values.type for name, column in columns.items() if not _is_null(column.values)}
+    columns: dict[str, pa.Array] = {}
+    pairs: NDArray[np.int64] = np.empty(0, np.int64)  # of each further entity
+    for name in names:
+        values = table[name].combine_chunks() if name in table.column_names else pa.nulls(len(table))
+        if name == FURTHER:
+            lists = values.cast(pa.list_(pa.null())) if pa.types.is_null(values.type) else values
+            values, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
+            pairs, values = owners.filter(values.is_valid()).to_numpy(), values.drop_null()
+        wanted = pa.string() if _may_be_text(values.type) else pa.int64()
+        try:  # integers with nulls are floating-point numbers in pandas
+            columns[name] = values if pa.types.is_null(values.type) else values.cast(wanted)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise EaseError(
+                f"The column {name!r} holds {values.type}: give integers or texts. {error}"
+            ) from error
+    kinds = {name: values.type for name, values in columns.items() if not pa.types.is_null(values.type)}
     if len(set(kinds.values())) > 1:
         different = ", ".join(f"{name!r} holds {kind}" for name, kind in kinds.items())
         raise EaseError(
             f"The columns of entities differ: {different}. Give integers in all of them, or texts."
         )
-    entities = pa.chunked_array([columns[name].values for name in kinds]).unique().drop_null().sort()
-    for name, (values, offsets) in columns.items():
+    entities = pa.chunked_array([columns[name] for name in kinds]).unique().drop_null().sort()
+    for name, values in columns.items():
         numbers = pc.index_in(values.cast(entities.type), entities).cast(pa.int64())
-        if offsets is not None:
-            numbers = pa.ListArray.from_arrays(offsets, numbers)
+        if name == FURTHER:
+            offsets = np.searchsorted(pairs, np.arange(len(table) + 1))
+            numbers = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), numbers)
         table = table.drop_columns([name] if name in table.column_names else []).append_column(name, numbers)
     return table, entities
+
+
+def _initial(
+    names: list[Any], embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int
+) -> NDArray[np.float32]:
+    """Stack the initial embeddings of entities, (entities, dimension), in single precision."""
+    if embeddings is None:
+        scale = 1 / np.sqrt(dimension)
+        return np.random.default_rng(seed).normal(0, scale, (len(names), dimension)).astype(np.float32)
+    if lacking := [entity for entity in names if entity not in embeddings]:
+        raise EaseError(
+            f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}: add theirs, or "
+            "omit the parameter for random ones."
+        )
+    rows = {entity: np.asarray(embeddings[entity], dtype=np.float32) for entity in names}
+    first = rows[names[0]].shape
+    for entity, row in rows.items():
+        if row.ndim != 1 or row.shape != first:
+            raise EaseError(
+                f"In `entity_embeddings`, {names[0]!r} has the shape {first} and {entity!r} {row.shape}: give vectors "
+                "of one length."
+            )
+    return np.stack(list(rows.values()))

@@ -1,31 +1,45 @@
-"""Atomic checkpoints with exact resume, as safetensors and JSON."""
+"""Atomic checkpoints with exact resume; the best model, and removal of its language subspace."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import logging
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as pads
 import torch
 import transformers
 from safetensors.torch import load_file, load_model, save_file, save_model
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.whitening import (
+    SENTENCES_PER_LANGUAGE,
+    language_directions,
+    mean_embeddings,
+    remove_directions,
+)
+from ease.errors import EaseError
 from ease.evaluation.scoring import task_options
 from ease.evaluation.tasks import get_task
-from ease.io.atomic import atomic_folder, remove_folder
-from ease.io.files import hash_contents
-from ease.io.names import RUN_FILE
+from ease.io.atomic import atomic_folder, flush_to_disk, remove_folder
+from ease.io.files import hash_contents, report_write_errors
+from ease.io.names import DEVELOPMENT, RUN_FILE
 from ease.io.result_versions import TRAINING
+from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import gather, process_count, process_rank
 from ease.training.accelerator import uses_gpu
-from ease.training.model import TrainingModel
+from ease.training.model import TrainingModel, merged
 from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingJob, TrainingOptions
+from ease.training.prepared_pairs import LANGUAGE, distinct, open_pair_table
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +49,7 @@ class Checkpoints:
 
     def __init__(self, folder: Path, fingerprint: str, options: TrainingOptions) -> None:
         """Use a folder, which need not exist."""
-        self._folder = folder
-        self._fingerprint = fingerprint
+        self._folder, self._fingerprint = folder, fingerprint
         self._seconds, self._share = options.checkpoint_seconds, options.checkpoint_share
         self._next = time.monotonic() + self._seconds
 
@@ -47,27 +60,39 @@ class Checkpoints:
 
     def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
         """Write a checkpoint in the first process and remove older ones; every process must call this."""
-        random_states = _random_states(next(model.parameters()).device)
+        device = next(model.parameters()).device
+        drawn = {"cpu": torch.get_rng_state()}
+        if device.type == "cuda":
+            drawn["cuda"] = torch.cuda.get_rng_state(device)
+        # Of all processes, (processes, bytes)
+        random = {name: gather(one.to(device)).cpu().view(process_count(), -1) for name, one in drawn.items()}
         if process_rank():
             return
         began = time.monotonic()
+        values = {
+            f"{name}/{index}/{key}": value
+            for name, optimizer in optimizers.by_name.items()
+            for index, kept in optimizer.state_dict()["state"].items()
+            for key, value in kept.items()
+        }
+        tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
+        scalars = {name: value for name, value in values.items() if name not in tensors}
         with atomic_folder(self._folder / f"step-{step:08d}") as aside:
             save_model(model, str(aside / "model.safetensors"))
-            tensors, scalars = _flatten(optimizers)
             save_file(tensors, aside / "optimizers.safetensors")
-            save_file(random_states, aside / "random.safetensors")
+            save_file(random, aside / "random.safetensors")
             text = json.dumps({**state, "step": step, "fingerprint": self._fingerprint, "scalars": scalars})
             (aside / "state.json").write_text(text, encoding="utf-8")
         ended = time.monotonic()
         self._next = ended + max(self._seconds, (1 / self._share - 1) * (ended - began))
-        for older in self._found():
+        for older in self._folder.glob("step-*"):
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
 
     def latest(self) -> dict[str, Any] | None:
         """Return the state and `step` of this training's latest checkpoint, or None."""
-        found = self._found()
-        for folder in reversed(found):
+        found = sorted(self._folder.glob("step-*"), reverse=True)
+        for folder in found:
             state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
             if state["fingerprint"] == self._fingerprint:
                 return state
@@ -75,7 +100,7 @@ class Checkpoints:
             logger.warning(
                 "%s belongs to a training with other data, options, libraries or code, or on another device: starting "
                 "from the beginning",
-                found[-1],
+                found[0],
             )
         return None
 
@@ -83,51 +108,21 @@ class Checkpoints:
         """Restore a checkpoint's tensors and this process's random state."""
         folder = self._folder / f"step-{state['step']:08d}"
         load_model(model, str(folder / "model.safetensors"))
-        _unflatten(optimizers, load_file(folder / "optimizers.safetensors"), state["scalars"])
-        random_states = load_file(folder / "random.safetensors")
-        torch.set_rng_state(random_states["cpu"][process_rank()].clone())  # a view of row 1 is refused
+        states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers.by_name}
+        for path, value in {**load_file(folder / "optimizers.safetensors"), **state["scalars"]}.items():
+            name, index, key = path.split("/")
+            states[name].setdefault(int(index), {})[key] = value
+        for name, optimizer in optimizers.by_name.items():
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": states[name]})
+        random = load_file(folder / "random.safetensors")
+        torch.set_rng_state(random["cpu"][process_rank()].clone())  # a view of row 1 is refused
         device = next(model.parameters()).device
         if device.type == "cuda":
-            torch.cuda.set_rng_state(random_states["cuda"][process_rank()].clone(), device)
-
-    def _found(self) -> list[Path]:
-        return sorted(self._folder.glob("step-*"))
-
-
-def _random_states(device: torch.device) -> dict[str, Tensor]:
-    """Return the random states of all processes by generator, (processes, bytes)."""
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return {name: gather(state.to(device)).cpu().view(process_count(), -1) for name, state in states.items()}
-
-
-def _flatten(optimizers: Optimizers) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Return the tensors and numbers of the optimizers' states by name."""
-    values = {
-        f"{name}/{index}/{key}": value
-        for name, optimizer in optimizers.by_name.items()
-        for index, state in optimizer.state_dict()["state"].items()
-        for key, value in state.items()
-    }
-    tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
-    return tensors, {name: value for name, value in values.items() if name not in tensors}
-
-
-def _unflatten(optimizers: Optimizers, tensors: dict[str, Tensor], scalars: dict[str, float]) -> None:
-    """Restore the optimizers' states."""
-    states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers.by_name}
-    for path, value in {**tensors, **scalars}.items():
-        name, index, key = path.split("/")
-        states[name].setdefault(int(index), {})[key] = value
-    for name, optimizer in optimizers.by_name.items():
-        groups = optimizer.state_dict()["param_groups"]
-        optimizer.load_state_dict({"state": states[name], "param_groups": groups})
+            torch.cuda.set_rng_state(random["cuda"][process_rank()].clone(), device)
 
 
 WITHOUT_EFFECT = {"checkpoint_seconds", "checkpoint_share", "entity_memory", "threads", "processes"}
 """Options that do not change the result of a training, except for rounding"""
-
 
 NOTES = {"README.md", RUN_FILE}
 """Files of a saved encoder to which runs write: its card has scores, and each run that uses it has a number"""
@@ -141,37 +136,29 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
     method_options = job.method_options.model_dump(mode="json")
     if anchor := method_options.get("anchor"):  # DuEAM's
         method_options["anchor"] = _encoder(anchor)
+    development = {}
+    for name, options in job.development.items():
+        read = get_task(name).files(task_options(name, {name: options}))
+        files = {subset: [_contents(file) for file in found] for subset, found in read.items()}
+        development[name] = {**options, "path": None, "files": files}
     described: dict[str, Any] = {
         "code": TRAINING,
         "libraries": [torch.__version__, transformers.__version__],
-        "pairs": _contents(job.pairs),
+        **{name: _contents(getattr(job, name)) for name in ("pairs", "vocabulary", "table")},
         "encoder": _encoder(job.encoder),
-        "vocabulary": _contents(job.vocabulary),
-        "table": _contents(job.table),
         "pooling": job.pooling,
         "method": job.method,
         "method_options": method_options,
-        "development": {name: _development(name, options) for name, options in job.development.items()},
+        "development": development,
         "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
-        **{
-            role: {
-                **options.model_dump(exclude={"encoder", "batch_size", "cache"}),
-                "encoder": _encoder(options.located(job.encoder)),
-            }
-            for role, options in job.training.frozen.items()
-        },
-        # Decided by encoder, method and device
-        **({"automatic_on_gpu": uses_gpu(job.training)} if job.training.packed == "auto" else {}),
         "processes": processes,
     }
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-
-
-def _development(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe a development task by its options and the contents of its files, whatever else is in their folder."""
-    read = get_task(name).files(task_options(name, {name: options}))
-    contents = {subset: [_contents(file) for file in files] for subset, files in read.items()}
-    return {**options, "path": None, "files": contents}
+    for role, frozen in job.training.frozen.items():
+        options = frozen.model_dump(exclude={"batch_size", "cache"})
+        described[role] = {**options, "encoder": _encoder(frozen.located(job.encoder))}
+    if job.training.packed == "auto":  # decided by encoder, method and device
+        described["automatic_on_gpu"] = uses_gpu(job.training)
+    return _hash(described)
 
 
 def _encoder(name: str) -> str:
@@ -180,15 +167,20 @@ def _encoder(name: str) -> str:
     if not folder.is_dir():
         return _contents(name) or ""
     files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
-    listed = [f"{place} {_encoder_file(file)}" for place, file in sorted(files.items()) if place not in NOTES]
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
+    lines = []
+    for place in sorted(files.keys() - NOTES):
+        if (
+            files[place].name == "tokenizer.json"
+        ):  # encoding sets its padding and truncation, which change nothing
+            described = json.loads(files[place].read_text(encoding="utf-8"))
+            found = _hash({**described, "padding": None, "truncation": None})
+        else:
+            found = hash_contents(files[place])
+        lines.append(f"{place} {found}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _encoder_file(file: Path) -> str:
-    """Hash a file of an encoder; encoding sets a tokenizer's padding and truncation, which change nothing."""
-    if file.name != "tokenizer.json":
-        return hash_contents(file)
-    described = {**json.loads(file.read_text(encoding="utf-8")), "padding": None, "truncation": None}
+def _hash(described: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
@@ -197,3 +189,201 @@ def _contents(path: str | Path | None) -> str | None:
     if path is None or not Path(path).exists():
         return path if path is None else str(path)
     return hash_contents(Path(path))
+
+
+Evaluate = Callable[[SentenceTransformer], dict[str, float]]
+"""Scores an encoder; `DEVELOPMENT` selects the best model."""
+
+
+class BestModel:
+    """The best model so far, in its own folder; of equal scores, the first is kept.
+
+    The model named by the last checkpoint is kept, too: an interrupted training resumes from it.
+    """
+
+    def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
+        """Start without a model; with `max_below_start`, the model before the training is a candidate, too."""
+        self._folder, self._limit = folder, max_below_start
+        self.step = self._recorded = self._below = 0
+        self.score: float | None = None
+        self._start: float | None = None
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the last evaluations were all below the start."""
+        return self._limit is not None and self._below >= self._limit
+
+    @property
+    def path(self) -> Path:
+        """The folder of the best model."""
+        return self._path(self.step)
+
+    def _path(self, step: int) -> Path:
+        return self._folder / f"best-{step:08d}"
+
+    def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
+        """Save the model if its score is the best so far; without scores, the last model is the best.
+
+        The training does not wait for the disk, which takes seconds for a large entity table: `flush` does.
+        """
+        if step == 0:
+            self._start = score
+            if self._limit is None:
+                return
+        if score is not None and self._start is not None:
+            self._below = self._below + 1 if score < self._start else 0
+        if score is not None and self.score is not None and score <= self.score:
+            return
+        self.step, self.score = step, score
+        with merged(model.encoder), atomic_folder(self.path, flush=False) as aside:
+            save_encoder(model.encoder, aside)
+            save_training_parts(model, aside / "training")
+        self._keep(self._recorded, step)
+
+    def flush(self) -> None:
+        """Wait until the best model is on disk: before a checkpoint names it, and before it is published."""
+        if not process_rank() and self.path.exists():
+            with report_write_errors(self.path):
+                flush_to_disk(self.path)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for a checkpoint."""
+        return {
+            "best_step": self.step,
+            "best_score": self.score,
+            "start_score": self._start,
+            "below_start": self._below,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore the state of a checkpoint."""
+        self.step = self._recorded = state["best_step"]
+        self.score, self._start, self._below = (
+            state[name] for name in ("best_score", "start_score", "below_start")
+        )
+
+    def prune(self) -> None:
+        """Remove all other models; call this only after a checkpoint has recorded the best one."""
+        if not process_rank():  # only the first process knows the best model
+            self._recorded = self.step
+            self._keep(self.step)
+
+    def _keep(self, *steps: int) -> None:
+        """Remove the models of all other steps."""
+        for other in self._folder.glob("best-*"):
+            if other not in map(self._path, steps):
+                shutil.rmtree(other, ignore_errors=True)
+
+    def publish(self, target: Path, card: str | None, made: Path) -> None:
+        """Move the best model, or one that was made of it, to a folder with its card, if no earlier run has done so."""
+        if made.exists():
+            if card is not None:
+                (made / "README.md").write_text(card, encoding="utf-8")
+            shutil.rmtree(target, ignore_errors=True)
+            made.replace(target)
+            shutil.rmtree(self.path, ignore_errors=True)
+        self.prune()
+
+
+def save_training_parts(model: TrainingModel, folder: Path) -> None:
+    """Save the trained parameters beside the encoder: the entity table, its projection, the train-time MLP."""
+    modules = {"method": model.method, "head": model.head}
+    parts = {
+        f"{role}.{name}": value for role in modules for name, value in modules[role].state_dict().items()
+    }
+    if not parts:
+        return
+    if model.vocabulary_rows is not None:
+        parts["vocabulary_rows"] = model.vocabulary_rows
+    folder.mkdir(parents=True)
+    save_file({name: value.contiguous() for name, value in parts.items()}, folder / "parts.safetensors")
+    name = type(model.method).__module__.rpartition(".")[2]
+    method = {"method": name, "options": model.method.options.model_dump(mode="json")}
+    (folder / "method.json").write_text(json.dumps(method, indent=2), encoding="utf-8")
+
+
+def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
+    """Evaluate the encoder without dropout and without compiled layers, restoring modes and random states."""
+    device = next(model.parameters()).device
+    model.eval()
+    try:
+        with (
+            merged(model.encoder),
+            torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
+            torch.inference_mode(),
+            # Texts of an evaluation are longer than those of a training, and would be compiled for again.
+            torch.compiler.set_stance("force_eager"),
+        ):
+            return evaluate(model.encoder)
+    finally:
+        model.train()
+
+
+def remove_languages(
+    model: Path,
+    target: Path,
+    pairs: Path,
+    ranks: Sequence[int],
+    evaluate: Evaluate | None,
+    device: torch.device,
+) -> dict[str, float]:
+    """Save a trained encoder without its language subspace, which the means of the pairs' languages span.
+
+    A single rank is used without a comparison.
+
+    Returns:
+        Development scores of the saved encoder; empty if none were computed.
+    """
+    encoder = load_encoder(str(model)).to(device)
+    source = open_pair_table(pairs, (LANGUAGE, SENTENCE))
+    sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE)}
+    directions = language_directions(mean_embeddings(encoder, sentences))
+
+    def without(rank: int) -> SentenceTransformer:
+        changed = copy.deepcopy(encoder)
+        if rank:
+            remove_directions(changed, directions[:rank])
+        return changed
+
+    scored = {rank: {} if evaluate is None else evaluate(without(rank)) for rank in ranks}
+    chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
+    logger.info(
+        "Removed %d directions of the language subspace (development scores by rank: %s)",
+        chosen,
+        ", ".join(f"{rank}: {scores[DEVELOPMENT]:.2f}" for rank, scores in scored.items() if scores)
+        or "none",
+    )
+    with atomic_folder(target) as folder:
+        save_encoder(without(chosen), folder)
+        if (model / "training").exists():
+            shutil.copytree(model / "training", folder / "training")
+    return scored[chosen]
+
+
+def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
+    """Refuse unusable ranks before the training.
+
+    Raises:
+        EaseError: If several ranks are given without development tasks, or a rank is above the number of languages
+            minus one.
+    """
+    if len(ranks) > 1 and not development:
+        raise EaseError(
+            f"`language_ranks` {', '.join(map(str, ranks))}: a choice needs development tasks; give a single rank."
+        )
+    languages = len(distinct(open_pair_table(pairs, (LANGUAGE,)), LANGUAGE)) if ranks else 0
+    if ranks and max(ranks) > languages - 1:
+        raise EaseError(
+            f"`language_ranks` {max(ranks)}: the means of {languages} language(s) span {languages - 1} direction(s); "
+            "lower the rank, or set `language_ranks` to []."
+        )
+
+
+def _of_language(source: pads.Dataset, language: str) -> Iterator[str]:
+    """Yield evenly spaced sentences of a language."""
+    chosen = pads.field(LANGUAGE) == language
+    step = -(-source.count_rows(filter=chosen) // SENTENCES_PER_LANGUAGE)
+    seen = 0
+    for batch in source.to_batches(columns=[SENTENCE], filter=chosen):
+        yield from batch.column(SENTENCE)[(-seen) % step :: step].to_pylist()
+        seen += batch.num_rows

@@ -35,10 +35,7 @@ def write_entity_table(encoder: Path, vocabulary: pd.DataFrame, folder: Path) ->
     method has one `projection.bias` (dimension,), in single precision. Its metadata has `nonlinearity`: `tanh` if the
     projection ends with one, else `none`. `labels.parquet` has row, entity, label and link_count.
 
-    Args:
-        encoder: Folder of the encoder.
-        vocabulary: The entity vocabulary of its training: row, entity, label, link_count.
-        folder: Where the two files are written.
+    `vocabulary` is the entity vocabulary of the encoder's training: row, entity, label, link_count.
 
     Returns:
         The number of entities.

@@ -6,9 +6,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +27,30 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores, get_task
 from ease.io.atomic import write_text_atomically
+from ease.io.files import read_json
 from ease.io.locks import FolderLock, folder_lock
 from ease.io.names import DEVELOPMENT
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
+from ease.methods.components.drophead import has_dropout
 from ease.training.accelerator import accelerated, compile_layers, uses_gpu
-from ease.training.checkpoints import fingerprint_of
-from ease.training.graphs import transformer_graphs
-from ease.training.inputs import (
+from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
+from ease.training.loop import Progress, Report, train
+from ease.training.model import TrainingModel, load_for_training
+from ease.training.options import TrainingJob, TrainingResult, check_frozen, check_share
+from ease.training.packing import choose_packing, transformer_graphs
+from ease.training.prepared_pairs import (
     LANGUAGE,
-    count_rows,
     distinct,
     entity_columns,
     has_hard_negatives,
     open_pair_table,
+    open_pairs,
+    prepare_pairs,
     read_table,
     used_entities,
 )
-from ease.training.interruption import LAUNCHER_VARIABLE
-from ease.training.launching import launch
-from ease.training.loop import train
-from ease.training.model import TrainingModel, load_for_training, warn_of_equal_views
-from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, check_frozen, check_share
-from ease.training.packing import choose_packing
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
-from ease.training.progress import Progress, Report, read_metrics
-from ease.training.selection import BestModel, Evaluate, check_ranks, remove_languages
+from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics
 from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)
@@ -92,50 +88,54 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
         if processes > 1 and held is not None and not launched:
             launch(held, processes, report)
         else:
-            with advise_on_full_memory(_less_memory(job.training)), accelerated(job.training) as accelerator:
+            advice = "Set `mini_batch_size`, which gives the same loss in less memory, or lower `batch_size`"
+            if job.training.mini_batch_size is not None:
+                advice = "Lower `mini_batch_size` or `batch_size`"
+            if job.training.entity_memory == "device":
+                advice += "; if the entity table is too large for a GPU, set `entity_memory: host`"
+            with advise_on_full_memory(f"{advice}."), accelerated(job.training) as accelerator:
                 _train(job, accelerator, fingerprint, report)
         result = _read_result(job.folder, fingerprint)
         assert result is not None, f"{job.folder} has no result of the training that has just ended"
         return result
 
 
+def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
+    """Return the result of this training if it is finished."""
+    written = read_json(folder / "result.json")
+    if written is None or written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
+        return None
+    return TrainingResult.model_validate({**written["result"], "model": folder / "model"})
+
+
 def _check(job: TrainingJob, processes: int) -> None:
     """Refuse parameters that do not fit together before anything large is read."""
-    method = get_method(job.method)
-    check_share(job.training, processes)
-    if method.reads_entities and job.vocabulary is None:
-        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary`.")
-    if method.reads_table(job.method_options) and job.table is None:
-        raise EaseError(
-            f"Method {job.method!r} needs the `table` of entity embeddings: give it, or set `entity_weight` to 0."
-        )
-    if job.training.batches.reads_entities and not method.reads_entities:
-        raise EaseError(f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` to 1.")
-    if job.training.compiled and job.training.packed and not uses_gpu(job.training):
+    method, training = get_method(job.method), job.training
+    with_table = method.reads_table(job.method_options)
+    check_share(training, processes)
+    several, guided = training.batches.sentences_per_entity > 1, training.guide.encoder is not None
+    for wrong, fault in (
+        (method.reads_entities and job.vocabulary is None, "needs the entity `vocabulary`."),
+        (with_table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
+        (
+            several and not method.reads_entities,
+            "reads no entities: set `batches.sentences_per_entity` to 1.",
+        ),
+        (training.matryoshka and not method.matryoshka, "has no contrastive loss: set `matryoshka` to []."),
+        (
+            guided and not (method.guided and with_table),
+            "does not read a guide: set `guide.encoder` to null, or train `ease_plus` with an `entity_weight` above 0.",
+        ),
+    ):
+        if wrong:
+            raise EaseError(f"Method {job.method!r} {fault}")
+    if training.compiled and training.packed and not uses_gpu(training):
         raise EaseError(
             "On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`."
         )
-    for role, frozen in job.training.frozen.items():
+    for role, frozen in training.frozen.items():
         check_frozen(frozen, role)
-    if job.training.guide.encoder is not None and not (
-        method.guided and method.reads_table(job.method_options)
-    ):
-        raise EaseError(
-            f"Method {job.method!r} does not read a guide: set `guide.encoder` to null, or train `ease_plus` "
-            "with an `entity_weight` above 0."
-        )
-    check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
-
-
-def _less_memory(training: TrainingOptions) -> str:
-    """Return what a training can change to need less memory."""
-    if training.mini_batch_size is None:
-        change = "Set `mini_batch_size`, which gives the same loss in less memory, or lower `batch_size`"
-    else:
-        change = "Lower `mini_batch_size` or `batch_size`"
-    if training.entity_memory == "device":
-        change += "; if the entity table is too large for a GPU, set `entity_memory: host`"
-    return f"{change}."
+    check_ranks(job.pairs, training.language_ranks, bool(job.development))
 
 
 def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report: Report | None) -> None:
@@ -143,17 +143,16 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = build_model(job)
-    teacher = guide = None
-    place = partial(_place, job.folder, fingerprint)
+    inputs, teacher, guide = f"inputs-{fingerprint[:16]}", None, None
     if model.teacher is not None:
         dimension = embedding_dimension(model.encoder) if model.teacher.form == "cosine" else None
-        target = place("teacher.npy")
+        target = job.folder / f"{inputs}-teacher.npy"
         teacher = frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
     rows = prepare(job, model, fingerprint, accelerator)
     if job.training.batches.sentences_per_entity > 1 and not process_rank():
         _describe_entities(job, rows)
     if job.training.guide.encoder is not None and (table := model.method.table) is not None:
-        target, entities = place("guide.npy"), place("entities.npy")
+        target, entities = (job.folder / f"{inputs}-{name}.npy" for name in ("guide", "entities"))
         sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
         if not process_rank():
             write_entity_embeddings(sentences, rows["entity"], len(table.weight), entities)
@@ -176,16 +175,11 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
     accelerator.wait_for_everyone()
 
 
-def _place(folder: Path, fingerprint: str, name: str) -> Path:
-    """Return the place of a file that a training makes of its inputs."""
-    return folder / f"inputs-{fingerprint[:16]}-{name}"
-
-
 def prepare(
     job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
 ) -> NDArray[np.void]:
     """Map the prepared pairs, which the first process writes if they are missing."""
-    prepared = _place(job.folder, fingerprint, "pairs.bin")
+    prepared = job.folder / f"inputs-{fingerprint[:16]}-pairs.bin"
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
         vocabulary = job.vocabulary if model.method.reads_entities else None
@@ -205,7 +199,7 @@ def _describe_entities(job: TrainingJob, rows: NDArray[np.void]) -> None:
         return
     several = counts > 1
     logger.info("%d entities have several sentences, %d in all", several.sum(), counts[several].sum())
-    pairs = open_pair_table(job.pairs, ())
+    pairs = open_pair_table(job.pairs)
     for column, kind in ((LANGUAGE, "language"), ("page_id", "page")):
         if column in pairs.schema.names and len(distinct(pairs, column)) == 1:
             logger.warning("All sentences are of one %s: none of another attract them", kind)
@@ -227,63 +221,60 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
 
 def build_model(job: TrainingJob) -> TrainingModel:
     """Load the encoder, and make the head and the method."""
-    encoder = load_for_training(job)
-    if job.training.language_ranks:
-        check_rank(max(job.training.language_ranks), dimension=embedding_dimension(encoder))
-    method = get_method(job.method)
-    table, used = None, None
-    if method.reads_table(job.method_options) and job.table is not None and job.vocabulary is not None:
-        options = job.method_options
-        columns = entity_columns(method.further_positives(options) > 0, method.reads_subjects(options))
-        used = used_entities(job.pairs, job.vocabulary, columns)
-        table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
-    built = method.build(job.method_options, encoder, table)
-    warn_of_equal_views(encoder, built)
-    if built.table is not None and job.training.entity_memory == "host":
-        built.table.stay_on_host()
-    rows = None if used is None else torch.from_numpy(used.vocabulary_rows)
-    graphs = transformer_graphs(job.training, len(set(built.views)), encoder)
-    model = TrainingModel(
-        encoder,
-        training_head(encoder, job.pooling, job.training.seed),
-        built,
-        rows,
-        job.training.mini_batch_size,
-        _matryoshka(job, encoder),
-        job.training.teacher,
-        packed=graphs is not None
-        or choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
-        transform=graphs,
-        onednn=job.training.onednn and not job.training.compiled,
-    )
-    if job.training.compiled:
-        compile_layers(encoder, deterministic=job.training.deterministic)
-    return model
-
-
-def _matryoshka(job: TrainingJob, encoder: SentenceTransformer) -> tuple[int, ...]:
-    """Return the numbers of first dimensions at which the loss is also computed."""
-    counts, full = job.training.matryoshka, embedding_dimension(encoder)
-    if counts and not get_method(job.method).matryoshka:
-        raise EaseError(f"Method {job.method!r} has no contrastive loss for `matryoshka`: set it to [].")
-    if wrong := [count for count in counts if not 0 < count < full]:
+    encoder, training = load_for_training(job), job.training
+    full = embedding_dimension(encoder)
+    if training.language_ranks:
+        check_rank(max(training.language_ranks), dimension=full)
+    if wrong := [count for count in training.matryoshka if not 0 < count < full]:
         raise EaseError(
             f"`matryoshka` {wrong[0]}: give numbers from 1 to {full - 1}, below the encoder's {full}."
         )
-    return counts
+    method, options = get_method(job.method), job.method_options
+    table, rows = None, None
+    if method.reads_table(options) and job.table is not None and job.vocabulary is not None:
+        columns = entity_columns(method.further_positives(options) > 0, method.reads_subjects(options))
+        used = used_entities(job.pairs, job.vocabulary, columns)
+        table = read_table(job.table, used.vocabulary_rows, total=used.total)
+        rows = torch.from_numpy(used.vocabulary_rows)
+    built = method.build(options, encoder, table)
+    repeated = len(set(built.views)) < len(built.views)
+    if repeated and not has_dropout(encoder):
+        logger.warning(
+            "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
+            "as to 0.1."
+        )
+    if built.table is not None and training.entity_memory == "host":
+        built.table.stay_on_host()
+    graphs = transformer_graphs(training, len(set(built.views)), encoder)
+    packed = choose_packing(training.packed, encoder, on_gpu=uses_gpu(training)) if graphs is None else True
+    model = TrainingModel(
+        encoder,
+        training_head(encoder, job.pooling, training.seed),
+        built,
+        rows,
+        training.mini_batch_size,
+        training.matryoshka,
+        training.teacher,
+        packed=packed,
+        transform=graphs,
+        onednn=training.onednn and not training.compiled,
+    )
+    if training.compiled:
+        compile_layers(encoder, deterministic=training.deterministic)
+    return model
 
 
 def _finish(
-    job: TrainingJob,
-    model: TrainingModel,
-    best: BestModel,
-    progress: Progress,
-    fingerprint: str,
+    job: TrainingJob, model: TrainingModel, best: BestModel, progress: Progress, fingerprint: str
 ) -> None:
     """Publish the best model with its card, write the result, and remove the checkpoints."""
     history = read_metrics(job.folder / "metrics.jsonl")
-    steps = int(history[-1]["step"])
-    scores = _development_scores(history, best.step)
+    scored = {
+        int(line["step"]): {name: value for name, value in line.items() if name != "step"}
+        for line in history
+        if DEVELOPMENT in line
+    }
+    scores, start_scores = scored.get(best.step, {}), scored.get(0, {})
     best.flush()
     made = best.path
     if job.training.language_ranks and best.path.exists():
@@ -291,11 +282,10 @@ def _finish(
         scores = remove_languages(
             best.path, made, job.pairs, job.training.language_ranks, evaluate, model.encoder.device
         )
-    start_scores = _development_scores(history, 0)
-    card = _card(job, model, best.step, scores, start_scores)
     # Otherwise a stop between the two writes would leave the result of an earlier training beside this model.
     (job.folder / "result.json").unlink(missing_ok=True)
-    best.publish(job.folder / "model", card, made)
+    best.publish(job.folder / "model", _card(job, model, best.step, scores, start_scores), made)
+    steps = int(history[-1]["step"])
     result = TrainingResult(
         model=job.folder / "model",
         steps=steps,
@@ -311,21 +301,12 @@ def _finish(
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
     shutil.rmtree(job.folder / CACHE, ignore_errors=True)
-    for made in job.folder.glob("inputs-*"):
-        made.unlink()
-
-
-def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
-    """Return the development scores after a step, empty if none were computed."""
-    scored = [line for line in history if line["step"] == step and DEVELOPMENT in line]
-    return {name: value for line in scored for name, value in line.items() if name != "step"}
+    for unneeded in job.folder.glob("inputs-*"):
+        unneeded.unlink()
 
 
 def _log_gain(result: TrainingResult, judged: bool) -> None:
-    """Log the scores of the kept model and of the start.
-
-    A method that trains no sentence embeddings, as masked-language modelling does for a start, is not `judged` by them.
-    """
+    """Log the scores of the kept model and of the start, by which some methods are not `judged`."""
     if result.start_score is None or result.best_score is None:
         return
     kept = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
@@ -340,30 +321,23 @@ def _log_gain(result: TrainingResult, judged: bool) -> None:
         logger.info("%s, the start %.2f", kept, result.start_score)
 
 
-def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
-    """Return the result of this training if it is finished."""
-    path = folder / "result.json"
-    if not path.exists():
-        return None
-    written = json.loads(path.read_text(encoding="utf-8"))
-    if written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
-        return None
-    return TrainingResult.model_validate({**written["result"], "model": folder / "model"})
-
-
 def _card(
     job: TrainingJob,
     model: TrainingModel,
     best_step: int,
-    scores: Mapping[str, float],
-    start_scores: Mapping[str, float],
+    scores: dict[str, float],
+    start_scores: dict[str, float],
 ) -> str | None:
     """Return the card of a trained encoder, without paths of this machine; None if the job asks for none."""
     if job.card is None:
         return None
     negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
     summaries = (model.method.summary, model.method.negatives_summary if negatives else "")
-    options = job.method_options.model_dump()
+    options = {
+        name: value
+        for name, value in job.method_options.model_dump().items()
+        if negatives or "hard_negative" not in name
+    }
     loop = job.training.model_dump(exclude={"teacher", "guide"})
     for role, frozen in job.training.frozen.items():
         described = frozen.model_dump(exclude={"cache", "batch_size"})
@@ -372,13 +346,7 @@ def _card(
         job.card,
         method=job.method,
         summary=" ".join(filter(None, summaries)),
-        parameters={
-            "pooling": job.pooling,
-            "method": {
-                name: value for name, value in options.items() if negatives or "hard_negative" not in name
-            },
-            "training": loop,
-        },
+        parameters={"pooling": job.pooling, "method": options, "training": loop},
         scores=scores,
         start_scores=start_scores,
         embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best_step}.",

@@ -1,39 +1,154 @@
-"""The training loop."""
+"""The training loop, its metrics, log lines and progress bar."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
-from collections.abc import Generator, Sequence
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch._dynamo.exc import TorchDynamoException
 from torch.nn.parallel import DistributedDataParallel
+from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.io.atomic import write_text_atomically
+from ease.io.files import report_write_errors
 from ease.io.names import DEVELOPMENT
 from ease.methods.base import TOTAL
-from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
-from ease.training.accelerator import PATIENCE, report_compilation_errors
-from ease.training.batches import Batch, make_ahead, make_batch, used_rows
-from ease.training.checkpoints import Checkpoints
+from ease.methods.components.distributed import any_process, average, cpu_group, process_count, process_rank
+from ease.training.accelerator import PATIENCE
+from ease.training.batches import Batch, make_ahead, make_batch, pair_indices, used_rows
+from ease.training.checkpoints import BestModel, Checkpoints, Evaluate, score_encoder
 from ease.training.entity_files import TABLE
-from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
-from ease.training.progress import Progress, Report
-from ease.training.sampling import pair_indices
-from ease.training.selection import BestModel, Evaluate, score_encoder
+from ease.training.processes import TrainingInterrupted, read_metrics, stop_requests
 from ease.training.teacher import Embeddings, Guide
 
 logger = logging.getLogger(__name__)
+
+Report = Callable[[int, dict[str, float]], None]
+"""Receives a step and its metrics, in the first process only."""
+
+SECONDS_BETWEEN_LINES = 10.0
+"""Interval between log lines if there is no terminal for a progress bar."""
+
+
+class Progress:
+    """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput."""
+
+    def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
+        """Prepare for a training of `steps` steps; metrics are written to the folder's metrics.jsonl."""
+        self._file, self._name = folder / "metrics.jsonl", folder.name
+        self._steps, self._options, self._report = steps, options, report
+        self._sums: dict[str, Tensor] = {}
+        self._window = 0
+        self._window_seconds = self.seconds = 0.0
+        self._since = self._shown = time.perf_counter()
+        self._line = 0
+        self._bar: tqdm[Any] | None = None
+
+    def start(self, step: int, state: dict[str, Any] | None) -> None:
+        """Begin after a step, with an empty file or with a checkpoint's state."""
+        if state is not None:
+            self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
+            self._window, self._window_seconds = state["window"], state["window_seconds"]
+            self.seconds = state["seconds"]
+        if process_rank():
+            return
+        kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
+        write_text_atomically(self._file, "".join(json.dumps(line) + "\n" for line in kept))
+        if sys.stderr.isatty():
+            self._bar = tqdm(
+                total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
+            )
+        self._since = self._shown = time.perf_counter()
+        self._line = step
+
+    def close(self) -> None:
+        """Close the progress bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def add(self, step: int, terms: dict[str, Tensor], values: dict[str, float]) -> None:
+        """Add a step, and report if it ends a window."""
+        for name, term in terms.items():
+            value = term.detach()
+            self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value
+        self._window += 1
+        now, size = time.perf_counter(), self._options.batch_size
+        if self._bar is not None:
+            self._bar.update()
+        elif not process_rank() and now - self._shown >= SECONDS_BETWEEN_LINES:
+            loss, rate = (
+                float(self._sums[TOTAL]) / self._window,
+                (step - self._line) * size / (now - self._shown),
+            )
+            logger.info(
+                "%s: step %d of %d, loss %.4f, pairs/s %.0f", self._name, step, self._steps, loss, rate
+            )
+            self._shown, self._line = now, step
+        if step % self._options.report_every and step != self._steps:
+            return
+        state = self.state()
+        means = {name: total / self._window for name, total in state["sums"].items()}
+        rate = self._window * size / self._window_seconds if self._window_seconds else 0.0
+        self._sums, self._window, self._window_seconds = {}, 0, 0.0
+        if not math.isfinite(means[TOTAL]):
+            raise EaseError(
+                f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
+                "`learning_rate` or raise the temperature."
+            )
+        if self._bar is not None:
+            self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
+        self.publish(step, {**means, **values, "pairs_per_second": rate})
+        self.resume()
+
+    def state(self) -> dict[str, Any]:
+        """Pause, and return the state for a checkpoint: the sums of an unfinished window, over all processes."""
+        sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
+        self.pause()
+        return {
+            "sums": sums,
+            "window": self._window,
+            "window_seconds": self._window_seconds,
+            "seconds": self.seconds,
+        }
+
+    def pause(self) -> None:
+        """Stop the clock before an evaluation or a checkpoint, when a GPU has done the steps before it."""
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        self._window_seconds += now - self._since
+        self.seconds += now - self._since
+        self._since = now
+
+    def resume(self) -> None:
+        """Restart the clock."""
+        self._since = time.perf_counter()
+
+    def publish(self, step: int, values: dict[str, float]) -> None:
+        """Report metrics and append them to the file."""
+        if process_rank():
+            return
+        with report_write_errors(self._file), self._file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"step": step, **values}) + "\n")
+        if self._report is not None:
+            self._report(step, values)
 
 
 def train(
@@ -51,17 +166,9 @@ def train(
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
-    Args:
-        model: Encoder, head and method.
-        pairs: Prepared pairs, as `open_pairs` maps them.
-        options: The loop's parameters.
-        accelerator: Device, precision and processes.
-        folder: The work folder for checkpoints, the best model and metrics.
-        fingerprint: Identifies this training's checkpoints.
-        evaluate: Scores the encoder to select the best model. None: the last model is kept.
-        report: Called with metrics in the first process.
-        teacher: The teacher's embeddings of the prepared pairs, if the model has one.
-        guide: The guide's embeddings, if the method is guided.
+    `folder` has the checkpoints, which `fingerprint` identifies, the best model and the metrics. `evaluate` scores the
+    encoder to select the best model; without it, the last model is kept. The teacher's and the guide's embeddings are
+    those of the prepared pairs. `report` receives metrics in the first process.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -71,10 +178,11 @@ def train(
     # All processes read the same entity table, whose gradients the optimizer averages; it may be on another device.
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
     trained: nn.Module = accelerator.prepare(model)
-    batches_after = partial(_batches, pairs, teacher, guide, model, options, accelerator.device)
+    device, group = accelerator.device, cpu_group(PATIENCE)
+    batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
     # A checkpoint has the random state of its device.
-    checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{accelerator.device.type}", options)
+    checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
     best = BestModel(folder, options.max_below_start)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
@@ -89,10 +197,8 @@ def train(
     progress.start(start, state)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
-    batches = batches_after(start)
-    group = cpu_group(PATIENCE)
     hopeless = any_process(best.hopeless, group)
-    with stop_requests() as stop, closing(progress), closing(batches):
+    with stop_requests() as stop, closing(progress), closing(batches_after(start)) as batches:
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             if hopeless:
                 logger.info("Stopped: %d evaluations in a row are below the start", options.max_below_start)
@@ -207,7 +313,6 @@ def _select(
     progress.resume()
 
 
-@report_compilation_errors()
 def add_gradients(
     model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator
 ) -> dict[str, Tensor]:
@@ -217,14 +322,18 @@ def add_gradients(
     the last sub-batch.
 
     Raises:
-        EaseError: If the layers are to be compiled, and torch cannot compile them.
+        EaseError: If the layers are to be compiled, and torch cannot compile them, for example without a C++ compiler.
     """
     sums: dict[str, Tensor] = {}
     for position, batch in enumerate(sub_batches, start=1):
-        last = position == len(sub_batches)
-        with nullcontext() if last else accelerator.no_sync(model):
-            terms = model(batch)
-            accelerator.backward(terms[TOTAL] / len(sub_batches))
+        try:
+            with nullcontext() if position == len(sub_batches) else accelerator.no_sync(model):
+                terms = model(batch)
+                accelerator.backward(terms[TOTAL] / len(sub_batches))
+        except TorchDynamoException as error:
+            raise EaseError(
+                f"torch cannot compile the encoder's layers: set `compiled: false`. {error}"
+            ) from error
         for name, term in terms.items():
             sums[name] = sums[name] + term.detach() if name in sums else term.detach()
     return {name: value / len(sub_batches) for name, value in sums.items()}

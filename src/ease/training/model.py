@@ -1,9 +1,11 @@
-"""Encoder, train-time head and method as one module, whose forward pass returns the loss terms."""
+"""Encoder, train-time head and method as one module, whose forward pass returns the loss terms; LoRA."""
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,15 +21,19 @@ from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
-from ease.methods.components.drophead import has_dropout, set_dropout
+from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
-from ease.training.batches import Batch, Column, Padded
-from ease.training.lora import add_lora
-from ease.training.options import TeacherOptions, TrainingJob
+from ease.training.batches import Batch, Padded
+from ease.training.options import LoraOptions, TeacherOptions, TrainingJob
 from ease.training.packing import Packed, Transform, embed_packed, prepare_packing
 from ease.training.prepared_pairs import Layout, prompt_tokens
 
 logger = logging.getLogger(__name__)
+
+UNUSED = "pooler"
+"""Part of a transformer that its embeddings of tokens do not depend on."""
+ADAPTER = "default"
+"""Name of the LoRA adapter in peft"""
 
 
 class TrainingModel(nn.Module):
@@ -49,18 +55,10 @@ class TrainingModel(nn.Module):
     ) -> None:
         """Join the parts.
 
-        Args:
-            encoder: Computes sentence embeddings.
-            head: Layers between the embeddings and the loss, for training only.
-            method: Computes the loss.
-            vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
-            mini_batch_size: Rows whose activations and similarities are in memory at a time; all of them are recomputed
-                for the gradient. Default: all rows.
-            matryoshka: Numbers of first dimensions at which the loss is also computed.
-            teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
-            packed: Whether texts are packed in rows. Default: they are padded.
-            transform: Computes packed texts in place of the encoder's transformer.
-            onednn: Whether to replace the encoder's linear layers by oneDNN's, if torch has it.
+        `vocabulary_rows` has the entity vocabulary's row for each row of the method's table. Activations and
+        similarities of `mini_batch_size` rows are in memory at a time, and recomputed for the gradient. The loss is
+        also computed on the first `matryoshka` dimensions. `transform` computes packed texts in place of the encoder's
+        transformer, and `onednn` replaces the encoder's linear layers, if torch has it.
 
         Raises:
             EaseError: If the encoder does not support packed texts, or the method or the head no teacher.
@@ -74,20 +72,17 @@ class TrainingModel(nn.Module):
         self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
         self.teacher = teacher if teacher is not None and teacher.encoder is not None else None
         if self.teacher is not None and SENTENCE not in method.views:
-            name = type(method).__module__.rpartition(".")[2]
             raise EaseError(
-                f"Method {name!r} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
+                f"{method.title} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
             )
         if self.teacher is not None and self.teacher.form == "cosine" and not isinstance(head, nn.Identity):
             raise EaseError(
                 "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would "
                 "not teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
             )
-        self.first_position = 0
         self.packed, self.transform = packed, transform
-        if packed:
-            self.first_position = prepare_packing(encoder)
-        else:
+        self.first_position = prepare_packing(encoder) if packed else 0
+        if not packed:
             prepare_padding(encoder)
         if onednn and has_onednn():
             use_onednn(encoder)
@@ -101,11 +96,15 @@ class TrainingModel(nn.Module):
 
         The tokens of the encoder's prompt are added to `max_tokens`.
         """
-        columns = tuple(dict.fromkeys([*self.method.views, *self.method.token_columns]))
         method, options = self.method, self.method.options
-        further, subjects = method.further_positives(options), method.reads_subjects(options)
-        max_tokens += prompt_tokens(self.encoder)
-        return Layout(max_tokens, columns, method.required, further, subjects, languages)
+        return Layout(
+            max_tokens + prompt_tokens(self.encoder),
+            tuple(dict.fromkeys([*method.views, *method.token_columns])),
+            method.required,
+            method.further_positives(options),
+            method.reads_subjects(options),
+            languages,
+        )
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of a batch and compute the loss terms."""
@@ -129,10 +128,15 @@ class TrainingModel(nn.Module):
     def encode(self, batch: Batch) -> Inputs:
         """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
         views = self.method.views
-        columns = dict.fromkeys(views)
-        encoded = {
-            name: iter(self._encode_column(batch.columns[name], views.count(name))) for name in columns
-        }
+        encode: Callable[..., Tensor] = self._encode_chunk
+        if self.mini_batch_size is not None:
+            # Gradient caching (Gao et al. 2021, section 3): keep each chunk's embeddings without its activations, and
+            # encode the chunk again in the backward pass, with the random state that it had.
+            encode = partial(checkpoint, encode, use_reentrant=False)
+        encoded: dict[str, Iterator[Tensor]] = {}
+        for name in dict.fromkeys(views):
+            parts = [encode(chunk, views.count(name)) for chunk in batch.columns[name].chunks]
+            encoded[name] = iter(torch.cat(parts, dim=1)[:, batch.columns[name].places])
         none = torch.empty(0, device=next(self.parameters()).device)
         sentences = torch.stack([next(encoded[name]) for name in views]) if views else none
         present = torch.stack([batch.columns[name].present for name in views]) if views else none
@@ -154,16 +158,6 @@ class TrainingModel(nn.Module):
             own=own_rows(len(students), students.device, gathered),
             mini_batch_size=inputs.mini_batch_size,
         )
-
-    def _encode_column(self, column: Column, views: int) -> Tensor:
-        """Encode each text of a column once per view: -> (views, n, dimension)."""
-        encode: Callable[..., Tensor] = self._encode_chunk
-        if self.mini_batch_size is not None:
-            # Gradient caching (Gao et al. 2021, section 3): keep each chunk's embeddings without its activations, and
-            # encode the chunk again in the backward pass, with the random state that it had.
-            encode = partial(checkpoint, encode, use_reentrant=False)
-        parts = [encode(chunk, views) for chunk in column.chunks]
-        return torch.cat(parts, dim=1)[:, column.places]
 
     def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
         """Encode texts of similar length: -> (views, rows, dimension)."""
@@ -200,11 +194,59 @@ def load_for_training(job: TrainingJob) -> SentenceTransformer:
     return encoder
 
 
-def warn_of_equal_views(encoder: SentenceTransformer, method: TrainingMethod[Any]) -> None:
-    """Warn if two views of a text by a transformer have equal embeddings, since they differ by dropout alone."""
-    repeated = len(set(method.views)) < len(method.views)
-    if repeated and isinstance(encoder[0], Transformer) and not has_dropout(encoder):
-        logger.warning(
-            "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
-            "as to 0.1."
+def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
+    """Freeze an encoder's transformer and add adapters to its linear layers, in place (Hu et al. 2021).
+
+    Layers behind the transformer, such as a Dense layer, are trained as without LoRA. The adapters are drawn from
+    torch's random state and do not change the embeddings before the first step.
+
+    Raises:
+        EaseError: If the encoder does not begin with a transformer, or has no linear layers named as `targets`.
+    """
+    from peft import LoraConfig, inject_adapter_in_model
+
+    model = getattr(encoder[0], "model", nn.Identity())
+    paths: dict[str, list[str]] = {}
+    for path, layer in model.named_modules():
+        parts = path.split(".")
+        if isinstance(layer, nn.Linear) and UNUSED not in parts:
+            paths.setdefault(parts[-1], []).append(path)
+    if not paths:
+        raise EaseError(
+            f"`lora` adapts linear layers, and the encoder's {type(encoder[0]).__name__} has none: set `lora: null`."
         )
+    chosen = options.targets or sorted(paths)
+    if missing := sorted(set(chosen) - paths.keys()):
+        raise EaseError(
+            f"`lora.targets`: the encoder has no linear layers named {', '.join(missing)}; it has "
+            f"{', '.join(sorted(paths))}. Choose among them, or omit `targets` for all."
+        )
+    config = LoraConfig(
+        r=options.rank,
+        lora_alpha=options.alpha,
+        lora_dropout=options.dropout,
+        target_modules=[path for name in chosen for path in paths[name]],
+    )
+    inject_adapter_in_model(config, model, ADAPTER)
+
+
+@contextmanager
+def merged(encoder: SentenceTransformer) -> Iterator[None]:
+    """Replace adapted layers by plain ones with the same function inside; the adapters are then restored unchanged."""
+    adapted: list[tuple[nn.Module, str, Any]] = [
+        (parent, name, child)
+        for parent in list(encoder.modules())
+        for name, child in parent.named_children()
+        if hasattr(child, "get_delta_weight")  # of peft, which only `add_lora` imports
+    ]
+    for parent, name, child in adapted:
+        plain = copy.copy(child.get_base_layer())
+        plain._parameters = dict(plain._parameters)
+        weight = plain.weight.detach() + child.get_delta_weight(ADAPTER).detach()
+        plain.weight = nn.Parameter(weight, requires_grad=False)
+        setattr(parent, name, plain)
+    try:
+        yield
+    finally:
+        for parent, name, child in adapted:
+            setattr(parent, name, child)

@@ -140,13 +140,11 @@ class RowAdam(Optimizer):
         second = state["second"][rows].float().lerp_(gradient.square(), 1 - large)
         # Seeded by the step: a resumed training rounds alike, and dropout's random numbers stay what they were.
         drawn = torch.Generator(table.device).manual_seed(state["step"])
-        state["first"].index_copy_(0, rows, self._stored(first, drawn))
-        state["second"].index_copy_(0, rows, self._stored(second, drawn))
+        for name, moment in (("first", first), ("second", second)):
+            rounded = moment if self._moments == torch.float32 else round_at_random(moment, drawn)
+            state[name].index_copy_(0, rows, rounded)
         change = first.div_(second.sqrt_().add_(group["eps"])).mul_(-rate)
         table.index_copy_(0, rows, table[rows] + change)
-
-    def _stored(self, values: Tensor, drawn: torch.Generator) -> Tensor:
-        return values if self._moments == torch.float32 else round_at_random(values, drawn)
 
 
 def round_at_random(values: Tensor, drawn: torch.Generator) -> Tensor:

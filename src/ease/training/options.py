@@ -1,4 +1,4 @@
-"""Parameters, job description and result of a training."""
+"""Parameters, job description and result of a training, and the parameters of students; free of torch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
 from ease.encoders.check import check_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import Numbers, StrictModel, Words, format_validation_error
+from ease.io.models import Dimensions, Numbers, StrictModel, Words, validate
 from ease.methods import method_options
-from ease.training.sampling import BatchOptions
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
@@ -23,26 +22,56 @@ def check_share(options: TrainingOptions, processes: int) -> None:
     Raises:
         EaseError: Naming the sizes that do not divide.
     """
-    batch, part = options.batch_size, options.sub_batch_size
-    if part is not None and batch % part:
-        raise EaseError(
-            f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them."
-        )
+    batch, part, size = options.batch_size, options.sub_batch_size, options.contrasted
     name = "batch_size" if part is None else "sub_batch_size"
-    if options.contrasted % processes:
-        raise EaseError(
-            f"`{name}` {options.contrasted} is not a multiple of {processes} `processes`: change one of them."
-        )
-    if part is not None and part < 2 * processes:
-        raise EaseError(
+    several = options.batches.sentences_per_entity
+    for wrong, fault in (
+        (
+            batch % size,
+            f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them.",
+        ),
+        (
+            size % processes,
+            f"`{name}` {size} is not a multiple of {processes} `processes`: change one of them.",
+        ),
+        (
+            part is not None and part < 2 * processes,
             f"`sub_batch_size` {part} leaves each of {processes} `processes` one pair, which has nothing to contrast "
-            f"with: raise it to at least {2 * processes}, or start fewer processes."
-        )
-    if (several := options.batches.sentences_per_entity) > 1 and 2 * several > options.contrasted:
-        raise EaseError(
-            f"`{name}` {options.contrasted} does not hold two entities of {several} sentences "
-            f"(`batches.sentences_per_entity`): raise it to at least {2 * several}, or lower the other."
-        )
+            f"with: raise it to at least {2 * processes}, or start fewer processes.",
+        ),
+        (
+            several > 1 and 2 * several > size,
+            f"`{name}` {size} does not hold two entities of {several} sentences (`batches.sentences_per_entity`): "
+            f"raise it to at least {2 * several}, or lower the other.",
+        ),
+    ):
+        if wrong:
+            raise EaseError(fault)
+
+
+class BatchOptions(StrictModel):
+    """How the pairs of a batch are chosen; the default is a random order of all pairs in every epoch."""
+
+    sentences_per_entity: int = Field(
+        1,
+        ge=1,
+        description="sentences of an entity in a batch; where it is above 1, of different languages, and sentences "
+        "whose entity has no other language are left out if the rest fills a batch",
+    )
+    language_exponent: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="α: a language with n pairs is drawn in proportion to n^α; 1: as the pairs are",
+    )
+    languages: Literal["mixed", "single"] = Field(
+        "mixed", description="mixed: batches of any languages; single: each batch is of one language"
+    )
+
+    @property
+    def reads_languages(self) -> bool:
+        """Whether the order depends on the pairs' languages."""
+        return self.sentences_per_entity > 1 or self.language_exponent != 1 or self.languages == "single"
 
 
 START_ENCODER = "start"
@@ -72,9 +101,7 @@ class FrozenEncoder(StrictModel):
     @classmethod
     def _complete(cls, value: Any) -> Any:
         """Accept a name instead of a group of options, or null for no encoder."""
-        if isinstance(value, Path):
-            return {"encoder": str(value)}
-        return {"encoder": value} if value is None or isinstance(value, str) else value
+        return {"encoder": value and str(value)} if isinstance(value, str | Path | None) else value
 
     def located(self, start: str) -> str:
         """Return the encoder's hub name or folder, given the encoder that the training starts from."""
@@ -172,10 +199,7 @@ class TrainingOptions(StrictModel):
     )
     checkpoint_seconds: float = Field(120, ge=0, description="seconds between checkpoints")
     checkpoint_share: float = Field(
-        0.1,
-        gt=0,
-        le=1,
-        description="largest share of the time for checkpoints, which otherwise come later",
+        0.1, gt=0, le=1, description="largest share of the time for checkpoints, which otherwise come later"
     )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
@@ -259,12 +283,8 @@ class TrainingOptions(StrictModel):
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
     @model_validator(mode="after")
-    def _divide_batch(self) -> TrainingOptions:
+    def _fit_together(self) -> TrainingOptions:
         check_share(self, self.processes)
-        return self
-
-    @model_validator(mode="after")
-    def _compile_shared_layers(self) -> TrainingOptions:
         if self.compiled and self.lora is not None and self.lora.rank:
             # torch compiles the adapters of each layer anew, and gives up after eight times.
             raise EaseError("`compiled` trains all weights: set `lora.rank: 0`, or `compiled: false`.")
@@ -284,12 +304,7 @@ class TrainingOptions(StrictModel):
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:
     """Parse the loop's parameters."""
-    try:
-        return TrainingOptions.model_validate(values)
-    except ValidationError as error:
-        raise EaseError(
-            f"Parameters of `training`: {format_validation_error(error, TrainingOptions)}"
-        ) from error
+    return validate(TrainingOptions, values, "Parameters of `training`")
 
 
 class TrainingJob(StrictModel):
@@ -346,8 +361,45 @@ class TrainingResult(StrictModel):
     @property
     def below_start(self) -> bool:
         """Whether the kept model scores below the start on the development tasks."""
-        return (
-            self.best_score is not None
-            and self.start_score is not None
-            and self.best_score < self.start_score
-        )
+        best, start = self.best_score, self.start_score
+        return best is not None and start is not None and best < start
+
+
+class LearningOptions(StrictModel):
+    """Training of a student on its teacher's embeddings."""
+
+    epochs: int = Field(4, ge=0, description="passes over the sentences; 0: the student is not trained")
+    batch_size: int = Field(256, ge=1, description="sentences per step")
+    learning_rate: float = Field(1e-2, gt=0, description="peak learning rate of AdamW, which decays to 0")
+
+
+class StudentOptions(StrictModel):
+    """Options of every student."""
+
+    teacher: str | None = Field(
+        None, min_length=1, description="a folder or hub name; null: the setting's encoder of `ease_plus`"
+    )
+    rows: int | None = Field(
+        None, ge=1, description="maximum number of distinct training sentences, drawn by the seed; null: all"
+    )
+    matryoshka: Dimensions = Field(
+        (), description="numbers of first dimensions at which the loss is computed, too"
+    )
+    learning: LearningOptions = Field(LearningOptions(), description="how it learns from its teacher")
+    seed: int = Field(0, ge=0, description="of the sentences and their order")
+
+
+class StaticOptions(StudentOptions):
+    """A student with one vector per token; a sentence's embedding is the mean of its tokens' vectors."""
+
+    dimension: int | None = Field(None, ge=1, description="dimension of the vectors; null: the teacher's")
+    int8: bool = Field(True, description="save the vectors as 8-bit integers with one scale per token")
+
+
+class ShallowOptions(StudentOptions):
+    """A student that has the first layers of its teacher."""
+
+    layers: int = Field(1, ge=1, description="number of first layers to keep")
+    learning: LearningOptions = Field(
+        LearningOptions(epochs=2, batch_size=128, learning_rate=1e-3), description="how it learns"
+    )

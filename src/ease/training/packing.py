@@ -1,14 +1,18 @@
-"""Packed texts: rows of 64 tokens with several whole texts each, and attention within each text.
+"""Packed texts: rows of 64 tokens with several whole texts each, and CUDA graphs of a transformer for them.
 
 The rows are padded texts to torch's attention, with a mask that keeps every token to its own text. They have few
 shapes, which a GPU wants. With at most 64 tokens in a row, its kernels compute their gradients in one block, and thus
 in a fixed order.
+
+CUDA graphs let the host start a few, not two thousand kernels a step. A graph replays its kernels on the tensors that
+it was captured with; a pair of graphs is captured for each shape of rows, when it first occurs.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,10 +21,13 @@ from accelerate.utils import send_to_device
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
-from torch import Tensor
+from torch import Tensor, nn
 
 from ease.encoders.token_batches import PADDED, prepare_padding
 from ease.errors import EaseError
+from ease.methods.components.distributed import process_count
+from ease.training.accelerator import uses_gpu
+from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +39,15 @@ TOLERANCE = 1e-3
 """Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
 LONGEST = 512
 """Tokens of the longest text that is compared; longer than the windows of known local attention"""
+
+MOST = 8
+"""Shapes that are captured; batches of further ones are computed kernel by kernel"""
+WARM_UP = 3
+"""Passes before the capture, which choose algorithms and compile"""
+
+Features = dict[str, Any]
+Record = Callable[[Callable[[], None]], Callable[[], None]]
+"""Captures the kernels that a function starts, and returns a function that replays them"""
 
 Transform = Callable[[dict[str, Any]], dict[str, Any]]
 """Features of texts to features of their tokens, as an encoder's first module computes them"""
@@ -94,10 +110,7 @@ def _fill_rows(lengths: NDArray[np.int32], width: int) -> tuple[NDArray[np.int64
 
 
 def embed_packed(
-    encoder: SentenceTransformer,
-    packed: Packed,
-    first_position: int,
-    transform: Transform | None = None,
+    encoder: SentenceTransformer, packed: Packed, first_position: int, transform: Transform | None = None
 ) -> Tensor:
     """Embed texts in rows: -> (n * views, dimension); `transform` computes in place of the encoder's transformer."""
     owners = packed.owners
@@ -201,10 +214,7 @@ def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
     if longest < 1:  # the number of the padding token is above all positions
         return False
     texts = encoder.tokenizer(
-        ["a", "a b c d e", "a b " * longest],
-        truncation=True,
-        max_length=longest,
-        return_attention_mask=False,
+        ["a", "a b c d e", "a b " * longest], truncation=True, max_length=longest, return_attention_mask=False
     )["input_ids"]
     lengths = np.array([len(ids) for ids in texts])
     mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int32)  # padded on the right
@@ -219,3 +229,188 @@ def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
         found = embed_packed(encoder, packed, first_position)
     encoder.train(training)
     return bool(((wanted - found).norm(dim=1) <= TOLERANCE * wanted.norm(dim=1)).all())
+
+
+def transformer_graphs(
+    options: TrainingOptions, columns: int, encoder: SentenceTransformer
+) -> TransformerGraphs | None:
+    """Return the CUDA graphs of an encoder's transformer for packed texts; None, with a log line, if it has none.
+
+    `columns` is the number of text columns that the method encodes.
+
+    Raises:
+        EaseError: If `graphs` is true, and something does not allow it.
+    """
+    if not options.graphs or (options.graphs == "auto" and not uses_gpu(options)):
+        return None
+    # A graph's activations lie in memory that the next graph overwrites, so every forward pass is followed by its own
+    # backward pass, and all its gradients are there at once.
+    obstacles = {
+        "there is no GPU": not uses_gpu(options),
+        "several `processes` exchange gradients during the backward pass": process_count() > 1,
+        "`mini_batch_size` computes a batch in parts": options.mini_batch_size is not None,
+        "`length_chunks` cuts a batch into parts": (options.length_chunks or 1) > 1,
+        f"the method encodes {columns} columns of texts": columns != 1,
+    }
+    try:
+        obstacle = next((reason for reason, found in obstacles.items() if found), None)
+        if obstacle is None:
+            prepare_packing(encoder)
+    except PackingRefusal as refusal:
+        obstacle = refusal.reason
+    if obstacle is None:
+        logger.info("`graphs`: texts are packed in rows, and the transformer runs as CUDA graphs.")
+        return TransformerGraphs(encoder[0])
+    if options.graphs is True:
+        raise EaseError(f"`graphs: true` is not possible here ({obstacle}): set `graphs: auto`.")
+    logger.info("`graphs: auto`: the training runs without CUDA graphs (%s).", obstacle)
+    return None
+
+
+class _Captured(NamedTuple):
+    """The graphs of one shape, with the tensors that they read and write."""
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    gradients: list[Tensor]
+    """Of the outputs"""
+    computed: dict[nn.Parameter, Tensor]
+    """The gradients of the parameters that the outputs depend on"""
+    forward: Callable[[], None]
+    backward: Callable[[], None]
+
+
+class TransformerGraphs:
+    """A transformer module that replays its forward and backward pass in training; the same numbers, started at once.
+
+    Weights are updated in place between replays, and random numbers go on from the device's generator, so that a
+    checkpoint has all of the state. If the device or the transformer refuses, batches are computed without graphs.
+    """
+
+    def __init__(self, transformer: nn.Module, record: Record | None = None) -> None:
+        """Take an encoder's first module; `record` captures on the current CUDA device by default."""
+        self._transformer = transformer
+        self._record = record
+        self._captured: dict[tuple[torch.Size, ...], _Captured] = {}
+        self._refused = False
+        # An autograd function has gradients if one of its arguments has.
+        self._trained = torch.zeros((), requires_grad=True)
+
+    def __call__(self, features: Features) -> Features:
+        """Compute a batch: by its shape's graphs, or, in evaluation and for shapes without graphs, kernel by kernel."""
+        names, values = list(features), list(features.values())
+        shape = tuple(value.shape for value in values)
+        captured, training = self._captured, self._transformer.training
+        if training and shape not in captured and not self._refused and len(captured) < MOST:
+            try:
+                captured[shape] = self._capture(names, values)
+                if len(captured) == MOST:
+                    logger.info("%d shapes of batches have graphs; others are computed without", MOST)
+            except RuntimeError as error:
+                self._refused = True
+                reason = str(error).strip().partition("\n")[0]
+                logger.warning(
+                    "The training goes on without CUDA graphs, which this encoder refuses: %s", reason
+                )
+        if not training or shape not in captured:
+            computed: Features = self._transformer(features)
+            return computed
+        outputs = _Replay.apply(captured[shape], self._trained, *values)
+        return {"token_embeddings": outputs[0], "all_layer_embeddings": list(outputs[1:])}
+
+    def _capture(self, names: list[str], values: list[Tensor]) -> _Captured:
+        """Capture both passes for a shape; random numbers and gradients are afterwards what they were."""
+        device = values[0].device
+        inputs = [value.clone() for value in values]
+        outputs: list[Tensor] = []
+        gradients: list[Tensor] = []
+        weights = [weight for weight in self._transformer.parameters() if weight.requires_grad]
+        half = torch.is_autocast_enabled(device.type)
+
+        def forward() -> None:
+            # Casts of weights that are kept from before would be those of today's weights.
+            with torch.autocast(
+                device.type, torch.get_autocast_dtype(device.type), half, cache_enabled=False
+            ):
+                computed = self._transformer(dict(zip(names, inputs, strict=True)))
+            outputs[:] = [computed["token_embeddings"], *computed.get("all_layer_embeddings", [])]
+
+        computed: dict[nn.Parameter, Tensor] = {}
+
+        def backward() -> None:
+            with torch.autocast(device.type, enabled=False):
+                found = torch.autograd.grad(outputs, weights, gradients, allow_unused=True)
+            for weight, gradient in zip(weights, found, strict=True):
+                if gradient is not None:  # in the weight's order, as optimizers want it
+                    same = gradient.stride() == weight.stride()
+                    computed[weight] = gradient if same else torch.empty_like(weight).copy_(gradient)
+
+        on_gpu = device.type == "cuda"
+        self._record = self._record or _recorder()
+        with torch.random.fork_rng([device] if on_gpu else []):
+            with _on_another_stream() if on_gpu else nullcontext():
+                for number in range(WARM_UP):
+                    if on_gpu and number == WARM_UP - 1:
+                        # Refuse what makes the host wait: a capture that it broke would leave the generator unusable.
+                        torch.cuda.set_sync_debug_mode("error")
+                    forward()
+                    gradients[:] = [torch.zeros_like(output) for output in outputs]
+                    backward()
+            # The nodes of their gradients belong to the other stream.
+            outputs.clear()
+            computed.clear()
+            recorded = self._record(forward), self._record(backward)
+        return _Captured(inputs, [output.detach() for output in outputs], gradients, computed, *recorded)
+
+
+class _Replay(torch.autograd.Function):
+    """Both passes of a batch by the graphs of its shape."""
+
+    @staticmethod
+    def forward(ctx: Any, captured: _Captured, _: Tensor, *values: Tensor) -> Any:
+        ctx.captured = captured
+        # An earlier sub-batch's gradients are in memory that the replays overwrite.
+        for weight in captured.computed:
+            weight.grad = None if weight.grad is None else weight.grad.clone()
+        torch._foreach_copy_(captured.inputs, list(values))
+        captured.forward()
+        return tuple(output.detach() for output in captured.outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        captured: _Captured = ctx.captured
+        torch._foreach_copy_(captured.gradients, list(gradients))
+        captured.backward()
+        for weight, gradient in captured.computed.items():
+            weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+        return (None,) * (2 + len(captured.inputs))
+
+
+@contextmanager
+def _on_another_stream() -> Iterator[None]:
+    """Run kernels on a stream of their own, as a capture does; restore how the device is waited for."""
+    stream, before = torch.cuda.Stream(), torch.cuda.get_sync_debug_mode()
+    stream.wait_stream(torch.cuda.current_stream())
+    try:
+        with torch.cuda.stream(stream):
+            yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+
+
+def _recorder() -> Record:
+    """Return a function that captures on the current device; its graphs share their memory, as they never overlap."""
+    pool = torch.cuda.graph_pool_handle()
+
+    def record(function: Callable[[], None]) -> Callable[[], None]:
+        graph = torch.cuda.CUDAGraph()
+        # A capture that fails does not return to this stream by itself. Other threads go on copying batches.
+        with (
+            torch.cuda.stream(torch.cuda.current_stream()),
+            torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"),
+        ):
+            function()
+        replay: Callable[[], None] = graph.replay
+        return replay
+
+    return record

@@ -1,4 +1,4 @@
-"""Training pairs prepared as token ids and entity rows in a file of fixed-width rows."""
+"""Training pairs and entity embeddings: reading their files, and preparing token ids in a file of fixed-width rows."""
 
 from __future__ import annotations
 
@@ -12,29 +12,187 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
+import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 from sentence_transformers import SentenceTransformer
+from torch import Tensor
 
 from ease.encoders.prompts import prompt_named
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.methods.base import SENTENCE, Derive
 from ease.methods.components.losses import NO_ENTITY
-from ease.training.inputs import (
-    FURTHER,
-    LANGUAGE,
-    SUBJECT,
-    UsedEntities,
-    distinct,
-    entity_columns,
-    open_pair_table,
-    used_entities,
-)
 
 logger = logging.getLogger(__name__)
 
+ENTITY_COLUMNS = ("entity", "hard_negative")
+LANGUAGE = "language"
+FURTHER, SUBJECT = "further_entities", "subject"
+"""Further positives of a pair: the other entities of its sentence, and its page's subject"""
+NEGATIVE_COLUMNS = ("hard_negative", "negative")
+"""Hard negatives of pairs and of training texts"""
 READ_ROWS = 8192
 """Pairs tokenised at a time"""
+BLOCK_ROWS = 65_536
+"""Rows of embeddings read at a time."""
+
+
+def entity_columns(further: bool, subjects: bool) -> tuple[str, ...]:
+    """Return the columns of a training's entities, with further entities of each sentence and its page's subject."""
+    return (*ENTITY_COLUMNS, *((FURTHER,) if further else ()), *((SUBJECT,) if subjects else ()))
+
+
+def has_hard_negatives(pairs: Path) -> bool:
+    """Return whether any row of a training's Parquet file has a hard negative, a text or an entity."""
+    source = pads.dataset(pairs, format="parquet")
+    columns = [name for name in NEGATIVE_COLUMNS if name in source.schema.names]
+    return any(source.filter(pads.field(name).is_valid()).head(1).num_rows for name in columns)
+
+
+def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Training pairs") -> pads.Dataset:
+    """Open training pairs, or another table, a Parquet file or a folder of them, for reading in batches.
+
+    Raises:
+        EaseError: If there are no rows, one of the columns is missing, or the file is not Parquet.
+    """
+    if not pairs.exists():
+        raise EaseError(f"{what} {pairs}: there is no such file or folder.")
+    try:
+        source = pads.dataset(pairs, format="parquet")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"{what} {pairs}: not Parquet: {str(error).splitlines()[0]}") from error
+    names = source.schema.names
+    if missing := [name for name in columns if name not in names]:
+        raise EaseError(
+            f"{what} {pairs} lack the column(s) {', '.join(missing)}; they have {', '.join(names)}."
+        )
+    if not source.count_rows():
+        raise EaseError(f"{what} {pairs}: no row is left: loosen the filters that made them.")
+    return source
+
+
+def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
+    """Return the distinct values of a column, or of a column of lists, sorted."""
+    kind = source.schema.field(name).type
+    values = pa.array([], kind.value_type if pa.types.is_nested(kind) else kind)
+    for batch in source.to_batches(columns=[name]):
+        column = batch.column(name)
+        found = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null().unique()
+        values = pa.concat_arrays([values, found]).unique()
+    return np.sort(values.to_numpy(zero_copy_only=False))
+
+
+def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
+    """Return the row of each pair in the prepared file, its rank by pair_id."""
+    if "pair_id" not in source.schema.names:
+        return np.arange(source.count_rows())
+    ids = source.to_table(columns=["pair_id"])["pair_id"].to_numpy()
+    places = np.empty(len(ids), dtype=np.int64)
+    places[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+    return places
+
+
+class UsedEntities(NamedTuple):
+    """The entities of training pairs, a subset of the vocabulary.
+
+    Row i of the training's table is row `vocabulary_rows[i]` of the vocabulary.
+    """
+
+    ids: NDArray[np.int64]
+    """Sorted"""
+    rows: NDArray[np.int64]
+    """The row in the training's table for each id"""
+    vocabulary_rows: NDArray[np.int64]
+    """Ascending"""
+    total: int
+    """Entities of the vocabulary"""
+
+    def find(self, column: pa.Array, count: int) -> NDArray[np.int64]:
+        """Return the rows of a column's entities in the training's table, (n,).
+
+        Of lists, which are in seeded order, the first `count` are found: (n, count).
+        """
+        if not pa.types.is_nested(column.type):
+            found = np.full(len(column), NO_ENTITY)
+            kept = column.is_valid().to_numpy(zero_copy_only=False)
+            found[kept] = self.rows[np.searchsorted(self.ids, column.drop_null().to_numpy())]
+            return found
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        row = np.repeat(np.arange(len(column)), lengths)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        kept = place < count
+        found = np.full((len(column), count), NO_ENTITY)
+        ids = pc.list_flatten(column).to_numpy()[kept]
+        found[row[kept], place[kept]] = self.rows[np.searchsorted(self.ids, ids)]
+        return found
+
+
+def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
+    """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row.
+
+    Raises:
+        EaseError: If an entity is missing or is not in the vocabulary.
+    """
+    table = open_pair_table(vocabulary, ["row", "entity"], "Entity vocabulary").to_table(
+        columns=["row", "entity"]
+    )
+    known, rows = table["entity"].to_numpy(), table["row"].to_numpy()
+    order = np.argsort(known)
+    known, rows = known[order], rows[order]
+    source = open_pair_table(pairs, columns)
+    if missing := source.count_rows(filter=pads.field("entity").is_null()):
+        raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
+    if "hard_negative" in columns:
+        equal = source.scanner(columns={"equal": pads.field("entity") == pads.field("hard_negative")})
+        row = pc.index(equal.to_table()["equal"], True).as_py()
+        if row >= 0:
+            raise EaseError(
+                f"Training pairs {pairs}: the hard negative of row {row} is the pair's own entity: give another, or "
+                "null."
+            )
+    used = np.empty(0, dtype=np.int64)
+    for name in columns:
+        found = distinct(source, name)
+        unknown = np.setdiff1d(found, known, assume_unique=True)
+        if unknown.size:
+            raise EaseError(
+                f"Training pairs {pairs}: {name.replace('_', ' ')} {unknown[0]} is not in the entity vocabulary; "
+                "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
+            )
+        used = np.union1d(used, found)
+    wanted = rows[np.searchsorted(known, used)]
+    vocabulary_rows = np.sort(wanted)
+    return UsedEntities(used, np.searchsorted(vocabulary_rows, wanted), vocabulary_rows, len(known))
+
+
+def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
+    """Read entity embeddings from a safetensors file with one matrix, in single precision.
+
+    Memory is bounded by the rows that are read, which are ascending; `total` is the vocabulary's number of rows.
+
+    Raises:
+        EaseError: If the file is missing, is not one matrix, or has another number of rows.
+    """
+    try:
+        with safe_open(path, framework="pt") as tensors:
+            shapes = {name: tuple(tensors.get_slice(name).get_shape()) for name in tensors.keys()}
+            if [len(shape) for shape in shapes.values()] != [2]:
+                raise EaseError(f"Entity embeddings {path}: expected one matrix, found {shapes}.")
+            ((name, (height, width)),) = shapes.items()
+            if total not in (None, height):
+                raise EaseError(
+                    f"{path} has {height} rows, and the vocabulary {total} entities: row i of the embeddings is "
+                    "entity i of the vocabulary, so make both in one run."
+                )
+            stored, wanted = tensors.get_slice(name), np.arange(height) if rows is None else rows
+            table = torch.empty(len(wanted), width)
+            for start in range(0, height, BLOCK_ROWS):
+                first, last = np.searchsorted(wanted, [start, start + BLOCK_ROWS])
+                table[first:last] = stored[start : start + BLOCK_ROWS][wanted[first:last] - start]
+    except (OSError, SafetensorError) as error:
+        raise EaseError(f"Entity embeddings {path} are not a safetensors file: {error}") from error
+    return table
 
 
 class Layout(NamedTuple):
@@ -55,17 +213,12 @@ class Layout(NamedTuple):
     @property
     def type(self) -> np.dtype[np.void]:
         """The NumPy type of a row: entity rows, and for each text its tokens, padded with zeros, and its length."""
-        fields: list[Any] = [("entity", "<i8"), ("hard_negative", "<i8")]
-        if self.further:
-            fields.append((FURTHER, "<i8", (self.further,)))
-        if self.subjects:
-            fields.append((SUBJECT, "<i8"))
-        if self.languages:
-            fields.append((LANGUAGE, "<i2"))
-        for name in self.columns:
-            text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
-            fields.append((name, text))
-        return np.dtype(fields)
+        fields: list[Any] = [(name, "<i8") for name in ENTITY_COLUMNS]
+        fields += [(FURTHER, "<i8", (self.further,))] if self.further else []
+        fields += [(SUBJECT, "<i8")] if self.subjects else []
+        fields += [(LANGUAGE, "<i2")] if self.languages else []
+        text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
+        return np.dtype([*fields, *((name, text) for name in self.columns)])
 
 
 def prepare_pairs(
@@ -80,61 +233,73 @@ def prepare_pairs(
 
     The rows are ordered by `pair_id`, regardless of their order in the table.
 
-    Args:
-        pairs: Parquet with the layout's text columns, in which optional texts may be null; with a vocabulary also
-            the layout's columns of entities; optionally pair_id.
-        vocabulary: Parquet with row and entity. None: no entities.
-        encoder: The encoder whose tokenizer is used.
-        layout: The columns of the file, which is written atomically.
-        target: The file.
-        derived: Functions that make missing columns and missing texts from the sentences.
+    The pairs are Parquet with the layout's text columns, in which optional texts may be null, and with a vocabulary
+    (row, entity) also its columns of entities. Functions in `derived` make missing columns and missing texts from the
+    sentences.
 
     Raises:
         EaseError: If a column, a required text or an entity is missing, or there are no pairs.
     """
     derived = derived or {}
-    needed = [name for name in layout.columns if name not in derived]
     of_entities = () if vocabulary is None else entity_columns(bool(layout.further), layout.subjects)
-    of_language = (LANGUAGE,) if layout.languages else ()
-    source = open_pair_table(pairs, (*needed, *of_entities, *of_language))
-    languages = distinct(source, LANGUAGE) if layout.languages else None
-    stored_columns = [name for name in layout.columns if name in source.schema.names]
-    places = pair_places(source)
+    others = (*of_entities, *((LANGUAGE,) if layout.languages else ()))
+    source = open_pair_table(pairs, [*(name for name in layout.columns if name not in derived), *others])
+    languages = pa.array(distinct(source, LANGUAGE)) if layout.languages else None
     entities = None if vocabulary is None else used_entities(pairs, vocabulary, of_entities)
-    columns = dict.fromkeys([SENTENCE, *stored_columns, *of_entities, *of_language])
+    places = pair_places(source)
+    available = [name for name in layout.columns if name in source.schema.names]
+    columns = list(dict.fromkeys([SENTENCE, *available, *others]))
     with atomic_path(target) as partial:
         with partial.open("wb") as empty:
             reserve(empty.fileno(), len(places) * layout.type.itemsize)
         stored = np.memmap(partial, layout.type, mode="r+")
         start = 0
-        for batch in source.to_batches(columns=list(columns), batch_size=READ_ROWS):
+        for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
             rows = places[start : start + batch.num_rows]
+            start += batch.num_rows
             prepared = np.zeros(batch.num_rows, dtype=layout.type)
             prepared["entity"] = prepared["hard_negative"] = NO_ENTITY
             for name in of_entities:
-                prepared[name] = _find(batch[name], entities, layout.further)
+                assert entities is not None
+                prepared[name] = entities.find(batch[name], layout.further)
             if languages is not None:
-                prepared[LANGUAGE] = pc.index_in(batch[LANGUAGE], pa.array(languages)).to_numpy()
+                prepared[LANGUAGE] = pc.index_in(batch[LANGUAGE], languages).to_numpy()
             for name in layout.columns:
-                texts = _read_texts(name, batch, rows, derived)
-                missing = sum(text is None for text in texts)
-                if missing and name in layout.required:
-                    what = (
-                        "sentences"
-                        if name == SENTENCE
-                        else f"texts of column {name!r}, which the method requires,"
+                texts = batch[name].to_pylist() if name in columns else [None] * batch.num_rows
+                if name in derived and None in texts:
+                    made = derived[name](batch[SENTENCE].to_pylist(), rows)
+                    texts = [other if text is None else text for text, other in zip(texts, made, strict=True)]
+                if name in layout.required and (missing := texts.count(None)):
+                    raise EaseError(
+                        f"Training pairs {pairs}: {missing} texts of column {name!r}, which the method requires, are "
+                        "missing."
                     )
-                    raise EaseError(f"Training pairs {pairs}: {missing} {what} are missing.")
-                _prepare_texts(prepared[name], texts, encoder)
+                _tokenise(prepared[name], texts, encoder)
             stored[rows] = prepared
-            start += batch.num_rows
         stored.flush()
-    if layout.further and entities is not None:
+    if layout.further and of_entities:
         logger.info(
             "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
             source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > layout.further),
             *(len(places), layout.further, layout.further),
         )
+
+
+def _tokenise(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
+    """Tokenise a column with the encoder's prompt; a missing text becomes an empty text that is not present."""
+    longest, prompt = rows["tokens"].shape[1], default_prompt(encoder)
+    tokens = encoder.tokenizer(
+        [prompt + (text or "") for text in texts],
+        truncation=True,
+        max_length=longest,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )["input_ids"]
+    rows["length"] = [len(ids) for ids in tokens]
+    rows["present"] = [text is not None for text in texts]
+    stored = np.zeros((len(rows), longest), dtype=np.int32)
+    stored[np.arange(longest) < rows["length"][:, None]] = np.concatenate(tokens)
+    rows["tokens"] = stored
 
 
 def reserve(file: int, size: int) -> None:
@@ -148,64 +313,6 @@ def reserve(file: int, size: int) -> None:
 def open_pairs(prepared: Path, layout: Layout) -> NDArray[np.void]:
     """Map a file that `prepare_pairs` wrote."""
     return np.memmap(prepared, layout.type, mode="r")
-
-
-def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
-    """Return the row of each pair in the prepared file, its rank by pair_id."""
-    if "pair_id" not in source.schema.names:
-        return np.arange(source.count_rows())
-    ids = source.to_table(columns=["pair_id"])["pair_id"].to_numpy()
-    places = np.empty(len(ids), dtype=np.int64)
-    places[np.argsort(ids, kind="stable")] = np.arange(len(ids))
-    return places
-
-
-def _read_texts(
-    name: str, batch: pa.RecordBatch, rows: NDArray[np.int64], derived: Mapping[str, Derive]
-) -> Sequence[str | None]:
-    """Read a column, deriving missing texts from the sentences."""
-    stored = batch[name].to_pylist() if name in batch.schema.names else [None] * batch.num_rows
-    if name not in derived or None not in stored:
-        return stored
-    made = derived[name](batch[SENTENCE].to_pylist(), rows)
-    return [other if text is None else text for text, other in zip(stored, made, strict=True)]
-
-
-def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
-    """Tokenise a column with the encoder's prompt; a missing text becomes an empty text that is not present."""
-    longest, prompt = rows["tokens"].shape[1], default_prompt(encoder)
-    tokens = encoder.tokenizer(
-        [prompt + (text or "") for text in texts],
-        truncation=True,
-        max_length=longest,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-    )["input_ids"]
-    rows["length"] = [len(ids) for ids in tokens]
-    rows["present"] = [text is not None for text in texts]
-    used = np.arange(longest) < rows["length"][:, None]
-    stored = np.zeros(used.shape, dtype=np.int32)
-    stored[used] = np.concatenate(tokens)
-    rows["tokens"] = stored
-
-
-def _find(column: pa.Array, entities: UsedEntities | None, count: int) -> NDArray[np.int64]:
-    """Return the rows of a column's entities in the training's table, (n,).
-
-    Of lists, which are in seeded order, the first `count` are found: (n, count).
-    """
-    assert entities is not None
-    if not pa.types.is_nested(column.type):
-        found = np.full(len(column), NO_ENTITY)
-        found[column.is_valid().to_numpy(zero_copy_only=False)] = entities.find(column.drop_null().to_numpy())
-        return found
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-    row = np.repeat(np.arange(len(column)), lengths)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    kept = place < count
-    found = np.full((len(column), count), NO_ENTITY)
-    found[row[kept], place[kept]] = entities.find(pc.list_flatten(column).to_numpy()[kept])
-    return found
 
 
 def default_prompt(encoder: SentenceTransformer) -> str:

@@ -19,17 +19,11 @@ def step_rows(
     betas: tuple[float, float],
     seed: int,
 ) -> None:
-    """Step rows of a table, (n, d) on a GPU, in place.
+    """Step rows of a table, (n, d) on a GPU in single precision, in place.
 
-    Args:
-        table: In single precision.
-        moments: Of the shape of the table, in single precision, or in bf16, to which they are rounded at random.
-        rows: Different rows, (u,).
-        gradient: Of these rows, (u, d).
-        rate: Learning rate, divided by the correction of the moments' bias.
-        epsilon: Added to the root of the second moment.
-        betas: Decay of the moments.
-        seed: Of the rounding, below 2³¹.
+    The moments have the shape of the table, in single precision or in bf16, to which they are rounded at random by the
+    seed, below 2³¹. The rows, (u,), are different; the gradient is (u, d). The rate is divided by the correction of the
+    moments' bias.
     """
     block = triton.next_power_of_2(table.shape[1])
     _step_row[(len(rows),)](

@@ -123,15 +123,17 @@ class EntityContrastiveLoss(nn.Module):
         """
         if process_count() > 1:
             raise EaseError("EntityContrastiveLoss trains in one process: use `ease.train` for several.")
-        features, views = next(iter(sentence_features)), len(self.method.views)
-        repeated = {
-            name: torch.cat([value] * views)
-            if isinstance(value, Tensor) and len(value) == len(labels)
-            else value
-            for name, value in features.items()
-        }
-        sentences = self.head(self.model(repeated)["sentence_embedding"]).unflatten(0, (views, -1))
-        positives, hard_negatives = self._rows(labels).unbind(1)
+        features, views = dict(next(iter(sentence_features))), len(self.method.views)
+        for name, value in features.items():
+            if isinstance(value, Tensor) and len(value) == len(labels):
+                features[name] = torch.cat([value] * views)
+        sentences = self.head(self.model(features)["sentence_embedding"]).unflatten(0, (views, -1))
+        places = torch.searchsorted(self.names, labels).clamp(max=len(self.names) - 1)
+        missing = labels == MISSING
+        unknown = labels[(self.names[places] != labels) & ~missing]
+        if len(unknown):
+            raise EaseError(f"Entity {int(unknown[0])} of the dataset is not among the loss's `entities`.")
+        positives, hard_negatives = self.rows[places].masked_fill(missing, NO_ENTITY).unbind(1)
         present = torch.ones(sentences.shape[:2], dtype=torch.bool, device=sentences.device)
         inputs = Inputs(sentences.float(), present, Entities(positives, hard_negatives))
         # Cosines over a small temperature lose too much in half precision.
@@ -142,15 +144,6 @@ class EntityContrastiveLoss(nn.Module):
     def get_config_dict(self) -> dict[str, Any]:
         """Return the parameters for the model card."""
         return self.method.options.model_dump()
-
-    def _rows(self, labels: Tensor) -> Tensor:
-        """Return the table rows of entities."""
-        places = torch.searchsorted(self.names, labels).clamp(max=len(self.names) - 1)
-        missing = labels == MISSING
-        unknown = labels[(self.names[places] != labels) & ~missing]
-        if len(unknown):
-            raise EaseError(f"Entity {int(unknown[0])} of the dataset is not among the loss's `entities`.")
-        return self.rows[places].masked_fill(missing, NO_ENTITY)
 
 
 class SupervisedSimCSELoss(nn.Module):
@@ -251,8 +244,9 @@ class LossCheckpoints(TrainerCallback):
     ) -> None:
         """Write the parameters into the checkpoint that the trainer has just saved."""
         if state.is_world_process_zero:
-            own = {name: value for name, value in self._loss.state_dict().items() if not _of_model(name)}
-            save_file({name: value.contiguous() for name, value in own.items()}, _file(args, state))
+            state_dict = self._loss.state_dict()
+            own = {name: value.contiguous() for name, value in state_dict.items() if name[:6] != "model."}
+            save_file(own, _file(args, state))
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
@@ -270,17 +264,12 @@ class LossCheckpoints(TrainerCallback):
                 f"The checkpoint has no {file}: resume from an earlier one, which was saved with this callback."
             )
         lacking, unknown = self._loss.load_state_dict(load_file(file), strict=False)
-        faults = [*(name for name in lacking if not _of_model(name)), *unknown]
-        if faults:
+        if faults := [*(name for name in lacking if name[:6] != "model."), *unknown]:
             raise EaseError(f"{file} belongs to another loss: {', '.join(faults)} differ.")
 
 
 def _file(args: TrainingArguments, state: TrainerState) -> Path:
     return Path(str(args.output_dir), f"checkpoint-{state.global_step}", "loss.safetensors")
-
-
-def _of_model(name: str) -> bool:
-    return name.startswith("model.")
 
 
 class _DenseTable(EntityTable):

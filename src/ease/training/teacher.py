@@ -26,9 +26,8 @@ from ease.io.atomic import atomic_path, partial_path
 from ease.io.files import report_write_errors
 from ease.methods.base import SENTENCE, Entities, GuideVectors
 from ease.methods.components.distributed import process_count, process_rank
-from ease.training.inputs import LANGUAGE, distinct, open_pair_table
 from ease.training.options import FrozenEncoder, TeacherOptions
-from ease.training.prepared_pairs import READ_ROWS, pair_places, reserve
+from ease.training.prepared_pairs import LANGUAGE, READ_ROWS, distinct, open_pair_table, pair_places, reserve
 
 logger = logging.getLogger(__name__)
 
@@ -51,13 +50,8 @@ def frozen_embeddings(
     Every process must call this function; each encodes its share of the sentences. An interrupted call resumes from the
     cache of embeddings.
 
-    Args:
-        pairs: Parquet with sentences, and with languages if a teacher has `languages`.
-        options: The encoder.
-        start: The encoder that the training starts from.
-        target: The file, written atomically.
-        accelerator: Device and processes.
-        dimension: The expected dimension. Default: any.
+    `start` is the encoder that the training starts from, and `dimension` the expected one. The pairs have languages if
+    a teacher has `languages`. The file is written atomically.
 
     Returns:
         Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
@@ -67,23 +61,11 @@ def frozen_embeddings(
     """
     missing = not target.exists()
     accelerator.wait_for_everyone()  # all processes look before the first one writes
-    if missing:
-        _write(pairs, options, start, target, accelerator, dimension)
-    mapped: Embeddings = np.load(target, mmap_mode="r")
-    return mapped
-
-
-def _write(
-    pairs: Path,
-    options: FrozenEncoder,
-    start: str,
-    target: Path,
-    accelerator: Accelerator,
-    dimension: int | None,
-) -> None:
-    """Encode this process's share of the sentences into the file, and publish the complete file."""
+    if not missing:
+        mapped: Embeddings = np.load(target, mmap_mode="r")
+        return mapped
     name = options.located(start)
-    encoder = load_encoder(name, options.pooling)
+    encoder = load_encoder(name, options.pooling).to(accelerator.device)
     found = embedding_dimension(encoder)
     if dimension not in (None, found):
         raise EaseError(
@@ -91,11 +73,11 @@ def _write(
             f"cannot compare: set `teacher.form` to `similarity`, or choose a teacher with {dimension} dimensions."
         )
     languages = options.languages if isinstance(options, TeacherOptions) else None
-    source = open_pair_table(pairs, [SENTENCE] if languages is None else [SENTENCE, LANGUAGE])
-    if languages is not None and (absent := set(languages).difference(distinct(source, LANGUAGE))):
+    source = open_pair_table(pairs, [SENTENCE, *([] if languages is None else [LANGUAGE])])
+    if languages is not None and (absent := set(languages).difference(known := distinct(source, LANGUAGE))):
         raise EaseError(
             f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
-            f"{', '.join(distinct(source, LANGUAGE))}."
+            f"{', '.join(known)}."
         )
     places = pair_places(source)
     partial, first = partial_path(target), process_rank() == 0
@@ -108,7 +90,7 @@ def _write(
     accelerator.wait_for_everyone()
     encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
     # One process records the cache's user: the file has a single writer.
-    encode = encode_with(encoder.to(accelerator.device), encoding, "sentences", name if first else None)
+    encode = encode_with(encoder, encoding, "sentences", name if first else None)
     stored = np.load(partial, mmap_mode="r+")
     encode_share(source, places, languages, encode, stored)
     stored.flush()
@@ -116,6 +98,8 @@ def _write(
     if first:
         partial.replace(target)
     accelerator.wait_for_everyone()
+    made: Embeddings = np.load(target, mmap_mode="r")
+    return made
 
 
 def encode_share(
@@ -163,13 +147,9 @@ class Guide(NamedTuple):
 def write_entity_embeddings(
     sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path
 ) -> None:
-    """Write the mean embedding of each entity's sentences atomically.
+    """Write the mean of the guide's embeddings, (pairs, dimension), of each of `count` entities' sentences, atomically.
 
-    Args:
-        sentences: The guide's embeddings, (pairs, dimension).
-        entities: The entity row of each pair, (pairs,).
-        count: Number of entities.
-        target: The file.
+    `entities` has the entity's row of each pair.
     """
     with atomic_path(target) as partial:
         sums = np.lib.format.open_memmap(partial, "w+", np.float32, (count, sentences.shape[1]))

@@ -45,12 +45,8 @@ def embed_rows(
 ) -> NDArray[np.float32]:
     """Encode the sentences of a table into a file, and return its matrix, (rows, dimension), which stays on disk.
 
-    Args:
-        encode: A function from sentences to embeddings.
-        table: Columns row and text, in the order of `row`; the matrix is zero in the rows that it lacks.
-        rows: Number of rows of the matrix.
-        file: The file (.npy), which the caller removes.
-        progress: Title of the progress bar; no bar if empty.
+    The table has row and text, in the order of `row`; the matrix is zero in the rows that the table lacks. The caller
+    removes the file (.npy). `progress` is the title of the progress bar; no bar if empty.
 
     Raises:
         EaseError: If the table is empty, an embedding is zero or not finite, or the file cannot be written.
@@ -99,14 +95,6 @@ class MinedPair(NamedTuple):
     """Numbers of compared candidates, of matches, and of matches that were dropped by reason"""
 
 
-def candidate_blocks(candidates: ir.Table, total: int, title: str) -> Iterator[Candidates]:
-    """Yield blocks of candidates, (pairs,) left and right rows, with a progress bar."""
-    with tqdm(total=total, desc=title, unit="candidate", unit_scale=True, delay=2, leave=False) as bar:
-        for batch in in_batches(candidates.select("left", "right"), BATCH):
-            yield batch["left"].to_numpy(), batch["right"].to_numpy()
-            bar.update(len(batch))
-
-
 def mine_language_pair(
     numbered: ir.Table,
     candidates: ir.Table,
@@ -136,26 +124,29 @@ def mine_language_pair(
     left, right = languages
     own = candidates.filter(candidates.left_language == left, candidates.right_language == right)
     number = int(own.count().execute())
-    blocks = candidate_blocks(own, number, f"Comparing {left} with {right}")
-    near = candidate_neighbours(vectors[left], vectors[right], blocks, options.neighbours)
-    matches = one_to_one(*near, options.min_score)
-    table = _with_texts(numbered, matches, languages, workspace)
+
+    def blocks() -> Iterator[Candidates]:
+        title, given = f"Comparing {left} with {right}", own.select("left", "right")
+        with tqdm(total=number, desc=title, unit="candidate", unit_scale=True, delay=2, leave=False) as bar:
+            for batch in in_batches(given, BATCH):
+                yield batch["left"].to_numpy(), batch["right"].to_numpy()
+                bar.update(len(batch))
+
+    near = candidate_neighbours(vectors[left], vectors[right], blocks(), options.neighbours)
+    table = _with_texts(numbered, one_to_one(*near, options.min_score), languages, workspace)
     different = table.filter(table.sentence != table.positive)
-    place = ibis.row_number().over(
-        group_by=["sentence", "positive"], order_by=[ibis.desc("score"), "left", "right"]
-    )
-    distinct = different.mutate(place=place).filter(ibis._.place == 0)
-    kept = distinct.drop("place").order_by([ibis.desc("score"), "left", "right"]).drop("left", "right")
-    table_rows, different_rows, distinct_rows = (
-        int(step.count().execute()) for step in (table, different, distinct)
-    )
+    best_first = [ibis.desc("score"), "left", "right"]
+    place = ibis.row_number().over(group_by=["sentence", "positive"], order_by=best_first)
+    distinct = different.mutate(place=place).filter(ibis._.place == 0).drop("place")
+    matched, unequal, mined = (int(step.count().execute()) for step in (table, different, distinct))
+    kept = distinct.order_by(best_first).drop("left", "right")
     named = kept.mutate(left_language=ibis.literal(left), right_language=ibis.literal(right))
     counts = {
         "candidates": number,
-        "matches": table_rows,
-        "equal_texts": table_rows - different_rows,
-        "repeated": different_rows - distinct_rows,
-        "mined": distinct_rows,
+        "matches": matched,
+        "equal_texts": matched - unequal,
+        "repeated": unequal - mined,
+        "mined": mined,
     }
     return MinedPair(named.relocate("left_language", "right_language"), counts)
 
@@ -167,22 +158,17 @@ def _with_texts(
     columns: list[Any] = [matches.queries, matches.targets, matches.scores, matches.cosines]
     arrays = [pa.array(values, kind) for values, kind in zip(columns, _MATCHES.types, strict=True)]
     joined = workspace.store_batches([pa.record_batch(arrays, schema=_MATCHES)], _MATCHES)
-    sides = zip(("left", "right"), ("sentence", "positive"), languages, columns[:2], strict=True)
-    for side, text, language, rows in sides:
-        sentences = _stored(numbered, language, np.sort(rows), workspace)
-        about = {f"{side}_{name}": name for name in ABOUT}
-        joined = joined.inner_join(sentences.rename({side: "row", text: "text", **about}), side)
-    return joined.relocate("sentence", "positive", "score", "cosine")
 
-
-def _stored(numbered: ir.Table, language: str, rows: NDArray[np.int64], workspace: Workspace) -> ir.Table:
-    """Write the chosen sentences of a language to the workspace."""
-    own = numbered.filter(numbered.language == language).select(*_SENTENCES.names)
-
-    def chosen() -> Iterator[pa.RecordBatch]:
+    def chosen(language: str, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        own = numbered.filter(numbered.language == language).select(*_SENTENCES.names)
         for batch in in_batches(own, BATCH):
             places = np.searchsorted(rows, batch["row"].to_numpy())
             found = np.append(rows, -1)[places] == batch["row"].to_numpy()
             yield from batch.filter(pa.array(found)).combine_chunks().to_batches()
 
-    return workspace.store_batches(chosen(), _SENTENCES)
+    sides = zip(("left", "right"), ("sentence", "positive"), languages, columns[:2], strict=True)
+    for side, text, language, rows in sides:
+        sentences = workspace.store_batches(chosen(language, np.sort(rows)), _SENTENCES)
+        about = {f"{side}_{name}": name for name in ABOUT}
+        joined = joined.inner_join(sentences.rename({side: "row", text: "text", **about}), side)
+    return joined.relocate("sentence", "positive", "score", "cosine")

@@ -21,7 +21,6 @@ import pyarrow as pa
 import torch
 from datasets import Dataset, Features, Value, disable_progress_bars
 from datasets import Sequence as ListOf
-from pydantic import ValidationError
 from safetensors.torch import save_file
 from sentence_transformers import (
     SentenceTransformer,
@@ -45,11 +44,11 @@ from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_folder
 from ease.io.device import best_device
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.models import format_validation_error
+from ease.io.models import validate
 from ease.io.names import check_name
+from ease.training.loop import Report
+from ease.training.options import ShallowOptions, StaticOptions
 from ease.training.prepared_pairs import default_prompt
-from ease.training.progress import Report
-from ease.training.students import ShallowOptions, StaticOptions
 
 BLOCK = 8192
 """Sentences encoded at a time"""
@@ -107,12 +106,7 @@ def distill(
         >>> student.save("small")
     """
     check_name(student, list(KINDS), "student")
-    try:
-        validated = KINDS[student].model_validate(options)
-    except ValidationError as error:
-        raise EaseError(
-            f"Options of the student: {format_validation_error(error, KINDS[student])}"
-        ) from error
+    validated = validate(KINDS[student], options, "Options of the student")
     if isinstance(sentences, pa.Array | pa.ChunkedArray):
         sentences = sentences.to_pylist()
     wrong = isinstance(sentences, str | Mapping) or hasattr(sentences, "columns")
@@ -142,21 +136,15 @@ def distill_student(
 ) -> Distilled:
     """Train a student of an encoder, or resume an interrupted training.
 
-    Args:
-        teacher: A hub name, a folder or an encoder, which is not changed.
-        sentences: Distinct training sentences, in a fixed order.
-        options: Kind, size and training of the student.
-        folder: Work folder, locked by the caller.
-        encoding: Batch size and cache of the teacher's embeddings. Default: a cache in the work folder.
-        card: Returns the model card, given the dimension and the number of sentences.
-        report: Called with a step and its loss.
+    The sentences are distinct and in a fixed order; the caller has locked the folder. `encoding` has the batch size and
+    the cache of the teacher's embeddings, by default in the folder. `card` returns the model card, given the dimension
+    and the number of sentences.
 
     Raises:
         EaseError: If the teacher does not load or fit the options, or there is no sentence.
     """
     encoder = load_encoder(teacher) if isinstance(teacher, str) else copy.deepcopy(teacher)
     encoder.to(best_device()).eval()
-    disable_progress_bars()
     student = first_layers(encoder, options.layers) if isinstance(options, ShallowOptions) else None
     _check_dimensions(encoder, options)
     encoding = encoding or EncodingOptions(cache=folder / "teacher")
@@ -173,13 +161,13 @@ def distill_student(
             squares[:] += vectors.T.astype(np.float64) @ vectors
             yield from ({"sentence": text, "label": row} for text, row in zip(block, vectors, strict=True))
 
-    features = Features({"sentence": Value("string"), "label": ListOf(Value("float16"))})
+    disable_progress_bars()
     with temporary_folder() as temporary, no_progress_bars():
-        first = next(made := rows(), None)
-        if first is None:
+        if (first := next(made := rows(), None)) is None:
             raise EaseError(
                 "There is no training sentence for the student: give texts, or loosen the filters of the pairs."
             )
+        features = Features({"sentence": Value("string"), "label": ListOf(Value("float16"))})
         data = Dataset.from_generator(
             lambda: chain([first], made), features, cache_dir=str(temporary), fingerprint="targets"
         )
@@ -191,11 +179,15 @@ def distill_student(
         history = _fit(student, directions, data, options, folder / f"fit-{digest.hexdigest()[:16]}", report)
     finished = Distilled(folder / "model", history, embedding_dimension(student), len(data))
     with atomic_folder(finished.model) as aside:
-        save_encoder(
-            student.cpu(), aside, None if card is None else card(finished.dimension, finished.sentences)
-        )
+        save_encoder(student.cpu(), aside, card and card(finished.dimension, finished.sentences))
         if isinstance(options, StaticOptions) and options.int8:
-            _save_integers(student, aside)
+            # 8-bit integers and a scale per token, by the names that `StaticEmbedding` reads
+            module: Any = student[0]
+            weight = module.embedding.weight.detach()
+            scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
+            integers = (weight / scales[:, None]).round().to(torch.int8)
+            (file,) = aside.rglob("model.safetensors")
+            save_file({"embeddings": integers, "weights": scales}, file)
     for unfinished in (*folder.glob("fit-*"), folder / "teacher"):
         shutil.rmtree(unfinished, ignore_errors=True)
     return finished
@@ -243,12 +235,10 @@ def first_layers(teacher: SentenceTransformer, layers: int) -> SentenceTransform
     student = copy.deepcopy(teacher)
     model: Any = student[0].model
     count = int(model.config.num_hidden_layers)
-    if layers >= count:
-        raise EaseError(f"`layers` {layers}: the teacher has {count}, so give fewer, or another `teacher`.")
     stacks = [part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == count]
-    if len(stacks) != 1:
+    if layers >= count or len(stacks) != 1:
         raise EaseError(
-            f"{type(model).__name__} has {len(stacks)} lists of {count} layers: choose a teacher with one."
+            f"`layers` {layers}: the teacher has {count} in {len(stacks)} list(s): give fewer, or another `teacher`."
         )
     del stacks[0][layers:]
     model.config.num_hidden_layers = layers
@@ -314,8 +304,7 @@ def _fit(
     learning = options.learning
     if not learning.epochs:
         return []
-    device = best_device()
-    student.to(device)
+    student.to(best_device())
     steps = learning.epochs * -(-len(data) // learning.batch_size)
     arguments = SentenceTransformerTrainingArguments(
         str(folder),
@@ -324,7 +313,7 @@ def _fit(
         learning_rate=learning.learning_rate,
         max_grad_norm=0,
         seed=options.seed,
-        use_cpu=device.type == "cpu",
+        use_cpu=student.device.type == "cpu",
         save_steps=max(1, steps // 20),
         save_total_limit=1,
         logging_steps=max(1, steps // 50),
@@ -342,12 +331,3 @@ def _fit(
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
     return [{"step": log["step"], "loss": log["loss"]} for log in trainer.state.log_history if "loss" in log]
-
-
-def _save_integers(student: SentenceTransformer, folder: Path) -> None:
-    """Replace saved vectors by 8-bit integers and a scale per token, by the names that `StaticEmbedding` reads."""
-    module: Any = student[0]
-    weight = module.embedding.weight.detach()
-    scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
-    (file,) = folder.rglob("model.safetensors")
-    save_file({"embeddings": (weight / scales[:, None]).round().to(torch.int8), "weights": scales}, file)

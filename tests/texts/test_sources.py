@@ -1,0 +1,207 @@
+"""Text files, tables and random strings: what is a text, what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ease.errors import EaseError
+from ease.texts import source_options
+from tests.texts.conftest import GatherRows, WriteFile
+
+
+def test_byte_order_marks_line_ends_and_blank_lines_are_removed(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    # U+2028 and U+0085 end lines for Python's str.splitlines, and for nobody else here.
+    path = write_file(
+        "a.txt", "\ufefffirst\r\n\r\n  second \nthird\u2028still third\u0085\n\nfirst\n \t\nlast"
+    )
+    rows, (report,) = gather_rows({"kind": "lines", "path": path})
+    assert [row[0] for row in rows] == ["first", "second", "third\u2028still third", "last"]
+    assert {name: report[name] for name in ("read", "blank", "repeated", "available", "taken")} == {
+        "read": 8,
+        "blank": 3,
+        "repeated": 1,
+        "available": 4,
+        "taken": 4,
+    }
+    assert {row[1:] for row in rows} == {(None, None)}
+
+
+def test_a_range_of_lines_is_read(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.txt", "# comment\nthe\nof\n\nand\nin\nto\n")
+    second = {"kind": "lines", "path": path, "skip": 3, "take": 3}
+    rows, (report,) = gather_rows(second)
+    assert [row[0] for row in rows] == ["and", "in"]
+    assert (report["read"], report["blank"]) == (3, 1)
+    assert [row[0] for row in gather_rows({**second, "take": None})[0]] == ["and", "in", "to"]
+    with pytest.raises(EaseError, match=r"a\.txt has no line after the first 7: lower `skip`"):
+        gather_rows({**second, "skip": 7})
+
+
+def test_a_draw_is_seeded_and_of_all_parts(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.txt", "".join(f"{number}\n" for number in range(30_000)))
+    source = {"kind": "lines", "path": path, "rows": 500}
+    drawn, others = (gather_rows(source, seed=seed)[0] for seed in (3, 4))
+    assert len(drawn) == len(others) == 500
+    assert 0 < len(set(drawn) & set(others)) < 50, "two draws of 500 of 30,000 share about 8"
+    numbers = [int(row[0]) for row in drawn]
+    assert numbers == sorted(numbers), "in the order of the file"
+    assert 13_000 < sum(numbers) / 500 < 17_000, "from all parts of it"
+
+
+def test_published_lists(gather_rows: GatherRows, test_data: Path) -> None:
+    sentences = test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt"
+    rows, (report,) = gather_rows({"kind": "lines", "path": sentences})
+    stripped = [line.strip() for line in sentences.read_text(encoding="utf-8").split("\n")]
+    assert [row[0] for row in rows] == list(dict.fromkeys(filter(None, stripped)))
+    assert report["read"] == 10_000
+
+
+def test_errors_name_the_file(gather_rows: GatherRows, write_file: WriteFile, tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="none.txt cannot be read .No such file"):
+        gather_rows({"kind": "lines", "path": tmp_path / "none.txt"})
+    with pytest.raises(EaseError, match="none is left .read 0"):
+        gather_rows({"kind": "lines", "path": write_file("empty.txt", "")})
+    with pytest.raises(EaseError, match="cannot be read .Is a directory"):
+        gather_rows({"kind": "lines", "path": tmp_path})
+
+
+def test_quotes_enclose_fields_of_csv_but_not_of_tsv(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    csv = write_file("a.csv", 'x,text,same\r\n1,"a ""quoted"", text","two\nlines"\r\n\r\n2,b,c\r\n')
+    rows, (report,) = gather_rows({"kind": "columns", "path": csv, "sentence": "text", "positive": "same"})
+    assert rows == [('a "quoted", text', "two\nlines", None), ("b", "c", None)]
+    assert (report["read"], report["blank"]) == (2, 0)
+    tsv = write_file("a.tsv.gz", 'text\tsame\n"a, b\tc"\n\nd\t e \n')
+    rows, _ = gather_rows({"kind": "columns", "path": tsv, "sentence": "same", "positive": "text"})
+    assert rows == [('c"', '"a, b', None), ("e", "d", None)]
+
+
+def test_a_repeated_sentence_is_used_once_on_request(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("train.tsv", "question\tsentence\nq1\ts1\nq2\ts2\nq3\ts1\nq4\ts3\nq5\ts2\n")
+    source = {"kind": "columns", "path": path, "sentence": "sentence"}
+    assert [row[0] for row in gather_rows(source)[0]] == ["s1", "s2", "s1", "s3", "s2"]
+    rows, (report,) = gather_rows({**source, "distinct": True, "positive": "question"})
+    assert rows == [("s1", "q1", None), ("s2", "q2", None), ("s3", "q4", None)]
+    assert (report["read"], report["repeated"], report["taken"]) == (5, 2, 3)
+
+
+def test_parquet_is_read_in_its_order(gather_rows: GatherRows, tmp_path: Path) -> None:
+    texts = [f"text {number}" for number in range(20_000)]
+    table = pa.table({"other": range(20_000), "s": texts, "p": [None, *texts[1:]]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=3_000)
+    source = {"kind": "columns", "path": tmp_path / "a.parquet", "sentence": "s", "positive": "p"}
+    rows, (report,) = gather_rows(source)
+    assert rows == [(text, text, None) for text in texts[1:]]
+    assert report["blank"] == 1
+    with pytest.raises(EaseError, match="a.parquet: no column t; it has other, s, p"):
+        gather_rows({**source, "sentence": "t"})
+    (tmp_path / "b.parquet").write_text("no table")
+    with pytest.raises(EaseError, match="b.parquet is not Parquet"):
+        gather_rows({**source, "path": tmp_path / "b.parquet"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("a.tsv", "s\tp\na\tb\nc\n", "a.tsv, line 3: 1 columns, but the first line has 2"),
+        ("a.csv", 's,p\na,"b\nc,d\n', "a.csv, line 3: not a valid csv"),
+        ("a.csv", "s,q\na,b\n", "a.csv: no column p; it has s, q"),
+    ],
+)
+def test_errors_in_columns_name_the_file_and_the_line(
+    gather_rows: GatherRows, write_file: WriteFile, name: str, content: str, fault: str
+) -> None:
+    path = write_file(name, content)
+    with pytest.raises(EaseError, match=fault):
+        gather_rows({"kind": "columns", "path": path, "sentence": "s", "positive": "p"})
+
+
+def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
+    rows, _ = gather_rows({"kind": "random_strings", "rows": 20_000, "shortest": 4, "longest": 8}, seed=1)
+    strings = [row[0] for row in rows]
+    assert len(set(strings)) == 20_000
+    lengths = Counter(map(len, strings))
+    assert set(lengths) == {4, 5, 6, 7, 8}
+    assert all(3_700 < count < 4_300 for count in lengths.values())
+    letters = Counter("".join(strings))
+    assert set(letters) == set(string.ascii_letters + string.digits)
+    mean = sum(letters.values()) / 62
+    assert all(0.9 * mean < count < 1.1 * mean for count in letters.values())
+
+
+def test_the_seed_determines_the_strings(gather_rows: GatherRows) -> None:
+    source = {"kind": "random_strings", "rows": 50}
+    assert gather_rows(source, seed=1)[0] == gather_rows(source, seed=1, threads=1)[0]
+    assert not set(gather_rows(source, seed=1)[0]) & set(gather_rows(source, seed=2)[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"shortest": 5, "longest": 4}, "`shortest` 5 is above `longest` 4"),
+        ({"rows": 60, "shortest": 1, "longest": 1}, "60 distinct strings of 1 to 1 of 62 characters"),
+    ],
+)
+def test_impossible_strings_are_refused(values: dict[str, int], fault: str) -> None:
+    with pytest.raises(EaseError, match=fault):
+        source_options({"kind": "random_strings", **values})
+
+
+FACTS = (
+    "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
+)
+
+
+def test_two_columns(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.tsv", "hello\tbonjour\n\tvide\nyes\toui\n")
+    rows, (report,) = gather_rows({"kind": "parallel", "path": path})
+    assert rows == [("hello", "bonjour", None), ("yes", "oui", None)]
+    assert (report["read"], report["blank"]) == (3, 1)
+
+
+def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    english, french = write_file("a.en", "hello\r\n\r\nyes"), write_file("a.fr.gz", "bonjour\nrien\noui\n")
+    rows, (report,) = gather_rows({"kind": "parallel", "paths": [english, french]})
+    assert rows == [("hello", "bonjour", None), ("yes", "oui", None)]
+    assert report["place"] == f"{english} and {french}"
+    assert report["blank"] == 1
+
+
+def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("facts.tsv", FACTS)
+    rows, _ = gather_rows({"kind": "parallel", "path": path})
+    assert rows == [("one", "eins", None), ("one", "un", None), ("three", "trois", None)]
+    rows, _ = gather_rows({"kind": "parallel", "path": path, "pivot": "fr", "languages": ["en"]})
+    assert sorted(rows) == [("trois", "three", None), ("un", "one", None)]
+    with pytest.raises(EaseError, match="facts.tsv has nothing in ja: it has de, en, fr"):
+        gather_rows({"kind": "parallel", "path": path, "languages": ["de", "ja"]})
+
+
+def test_sentences_with_the_translation_of_the_next_line(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    english, german = write_file("a.en", "one\ntwo\n\nfour\nfive\n"), write_file("a.de", "1\n2\n3\n4\n5\n")
+    source = {"kind": "parallel", "paths": [english, german], "form": "following"}
+    rows, _ = gather_rows(source)
+    assert rows == [("one", "2", None), ("four", "5", None)], "the blank third line separates two and four"
+
+
+def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    english = write_file("a.en", "".join(f"e{line}\n" for line in range(200)))
+    german = write_file("a.de", "".join(f"d{line}\n" for line in range(200)))
+    source = {"kind": "parallel", "paths": [english, german], "form": "shuffled"}
+    rows, _ = gather_rows(source, seed=1)
+    assert 195 <= len(rows) <= 200, "only lines that meet themselves are dropped"
+    pairs = [(int(one[1:]), int(str(other)[1:])) for one, other, _ in rows]
+    assert all(one != other for one, other in pairs)
+    assert len({other for _, other in pairs}) == len(pairs), "each translation is used once"
+    assert abs(sum((one < 100) == (other < 100) for one, other in pairs) - 100) < 30, "not only neighbours"
+    assert gather_rows(source, seed=1)[0] == rows
+    assert gather_rows(source, seed=2)[0] != rows

@@ -1,0 +1,261 @@
+"""Encoders of today's architectures, with prompts and with LoRA, are trained, packed and saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+from ease.encoders.encoder import load_encoder, save_encoder
+from ease.errors import EaseError
+from ease.methods import get_method, method_options
+from ease.pipelines.recipe import EncoderDefaults, Recipe
+from ease.training.batches import make_batch
+from ease.training.job import run_job
+from ease.training.model import TrainingModel, add_lora, merged
+from ease.training.options import LoraOptions
+from ease.training.prepared_pairs import default_prompt, open_pairs, prepare_pairs, prompt_tokens
+from tests.training.architectures import ARCHITECTURES, write_architecture
+from tests.training.gradients import Case, gradients
+from tests.training.tiny_training import MakeJob, losses, sentences, weights
+
+NAMES = sorted(ARCHITECTURES)
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of all tiny encoders."""
+    folder = tmp_path_factory.mktemp("architectures")
+    return {name: write_architecture(name, folder / name) for name in NAMES}
+
+
+def still(folder: Path) -> SentenceTransformer:
+    """Load an encoder without dropout."""
+    encoder = load_encoder(str(folder)).eval()
+    for module in encoder.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return encoder
+
+
+def trained_embeddings(
+    encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False
+) -> tuple[list[str], np.ndarray]:
+    """Return all sentences of the pairs, and the embeddings that a training computes of them."""
+    method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
+    model = TrainingModel(encoder, nn.Identity(), method, packed=packed).eval()
+    layout = model.layout(64 - prompt_tokens(encoder))
+    prepare_pairs(files / "pairs.parquet", None, encoder, layout, tmp_path / "prepared")
+    rows = open_pairs(tmp_path / "prepared", layout)[:40]
+    padding = encoder.tokenizer.pad_token_id
+    batch = make_batch(rows, padding, 3, method.views, with_entities=False, packed=packed)
+    with torch.no_grad():
+        return sentences(), model.encode(batch).sentences[0].numpy()
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"bge-m3", "mbert", "modernbert", "xlm-roberta"}))
+def test_an_encoder_is_trained_scored_saved_and_loaded(
+    encoders: dict[str, Path], make_job: MakeJob, name: str
+) -> None:
+    loop = {
+        "max_steps": 3,
+        "evaluate_every": 3,
+        "max_tokens": 24,
+        "encoder_dropout": ARCHITECTURES[name].dropout,
+    }
+    result = run_job(make_job(encoder=str(encoders[name]), training=loop))
+    assert result.start_score is not None
+    assert result.best_score is not None
+    loaded, start = SentenceTransformer(str(result.model), device="cpu"), load_encoder(str(encoders[name]))
+    assert [type(module) for module in loaded] == [type(module) for module in start]
+    assert loaded.prompts == start.prompts
+    assert loaded.default_prompt_name == start.default_prompt_name
+    assert loaded.tokenizer.padding_side == ARCHITECTURES[name].padding
+    assert loaded[0].model.config.to_diff_dict().keys() == start[0].model.config.to_diff_dict().keys()  # type: ignore[union-attr, operator]
+    texts = sentences()
+    change = np.abs(loaded.encode(texts) - start.encode(texts)).max()
+    assert 1e-4 < change < np.inf
+
+
+CAUSAL_OR_LOCAL = ("embeddinggemma", "mmbert", "modernbert", "qwen3-embedding")
+"""Encoders whose attention is not that of all tokens of a text"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
+    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
+) -> None:
+    """A training pads on the right, `encode` on the tokenizer's side; a single sentence has no padding at all."""
+    encoder = still(encoders[name])
+    texts, found = trained_embeddings(encoder, files, tmp_path)
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    assert np.allclose(encoder.encode(texts), alone, atol=1e-4)
+    assert np.allclose(found, alone, atol=1e-4)
+    assert np.linalg.norm(alone - alone[::-1], axis=1).min() > 1e-2, (
+        "the comparison would not notice anything"
+    )
+    if name in CAUSAL_OR_LOCAL:
+        with pytest.raises(EaseError, match="embeddings of packed and of padded texts differ"):
+            trained_embeddings(encoder, files, tmp_path, packed=True)
+    else:
+        assert np.allclose(trained_embeddings(encoder, files, tmp_path, packed=True)[1], alone, atol=1e-3)
+
+
+REFUSED = {
+    ("qwen3-embedding", "mlm"): r"Qwen2Tokenizer.* has none",
+    ("qwen3-embedding", "mirror_bert"): r"Qwen2Tokenizer.* has none: set `span: 0`",
+    ("embeddinggemma", "mlm"): "'gemma3_text' has no masked-language model",
+}
+"""Methods that an architecture does not support, with their messages"""
+
+
+@pytest.mark.parametrize("method", ["ease", "mirror_bert", "mlm"])
+@pytest.mark.parametrize("name", ["embeddinggemma", "mmbert", "qwen3-embedding"])
+def test_a_method_trains_an_architecture_or_refuses_it(
+    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str, method: str
+) -> None:
+    case = Case(files, method, {}, 13, encoder=str(encoders[name]))
+    if message := REFUSED.get((name, method)):
+        with pytest.raises(EaseError, match=message):
+            gradients(case, tmp_path)
+        return
+    found = gradients(case, tmp_path)
+    assert found["loss"] > 0
+    of_encoder = [value for parameter, value in found.items() if parameter.startswith("encoder.")]
+    assert sum(float(value.abs().sum()) for value in of_encoder) > 0
+    assert all(bool(value.isfinite().all()) for value in of_encoder)
+
+
+PROMPT = "people like: "
+
+
+def with_prompt(files: Path, folder: Path) -> SentenceTransformer:
+    """Save an encoder with a default prompt, and load it."""
+    encoder = load_encoder(str(files / "encoder"))
+    encoder.prompts, encoder.default_prompt_name = {"query": PROMPT, "document": "a "}, "query"
+    save_encoder(encoder, folder)
+    return load_encoder(str(folder))
+
+
+def write_prompted(files: Path, folder: Path) -> dict[str, Any]:
+    """Write the training pairs and the graded pairs with the prompt in their texts; return a job's changes."""
+    pairs = pq.read_table(files / "pairs.parquet").to_pandas()
+    pairs["sentence"] = PROMPT + pairs["sentence"]
+    pairs.to_parquet(folder / "pairs.parquet")
+    graded = pq.read_table(files / "graded.parquet").to_pandas()
+    graded[["sentence1", "sentence2"]] = PROMPT + graded[["sentence1", "sentence2"]]
+    graded.to_parquet(folder / "graded.parquet")
+    return {
+        "pairs": folder / "pairs.parquet",
+        "development": {"sample_graded": {"path": str(folder / "graded.parquet")}},
+    }
+
+
+def test_a_training_with_a_prompt_is_one_on_texts_that_contain_it(
+    files: Path, make_job: MakeJob, tmp_path: Path
+) -> None:
+    """Losses, development scores and weights are those of sentences that begin with the prompt."""
+    encoder = with_prompt(files, tmp_path / "prompted")
+    longer = 16 + prompt_tokens(encoder)
+    prompted = run_job(make_job("own", str(tmp_path / "prompted"), training={"max_tokens": 16}))
+    written = run_job(make_job("written", training={"max_tokens": longer}, **write_prompted(files, tmp_path)))
+    assert losses(prompted) == losses(written)
+    assert prompted.best_score == written.best_score
+    expected = weights(written)
+    assert all(np.array_equal(value, expected[name]) for name, value in weights(prompted).items())
+    saved = SentenceTransformer(str(prompted.model), device="cpu")
+    plain = SentenceTransformer(str(written.model), device="cpu")
+    assert np.allclose(saved.encode(["Roma"]), plain.encode([PROMPT + "Roma"]), atol=1e-6)
+
+
+def test_a_prompt_beyond_the_encoder_s_length_is_refused(
+    files: Path, make_job: MakeJob, tmp_path: Path
+) -> None:
+    tokens = prompt_tokens(with_prompt(files, tmp_path / "prompted"))
+    job = make_job("own", str(tmp_path / "prompted"), training={"max_tokens": 32})
+    with pytest.raises(EaseError, match=f"accepts at most 32 with a prompt of {tokens}"):
+        run_job(job)
+
+
+def test_a_pooling_without_the_prompt_is_refused(files: Path, tmp_path: Path) -> None:
+    encoder = with_prompt(files, tmp_path / "prompted")
+    assert default_prompt(encoder) == PROMPT
+    encoder[1].include_prompt = False  # type: ignore[assignment]
+    with pytest.raises(EaseError, match="excludes its prompt 'people like: '"):
+        default_prompt(encoder)
+
+
+LORA = {"rank": 4, "alpha": 8, "targets": ["query", "value"]}
+ADAPTED = ("query.weight", "value.weight")
+
+
+def embed(model: SentenceTransformer) -> np.ndarray:
+    found: np.ndarray = model.encode(sentences())
+    return found
+
+
+def test_the_saved_encoder_is_a_plain_one_with_merged_adapters(files: Path, make_job: MakeJob) -> None:
+    result = run_job(make_job(training={"lora": LORA}))
+    before = load_file(files / "encoder" / "model.safetensors")
+    after = load_file(result.model / "model.safetensors")
+    assert after.keys() == before.keys()
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {name for name in before if name.endswith(ADAPTED)}
+    for name in changed:
+        assert np.linalg.matrix_rank(after[name] - before[name], tol=1e-4) <= 4
+    assert not list(result.model.rglob("*adapter*"))
+    loaded = SentenceTransformer(str(result.model), device="cpu")
+    assert not np.allclose(embed(loaded), embed(load_encoder(str(files / "encoder"))), atol=1e-3)
+
+
+def test_only_adapters_are_trained(files: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    before = embed(encoder)
+    add_lora(encoder, LoraOptions(**LORA))
+    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
+    assert len(trained) == 2 * 2 * 2, "two matrices for each of two layers of each of two blocks"
+    assert all(".lora_" in name for name in trained)
+    assert np.allclose(embed(encoder), before, atol=1e-6), "adapters start without effect"
+
+
+def test_merging_keeps_the_function_and_restores_the_adapters(files: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    add_lora(encoder, LoraOptions(rank=4))
+    with torch.no_grad():
+        for name, value in encoder.named_parameters():
+            if ".lora_B" in name:
+                value.normal_(std=0.1)
+    state = {name: value.clone() for name, value in encoder.state_dict().items()}
+    expected = embed(encoder)
+    with merged(encoder):
+        assert not [name for name, _ in encoder.named_parameters() if "lora" in name]
+        assert np.allclose(embed(encoder), expected, atol=1e-5)
+    assert np.array_equal(embed(encoder), expected)
+    assert all(torch.equal(value, state[name]) for name, value in encoder.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("encoder", "given", "expected"),
+    [
+        ("BAAI/bge-m3", None, (16, ("query", "key", "value", "dense"))),
+        ("BAAI/bge-m3", {"rank": 8}, (8, ("query", "key", "value", "dense"))),
+        ("BAAI/bge-m3", {"rank": 0}, (0, ("query", "key", "value", "dense"))),
+        ("BAAI/bge-m3", {"targets": "query"}, (16, ("query",))),
+        ("org/of-my-own", {"rank": 2}, (2, None)),
+        ("org/of-my-own", None, None),
+    ],
+)
+def test_a_recipe_is_completed_with_the_encoder_s_adapters(
+    encoder: str, given: dict[str, Any] | None, expected: tuple[int, Any] | None
+) -> None:
+    kinds = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
+    recipe = Recipe(method="simcse", options={}, data=[{"kind": "pairs"}], training={"lora": given})
+    lora = recipe.complete(encoder, kinds).training.lora
+    assert (lora and (lora.rank, lora.targets)) == expected

@@ -1,0 +1,268 @@
+"""Gradient caching, accumulation, oneDNN, compilation and truncation compute the losses of the plain loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from accelerate import Accelerator
+from sentence_transformers import SentenceTransformer
+from torch import nn
+from torch._dynamo.utils import counters
+from torch._inductor.utils import fresh_cache
+
+from ease.encoders.onednn import OneDnnLinear
+from ease.errors import EaseError
+from ease.methods import get_method, method_names
+from ease.methods.base import SENTENCE, TOTAL, Entities, Inputs
+from ease.training import loop
+from ease.training.accelerator import compile_layers
+from ease.training.batches import Batch, make_batch
+from ease.training.job import run_job
+from ease.training.model import TrainingModel
+from ease.training.options import TrainingResult
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
+from tests.training.gradients import Case, build_model, gradients, joint_gradients, reverse, shift
+from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, stop_at, weights
+
+PLUS: dict[str, Any] = {"attraction": 0.5, "subject_weight": 0.2}
+EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_weight": 1.0, "projection": "tanh"}
+ABLATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("ease", EASE),
+    ("ease", {"self_supervised": False, "hard_negatives": False}),
+    ("ease_plus", PLUS),
+    ("simcse", {"mlm_weight": 0.1}),
+    ("supervised_simcse", {"hard_negative_weight": 1.0}),
+    ("mirror_bert", {"drophead": 0.1}),
+    ("mirror_bert", {"positive_in_denominator": False, "span": 0, "controlled_dropout": True}),
+]
+ROWS = 13
+"""Pairs, in 5 parts of 3 or 2."""
+
+
+def assert_equal(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert value.abs().max() > 0, f"{name} has no gradient to compare"
+        assert torch.allclose(found[name], value, rtol=1e-6, atol=1e-9), name
+
+
+@pytest.mark.parametrize(("method", "options"), [*((name, {}) for name in method_names()), *ABLATIONS])
+def test_gradient_caching_keeps_the_gradients(
+    files: Path, tmp_path: Path, method: str, options: dict[str, Any]
+) -> None:
+    """Dropout masks are the same in both forward passes, and in the direct computation with the same chunks."""
+    direct = Case(files, method, options, ROWS, chunks=5)
+    # Masked-language modelling, of a whole batch else, makes 4 parts on a CPU by itself.
+    cached = gradients(direct._replace(mini_batch_size=4), tmp_path)
+    assert_equal(cached, gradients(direct, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("ease", EASE),
+        ("ease_plus", PLUS),
+        ("supervised_simcse", {"hard_negative_weight": 1.0}),
+        ("mirror_bert", {"dropout": None}),
+    ],
+)
+def test_two_processes_have_the_gradients_of_the_joint_batch(
+    files: Path, tmp_path: Path, method: str, options: dict[str, Any]
+) -> None:
+    """Sentences, entities and hard negatives are gathered with their gradients, in mini-batches."""
+    still = "encoder_without_dropout"
+    joint = Case(files, method, {**options, "gather_negatives": True}, 14, encoder=still)
+    expected = gradients(joint, tmp_path)
+    ranks = joint_gradients(joint._replace(mini_batch_size=3, chunks=3), tmp_path, 2)
+    for found in ranks:
+        assert_equal({**found, "loss": expected["loss"]}, expected)
+    assert torch.allclose((ranks[0]["loss"] + ranks[1]["loss"]) / 2, expected["loss"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-4), ("bf16", 1e-2)])
+def test_a_training_in_mini_batches_equals_the_direct_one(
+    make_job: MakeJob, precision: str, noise: float
+) -> None:
+    """In the loop, with clipping, dropout, evaluations and checkpoints; only rounding may differ."""
+    training = {"precision": precision, "max_grad_norm": 0.5}
+    direct = run_job(make_job("direct", training={**training, "length_chunks": 4}))
+    cached = run_job(make_job("cached", training={**training, "mini_batch_size": 4}))
+    other = run_job(make_job("other", training={**training, "length_chunks": 4, "seed": 1}))
+    assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise / 10)
+    assert distance(cached, direct) < noise * distance(other, direct)
+
+
+def distance(first: TrainingResult, second: TrainingResult) -> float:
+    """Euclidean distance between all trained parameters."""
+    one, two = weights(first), weights(second)
+    assert one.keys() == two.keys()
+    return math.sqrt(sum(float(((one[name] - two[name]) ** 2).sum()) for name in one))
+
+
+STILL: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
+
+
+@pytest.mark.parametrize("changed", [{"packed": True}, {"mini_batch_size": 3}])
+def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed: dict[str, Any]) -> None:
+    training = {"sub_batch_size": 8}
+    plain = run_job(make_job("plain", training=training, **STILL))
+    other = run_job(make_job("other", training={**training, **changed}, **STILL))
+    assert list(losses(other).values()) == pytest.approx(list(losses(plain).values()), rel=1e-5)
+    found = weights(other)
+    assert all(np.allclose(found[name], value, atol=2e-5) for name, value in weights(plain).items())
+
+
+def test_a_batch_that_other_options_choose_is_cut_in_order(make_job: MakeJob) -> None:
+    still = {"batches": {"sentences_per_entity": 2}, "learning_rate": 1e-12}
+    parts = losses(
+        run_job(make_job("parts", training={**still, "max_steps": 1, "sub_batch_size": 8}, **STILL))
+    )
+    steps = losses(run_job(make_job("steps", training={**still, "max_steps": 2, "batch_size": 8}, **STILL)))
+    assert parts[1] == pytest.approx((steps[1] + steps[2]) / 2, rel=1e-5)
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "padded": {},
+    "packed, in mini-batches": {"packed": True, "length_chunks": None, "mini_batch_size": 8},
+    "lora": {"lora": {"rank": 4, "alpha": 8}},
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_losses_are_those_of_torchs_layers(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """With dropout, whose masks are the same."""
+    replaced: list[int] = []
+    prepare = TrainingModel.train
+
+    def counted(model: TrainingModel, mode: bool = True) -> TrainingModel:
+        replaced.append(sum(isinstance(one, OneDnnLinear) for one in model.encoder.modules()))
+        return prepare(model, mode)
+
+    monkeypatch.setattr(TrainingModel, "train", counted)
+    torchs, onednns = (
+        run_job(
+            make_job(
+                str(onednn), training={**CHANGES[case], "onednn": onednn, "max_steps": 4}, development={}
+            )
+        )
+        for onednn in (False, True)
+    )
+    assert replaced[0] == 0
+    assert replaced[-1] >= 2 * 6, "six linear layers in each of two blocks"
+    assert losses(onednns) == pytest.approx(losses(torchs), rel=1e-4)
+    assert weights(onednns).keys() == weights(torchs).keys()
+    configurations = [(result.model / "config.json").read_text() for result in (torchs, onednns)]
+    assert configurations[0] == configurations[1]
+
+
+def test_heads_are_dropped_as_in_torchs_layers(make_job: MakeJob) -> None:
+    """DropHead hooks into linear layers before they become oneDNN's."""
+
+    def trained(onednn: bool, drophead: float) -> dict[int, float]:
+        options = {"span": 0, "drophead": drophead}
+        training = {"onednn": onednn, "max_steps": 3}
+        folder = f"{onednn} {drophead}"
+        job = make_job(
+            folder, method="mirror_bert", method_options=options, training=training, development={}
+        )
+        return losses(run_job(job))
+
+    dropped = trained(onednn=True, drophead=0.3)
+    assert dropped == pytest.approx(trained(onednn=False, drophead=0.3), rel=1e-4)
+    assert dropped != pytest.approx(trained(onednn=True, drophead=0.0), rel=1e-2)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled_yet() -> None:
+    torch.compiler.reset()
+
+
+def test_losses_are_those_without_compilation(make_job: MakeJob) -> None:
+    changes = {"mini_batch_size": 4}
+    plain = run_job(make_job("plain", training=changes, **STILL))
+    counters.clear()
+    compiled = run_job(make_job("compiled", training={"compiled": True, **changes}, **STILL))
+    assert counters["stats"]["unique_graphs"] == 1, "both layers and all widths share the graph"
+    assert list(losses(compiled).values()) == pytest.approx(list(losses(plain).values()), rel=1e-5)
+    assert weights(compiled).keys() == weights(plain).keys()
+
+
+def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With dropout, evaluations without compiled layers, and compilation for the first batch of the whole training."""
+    seen: list[torch.Tensor] = []
+    original = loop.add_gradients
+
+    def add_gradients(model: nn.Module, batches: Sequence[Batch], accelerator: Accelerator) -> Any:
+        seen.append(batches[0].columns[SENTENCE].chunks[0].tokens)
+        return original(model, batches, accelerator)
+
+    monkeypatch.setattr("ease.training.loop.add_gradients", add_gradients)
+    expected = run_job(make_job("whole", training={"compiled": True}))
+    assert torch.equal(seen[0], seen[1]), "once to compile, and once to train"
+    broken = make_job("broken", training={"compiled": True})
+    with pytest.raises(Stop):
+        run_job(broken, stop_at(6))
+    before = len(seen)
+    assert_same(run_job(broken), expected)
+    assert torch.equal(seen[before], seen[0])
+    assert not torch.equal(seen[before], seen[before + 1])
+
+
+def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:
+    with (
+        fresh_cache(),
+        torch._inductor.config.patch({"cpp.cxx": ("no-such-compiler",)}),
+        pytest.raises(EaseError, match="set `compiled: false`"),
+    ):
+        run_job(make_job("broken", training={"compiled": True}, **STILL))
+
+
+def test_a_model_without_layers_is_refused() -> None:
+    with pytest.raises(
+        EaseError, match="Identity has no transformer layers to compile: set `compiled: false`"
+    ):
+        compile_layers(SentenceTransformer(modules=[nn.Identity()], device="cpu"), deterministic=True)
+
+
+BY_METHOD = {"mirror_bert": {"dropout": None}}
+"""Options that leave the encoder without dropout."""
+CONTRASTIVE = [name for name in method_names() if get_method(name).matryoshka]
+
+
+@pytest.mark.parametrize("name", CONTRASTIVE)
+def test_the_loss_is_the_mean_over_the_dimensions(files: Path, tmp_path: Path, name: str) -> None:
+    model = build_model(Case(files, name, BY_METHOD.get(name, {}), 16, encoder="encoder_without_dropout"))
+    layout = model.layout(16)
+    vocabulary = files / "vocabulary.parquet" if model.method.table is not None else None
+    derived = {"positive": reverse, **model.method.derived_columns(model.encoder, 0), "negative": shift}
+    prepare_pairs(files / "pairs.parquet", vocabulary, model.encoder, layout, tmp_path / "pairs", derived)
+    rows = open_pairs(tmp_path / "pairs", layout)[:16]
+    batch = make_batch(rows, 0, 1, model.method.views, with_entities=vocabulary is not None)
+    encoded = model.encode(batch)
+    alone = []
+    for count in (8, 20, 32):
+        cut = encoded.sentences[..., :count]
+        alone.append(model.method(encoded._replace(sentences=cut))[TOTAL])
+    model.dimensions = (32, 8, 20)
+    torch.testing.assert_close(model(batch)[TOTAL], torch.stack(alone).mean())
+    assert len({loss.item() for loss in alone}) == 3
+
+
+def test_the_entity_side_of_a_truncated_loss_is_truncated(files: Path) -> None:
+    model = build_model(Case(files, "ease", {}, 4))
+    sentences = torch.randn(2, 4, 32, dtype=torch.float64)
+    entities = Entities(torch.tensor([0, 1, 2, 3]), torch.tensor([4, -1, 5, 6]))
+    given = Inputs(sentences[..., :8], torch.ones(2, 4, dtype=torch.bool), entities)
+    projection = model.method.projection
+    assert isinstance(projection, torch.nn.Linear)
+    found = model.method(given)["entity_loss"]
+    projection.weight.data[8:] = 100.0  # rows that only the other dimensions read
+    torch.testing.assert_close(model.method(given)["entity_loss"], found)
