@@ -27,7 +27,7 @@ from ease.io.registry import check_name
 from ease.io.suggestions import nearest, suggest
 from ease.io.validation import format_validation_error
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.teach.options import complete_taught_setting
+from ease.pipelines.teach import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
 

@@ -29,7 +29,7 @@ from ease.evaluation.analysis.pairs import (
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair
-from ease.pipelines.analysis.nodes import measure_isotropy
+from ease.pipelines.analysis import measure_isotropy
 
 GIVEN = (("one", "eins"), ("one", "zwei"), ("three", "drei"))
 
@@ -232,4 +232,4 @@ def test_missing_pairs_and_languages_of_a_task_are_refused(facts: Any) -> None:
 def test_data_that_no_task_of_the_run_has_are_named() -> None:
     options = IsotropyOptions(graded="stsb:dev")
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
-        measure_isotropy({}, {}, EncodingOptions(), options)
+        measure_isotropy(EncodingOptions(), options, evaluation_data={}, tasks={})
