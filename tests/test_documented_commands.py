@@ -22,9 +22,9 @@ from pydantic import BaseModel
 from ease.evaluation.scoring import task_name
 from ease.io.models import dotted, overlaid
 from ease.pipeline_registry import register_pipelines
-from ease.pipelines.acquire.options import SAMPLE
-from ease.pipelines.acquire_evaluation.checks import check_tasks
-from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.pipelines.acquire import SAMPLE
+from ease.pipelines.acquire_evaluation.nodes import check_tasks
+from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.contexts import open_context
 from tests.documented import Documented, documented_commands

@@ -89,25 +89,11 @@ def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) 
     assert len(shown) == len(set(shown)), "no line is repeated"
 
 
-def test_a_model_opens_by_its_link(project: Project) -> None:
-    model = SentenceTransformer(str(project.folder / "data/06_models/multilingual/ease/latest"))
-    assert model.encode(["A sentence."]).shape == (1, 32)
-
-
-@pytest.mark.parametrize("plot", ["ingest_plot", "pair_funnel_plot", "comparison_plot", "curves_plot"])
-def test_every_plot_holds_data(project: Project, plot: str) -> None:
-    figure = project.json(f"08_reporting/multilingual/{plot}.json")
-    assert figure["data"]
-    assert figure["layout"]["title"]["text"]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_model_loads_in_the_usual_libraries(project: Project, method: str) -> None:
-    folder = project.latest(f"06_models/multilingual/{method}/encoder")
-    embeddings = SentenceTransformer(str(folder)).encode(["A sentence.", "文。"])
-    assert embeddings.shape == (2, 32)
-    assert AutoModel.from_pretrained(folder).config.hidden_size == 32
-    assert not list(folder.rglob("*.bin"))
+def test_every_plot_holds_data(project: Project) -> None:
+    for plot in ("ingest_plot", "pair_funnel_plot", "comparison_plot", "curves_plot"):
+        figure = project.json(f"08_reporting/multilingual/{plot}.json")
+        assert figure["data"]
+        assert figure["layout"]["title"]["text"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -128,11 +114,8 @@ def test_the_model_card_names_languages_data_licences_parameters_and_scores(
     best = history[(history["name"] == "development") & (history["step"] > 0)]["value"].max()
     assert f"| development | {best:.2f} |" in card.text
     assert "Training started from random weights." in card.text
-    (graded,) = [
-        score
-        for score in project.json(f"07_model_output/multilingual/{method}/scores.json")
-        if score["task"] == "sample_graded"
-    ]
+    scores = project.json(f"07_model_output/multilingual/{method}/scores.json")
+    (graded,) = [score for score in scores if score["task"] == "sample_graded"]
     assert f"| `sample_graded/en` | {graded['value']:.2f} |" in card.text.partition("## Test scores")[2]
     assert ("hard negative" in card.text.lower()) == (method != "simcse")
 
@@ -144,35 +127,42 @@ def parameters_given(method: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_each_training_is_a_nested_run_with_its_parameters_scores_and_plot(
+def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model(
     project: Project, client: MlflowClient, runs: dict[str, Run], method: str
 ) -> None:
     run = runs[f"multilingual.{method}"]
+    parameters = run.data.params
     assert run.data.tags["mlflow.parentRunId"] == runs["train_multilingual"].info.run_id
-    assert run.data.params["method"] == method
-    assert run.data.params["setting.languages"] == "['en', 'ja', 'ar', 'de']"
+    assert parameters["method"] == method
+    assert parameters["setting.languages"] == "['en', 'ja', 'ar', 'de']"
+    assert parameters["code"].startswith("0.")
     for name, value in parameters_given(method).items():
-        assert run.data.params[name] == str(value)
+        assert parameters[name] == str(value)
+    paths = {name: project.latest(path) for name, path in TRAINED_ON[method].items()}
+    logged = {name: value for name, value in parameters.items() if name.startswith("data.")}
+    assert logged == {f"data.{name}": path.parent.name for name, path in paths.items()}
+    assert run.inputs is not None
+    inputs = {given.dataset.name: given for given in run.inputs.dataset_inputs}
+    assert inputs.keys() == paths.keys()
+    for name, given in inputs.items():
+        assert given.dataset.digest == hash_contents(paths[name])[:36]
+        tags = {tag.key: tag.value for tag in given.tags}
+        assert tags == {"mlflow.data.context": "training", "version": paths[name].parent.name}
     for score in project.json(f"07_model_output/multilingual/{method}/scores.json"):
         assert run.data.metrics[f"{score['task']}/{score['subset']}"] == pytest.approx(score["value"])
     assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.html", "model_card.md"]
-    card = Path(client.download_artifacts(run.info.run_id, "model_card.md")).read_text(encoding="utf-8")
-    saved = project.latest(f"06_models/multilingual/{method}/encoder") / "README.md"
-    assert card == saved.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_model_in_mlflow_is_the_one_saved(
-    project: Project, client: MlflowClient, runs: dict[str, Run], method: str
-) -> None:
-    run = runs[f"multilingual.{method}"]
-    (logged,) = client.search_logged_models([run.info.experiment_id], f"source_run_id = '{run.info.run_id}'")
-    assert logged.name == f"multilingual-{method}"
-    folder = Path(logged.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
     saved = project.latest(f"06_models/multilingual/{method}/encoder")
-    sentences = ["A sentence.", "文。"]
-    embeddings = [SentenceTransformer(str(model)).encode(sentences) for model in (folder, saved)]
+    card = Path(client.download_artifacts(run.info.run_id, "model_card.md")).read_text(encoding="utf-8")
+    assert card == (saved / "README.md").read_text(encoding="utf-8")
+    assert AutoModel.from_pretrained(saved).config.hidden_size == 32
+    assert not list(saved.rglob("*.bin"))
+    (model,) = client.search_logged_models([run.info.experiment_id], f"source_run_id = '{run.info.run_id}'")
+    assert model.name == f"multilingual-{method}"
+    folder = Path(model.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
+    linked = project.folder / f"data/06_models/multilingual/{method}/latest"
+    embeddings = [SentenceTransformer(str(one)).encode(["A sentence.", "文。"]) for one in (folder, linked)]
     np.testing.assert_array_equal(*embeddings)
+    assert embeddings[0].shape == (2, 32)
 
 
 def test_a_model_is_registered_when_asked(copy: Project) -> None:
@@ -206,34 +196,14 @@ def test_the_curves_in_mlflow_equal_the_history(
         assert loss == pytest.approx(sum(logged[name][step] for name in parts[method]), rel=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_each_training_names_the_versions_of_its_data(
-    project: Project, runs: dict[str, Run], method: str
-) -> None:
-    parameters = runs[f"multilingual.{method}"].data.params
-    logged = {name: value for name, value in parameters.items() if name.startswith("data.")}
-    loaded = {f"data.{name}": project.latest(path).parent.name for name, path in TRAINED_ON[method].items()}
-    assert logged == loaded
-    assert parameters["code"].startswith("0.")
-
-
-def test_the_parent_run_holds_table_plots_and_parameters(client: MlflowClient, runs: dict[str, Run]) -> None:
-    parent = runs["train_multilingual"]
-    artifacts = {file.path for file in client.list_artifacts(parent.info.run_id)}
-    assert {"comparison.json", "comparison.html", "curves.html"} <= artifacts
-    assert parent.data.params["ingest.splitter"] == "polyglot"
-
-
 def test_the_runs_are_named_described_and_scored_for_the_list(
     project: Project, client: MlflowClient, runs: dict[str, Run]
 ) -> None:
     parent, ease = runs["train_multilingual"], runs["multilingual.ease"]
     assert parent.info.run_name.startswith("train_multilingual, en ja ar de, random, ")
     assert parent.info.run_name.endswith(" more")
-    assert (
-        ease.info.run_name
-        == "multilingual.ease, random.layers=1, random.hidden_size=32, random.vocabulary_size=1000, 4 more"
-    )
+    changed = "random.layers=1, random.hidden_size=32, random.vocabulary_size=1000, 4 more"
+    assert ease.info.run_name == f"multilingual.ease, {changed}"
     assert parent.data.tags["kedro_command"] == "kedro run --pipelines=train_multilingual"
     scores = scores_of(project).reset_index(drop=True)
     main = scores[scores["subset"].isin(["average", "en"])].assign(
@@ -258,8 +228,14 @@ def test_the_runs_are_named_described_and_scored_for_the_list(
     assert names == {*TRAINED_ON["ease"], *TRAINED_ON["simcse"]}
 
 
-def test_the_parent_run_logs_each_parameter_once_and_only_its_tasks_parameters(runs: dict[str, Run]) -> None:
-    parameters = runs["train_multilingual"].data.params
+def test_the_parent_run_holds_table_plots_and_each_parameter_once(
+    client: MlflowClient, runs: dict[str, Run]
+) -> None:
+    parent = runs["train_multilingual"]
+    artifacts = {file.path for file in client.list_artifacts(parent.info.run_id)}
+    assert {"comparison.json", "comparison.html", "curves.html"} <= artifacts
+    parameters = parent.data.params
+    assert parameters["ingest.splitter"] == "polyglot"
     assert parameters["multilingual.ease.training.batch_size"] == "16"
     assert parameters["tasks.sample_parallel.candidates"] == "30"
     tasks = {name.split(".")[1] for name in parameters if name.startswith("tasks.")}
@@ -268,43 +244,22 @@ def test_the_parent_run_logs_each_parameter_once_and_only_its_tasks_parameters(r
     assert not groups, "no group of options is logged as text beside its fields"
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_each_training_names_its_data_sets_by_version_and_digest(
-    project: Project, runs: dict[str, Run], method: str
-) -> None:
-    found = runs[f"multilingual.{method}"].inputs
-    assert found is not None
-    inputs = {given.dataset.name: given for given in found.dataset_inputs}
-    assert inputs.keys() == TRAINED_ON[method].keys()
-    for name, given in inputs.items():
-        path = project.latest(TRAINED_ON[method][name])
-        assert given.dataset.digest == hash_contents(path)[:36]
-        tags = {tag.key: tag.value for tag in given.tags}
-        assert tags == {"mlflow.data.context": "training", "version": path.parent.name}
-
-
 def test_a_training_reads_the_catalogs_own_pairs(project: Project) -> None:
     file = project.folder / "data/06_models/work/multilingual.ease/job.json"
     job = json.loads(file.read_text(encoding="utf-8"))
-    catalog = {
-        "pairs": "05_model_input/multilingual/training_pairs.parquet",
-        "vocabulary": "03_primary/multilingual/entity_vocabulary.parquet",
-    }
-    for field, table in catalog.items():
-        assert Path(job[field]) == project.latest(table)
+    for field, table in {"pairs": "training_pairs", "vocabulary": "entity_vocabulary"}.items():
+        assert Path(job[field]) == project.latest(ENTITIES[f"multilingual.{table}"])
 
 
 def test_the_summaries_count_pages_links_and_negatives(project: Project) -> None:
-    summary = project.json("08_reporting/multilingual/ingest_summary.json")
-    english = next(row for row in summary["languages"] if row["language"] == "en")
-    assert english["pages"] == english["kept"] + sum(
-        number for name, number in english.items() if name.startswith("skipped_")
-    )
+    folder = "08_reporting/multilingual"
+    languages = project.json(f"{folder}/ingest_summary.json")["languages"]
+    english = next(row for row in languages if row["language"] == "en")
+    skipped = sum(number for name, number in english.items() if name.startswith("skipped_"))
+    assert english["pages"] == english["kept"] + skipped
     assert 0 < english["links_resolved"] <= english["links"]
-    assert sum(
-        row["with_negative"] for row in project.json("08_reporting/multilingual/hard_negative_summary.json")
-    )
-    coverage = project.json("08_reporting/multilingual/embedding_coverage.json")
+    assert sum(row["with_negative"] for row in project.json(f"{folder}/hard_negative_summary.json"))
+    coverage = project.json(f"{folder}/embedding_coverage.json")
     assert 0 < coverage["found"] <= coverage["total"]
 
 

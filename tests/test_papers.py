@@ -13,8 +13,7 @@ from kedro.io import CatalogProtocol
 from ease.evaluation.scoring import task_name
 from ease.pipeline_registry import SWEEPS, register_pipelines
 from ease.pipelines.checks import find_faults
-from ease.pipelines.evaluate.nodes import about_baseline
-from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.comparison import printed_tasks
@@ -117,7 +116,7 @@ OTHER_TABLES = {
 def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(bare: Project) -> None:
     evaluate = EvaluateOptions.model_validate(load_parameters(bare, "paper")["evaluate"])
     for name, baseline in evaluate.baselines.items():
-        (model,) = gather_models([about_baseline(name, baseline)])
+        (model,) = gather_models([baseline.about(name)])
         scored = {task_name(reference) for reference in baseline.tasks or ()}
         unscored = set(printed_tasks(published(), model)) - scored
         assert unscored == OTHER_TABLES.get(name, set()), name
@@ -152,7 +151,7 @@ def scored_models(parameters: dict[str, Any]) -> Iterator[Scored]:
             yield Scored(own_model(setting.name, title, joined.base, ""), tuple(joined.tasks))
     evaluate = EvaluateOptions.model_validate(parameters["evaluate"])
     for name, baseline in evaluate.baselines.items():
-        (model,) = gather_models([about_baseline(name, baseline)])
+        (model,) = gather_models([baseline.about(name)])
         yield Scored(model, baseline.tasks or ())
 
 

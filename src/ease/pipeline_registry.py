@@ -9,33 +9,33 @@ from kedro.pipeline.node import Node
 
 from ease.io.names import UNTRAINED
 from ease.methods import method_names
-from ease.pipelines.acquire.pipeline import create_pipeline as acquire
-from ease.pipelines.acquire_evaluation.pipeline import create_baselines_pipeline as acquire_baselines
-from ease.pipelines.acquire_evaluation.pipeline import create_pipeline as acquire_evaluation
-from ease.pipelines.analysis.pipeline import create_pipeline as analysis
-from ease.pipelines.audit import create_pipeline as audit
+from ease.pipelines.acquire import create_pipeline as acquire
+from ease.pipelines.acquire_evaluation.nodes import create_baselines_pipeline as acquire_baselines
+from ease.pipelines.acquire_evaluation.nodes import create_pipeline as acquire_evaluation
+from ease.pipelines.analysis import create_pipeline as analysis
 from ease.pipelines.contamination import create_pipeline as contamination
 from ease.pipelines.distill import STUDENTS
 from ease.pipelines.distill import create_pipeline as distill
-from ease.pipelines.entity_embeddings import create_pipeline as entity_embeddings
-from ease.pipelines.entity_pairs import create_pipeline as entity_pairs
-from ease.pipelines.evaluate.pipeline import create_baselines_pipeline as evaluate_baselines
-from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
-from ease.pipelines.hard_negatives import create_pipeline as hard_negatives
-from ease.pipelines.ingest.pipeline import create_pipeline as ingest
+from ease.pipelines.evaluate import create_baselines_pipeline as evaluate_baselines
+from ease.pipelines.evaluate import create_pipeline as evaluate
+from ease.pipelines.ingest import create_pipeline as ingest
 from ease.pipelines.mewsc16 import create_pipeline as mewsc16
-from ease.pipelines.mine_bitext.pipeline import create_pipeline as mine_bitext
-from ease.pipelines.publish.pipeline import create_pipeline as publish
-from ease.pipelines.report.pipeline import create_pipeline as compare
-from ease.pipelines.report.pipeline import create_report_pipeline as report
+from ease.pipelines.mine_bitext import create_pipeline as mine_bitext
+from ease.pipelines.publish import create_pipeline as publish
+from ease.pipelines.report import create_pipeline as compare
+from ease.pipelines.report import create_report_pipeline as report
 from ease.pipelines.setting import EASE_PLUS, MLM
-from ease.pipelines.sweep.pipeline import create_pipeline as sweep
+from ease.pipelines.sweep.nodes import create_pipeline as sweep
 from ease.pipelines.sweep.variants import registered_sweeps
-from ease.pipelines.teach.options import TEACH
-from ease.pipelines.teach.pipeline import create_pipeline as teach
-from ease.pipelines.train.nodes import WHITENING
-from ease.pipelines.train.pipeline import create_encoder_pipeline as start_encoder
-from ease.pipelines.train.pipeline import create_pipeline as train
+from ease.pipelines.teach import TEACH
+from ease.pipelines.teach import create_pipeline as teach
+from ease.pipelines.train import WHITENING
+from ease.pipelines.train import create_encoder_pipeline as start_encoder
+from ease.pipelines.train import create_pipeline as train
+from ease.pipelines.training_pairs import create_audit_pipeline as audit
+from ease.pipelines.training_pairs import create_embeddings_pipeline as entity_embeddings
+from ease.pipelines.training_pairs import create_negatives_pipeline as hard_negatives
+from ease.pipelines.training_pairs import create_pairs_pipeline as entity_pairs
 from ease.pipelines.validate_evaluation import create_pipeline as validate_evaluation
 
 SETTINGS = ("multilingual", "monolingual")
@@ -59,13 +59,13 @@ def register_pipelines() -> dict[str, Pipeline]:
     """
     made = {name: regroup(own, _stage) for name, own in _create_pipelines().items()}
     main = made["train_multilingual"]
-    return {"__default__": main, **made, "stages": regroup(main, _without_setting)}
+    stages = regroup(main, lambda node: str(node.namespace).partition(".")[2])
+    return {"__default__": main, **made, "stages": stages}
 
 
-def regroup(made: Pipeline, namespace: str | Callable[[Node], str | None]) -> Pipeline:
+def regroup(made: Pipeline, namespace: Callable[[Node], str | None]) -> Pipeline:
     """Give each node another namespace, which is its box in Kedro-Viz; datasets and parameters keep their names."""
-    boxes = ((node, namespace if isinstance(namespace, str) else namespace(node)) for node in made.nodes)
-    return Pipeline([node._copy(namespace=box) for node, box in boxes])
+    return Pipeline([node._copy(namespace=namespace(node)) for node in made.nodes])
 
 
 def _stage(node: Node) -> str | None:
@@ -73,22 +73,22 @@ def _stage(node: Node) -> str | None:
     return f"{node.namespace}.{min(node.tags)}" if node.namespace in NAMESPACES else node.namespace
 
 
-def _without_setting(node: Node) -> str:
-    return str(node.namespace).partition(".")[2]
-
-
 def _create_pipelines() -> dict[str, Pipeline]:
     methods = (*method_names(), WHITENING)
     trained = (*methods, *STUDENTS)
-    data = {setting: create_data(setting) for setting in (*SETTINGS, LOW_RESOURCE)}
     located = {setting: acquire_evaluation(setting) for setting in SETTINGS}
     scored = {setting: add(evaluate(setting, name) for name in (UNTRAINED, *trained)) for setting in SETTINGS}
     swept = {
         setting: [name for name, of in SWEEPS.items() if of.setting == setting]
         for setting in (*SETTINGS, LOW_RESOURCE)
     }
-    sweeps = {name: regroup(sweep(name, of), name) for name, of in SWEEPS.items()}
-    sweeps |= {name: data[of.setting] + sweeps[name] for name, of in SWEEPS.items() if of.entities}
+    data = {setting: add(create_stages(setting).values()) for setting in swept}
+    sweeps = {}
+    for name, of in SWEEPS.items():
+        own = Pipeline([node._copy(namespace=name) for node in sweep(name, of).nodes])
+        sweeps[name] = data[of.setting] + own if of.entities else own
+    students = {setting: add(evaluate(setting, student) for student in STUDENTS) for setting in SETTINGS}
+    distilled = {setting: located[setting] + distill(setting) + students[setting] for setting in SETTINGS}
     all_located = add(located.values()) + acquire_baselines(SETTINGS)
     return {
         **create_stages("multilingual"),
@@ -97,8 +97,8 @@ def _create_pipelines() -> dict[str, Pipeline]:
         "evaluate": all_located + add(scored.values()) + evaluate_baselines(SETTINGS),
         "report": add(compare(setting, trained) for setting in SETTINGS)
         + report({setting: trained if setting in SETTINGS else () for setting in swept}, swept),
-        "distill": create_distillation("multilingual"),
-        "distill_monolingual": create_distillation("monolingual"),
+        "distill": distilled["multilingual"],
+        "distill_monolingual": distilled["monolingual"],
         **{f"train_{setting}": create_main_job(setting) for setting in SETTINGS},
         f"train_{LOW_RESOURCE}": sweeps[LANGUAGES_SWEEP],
         **sweeps,
@@ -126,24 +126,13 @@ def create_stages(setting: str) -> dict[str, Pipeline]:
     }
 
 
-def create_data(setting: str) -> Pipeline:
-    """Create the inputs of a setting's trainings, without evaluation sets."""
-    return add(create_stages(setting).values())
-
-
 def create_main_job(setting: str, methods: Sequence[str] = COMPARED) -> Pipeline:
     """Create `train_<setting>`: data, trainings, scores, and their comparison."""
     # If MLM is not trained, no stage would make its encoder.
     trainings = add(train(setting, method, mlm_start=MLM in methods) for method in methods)
     scores = add(evaluate(setting, name) for name in (UNTRAINED, *methods))
-    sets = acquire_evaluation(setting)
-    return create_data(setting) + sets + trainings + scores + compare(setting, methods)
-
-
-def create_distillation(setting: str) -> Pipeline:
-    """Create the students of one setting and their scores."""
-    scores = add(evaluate(setting, student) for student in STUDENTS)
-    return acquire_evaluation(setting) + distill(setting) + scores
+    data = add(create_stages(setting).values()) + acquire_evaluation(setting)
+    return data + trainings + scores + compare(setting, methods)
 
 
 def add(parts: Iterable[Pipeline]) -> Pipeline:

@@ -1,20 +1,232 @@
-"""Evaluation sets are located, downloaded or reported missing by the pipeline's functions."""
+"""Evaluation sets are located, downloaded or reported missing."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import logging
+import re
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from pydantic import ValidationError
 
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.evaluation.tasks import get_task, task_names
+from ease.io.downloads import DownloadOptions
+from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.acquire_evaluation import nodes
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
-from ease.pipelines.acquire_evaluation.sources import Source
-from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.pipelines.acquire_evaluation.fetching import Source, fetch_evaluation_sets, read_sources
+from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
-from tests.file_server import running_server
+from tests.evaluation.tasks.test_tasks import CONFIGURATION
+from tests.file_server import FileServer, running_server
+
+QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        yield running
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def tar(members: Mapping[str, bytes | None], mode: Any = "w:gz") -> bytes:
+    """Return an archive; a member None becomes a link."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode=mode) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data or b"")
+            if data is None:
+                info.type, info.linkname = tarfile.SYMTYPE, "/etc/hostname"
+            archive.addfile(info, io.BytesIO(data or b""))
+    return content.getvalue()
+
+
+def zipped(members: Mapping[str, bytes | None]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o120777 if data is None else 0o100644) << 16
+            archive.writestr(info, data if data is not None else b"/etc/hostname")
+    return content.getvalue()
+
+
+def source(**given: Any) -> Source:
+    return Source.model_validate({"licence": "CC0", **given})
+
+
+def group(server: FileServer, sums: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    return [{"address": f"{server.address}/", "folder": "set", "sha256": sums}]
+
+
+def fetch(folder: Path, **sources: Source) -> dict[str, dict[str, str]]:
+    return fetch_evaluation_sets([*sources], sources, folder, QUICK)
+
+
+def test_downloads_missing_files_once(
+    server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.files |= {"/a": b"first", "/b": b"second"}
+    given = source(files=group(server, {"a": sha256(b"first"), "b": None, "c": None}))
+    with caplog.at_level("INFO"):
+        ((path, reason),) = fetch(tmp_path, task=given)["task"].items()
+    assert "task: 2 files fetched; licence: CC0" in caplog.text
+    assert path == "set/c"
+    assert "the server answers 404 Not Found" in reason
+    checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path, capture_output=True, text=True)
+    assert checked.stdout.splitlines() == ["set/a: OK", "set/b: OK"]
+    assert list(fetch(tmp_path, task=given)["task"]) == ["set/c"]
+    assert [path for path, _ in server.asked].count("/a") == 1
+
+
+def test_a_changed_download_is_refused(server: FileServer, tmp_path: Path) -> None:
+    server.files["/b"] = b"second"
+    given = source(files=group(server, {"b": None}))
+    fetch(tmp_path, task=given)
+    (tmp_path / "set" / "b").unlink()
+    server.files["/b"] = b"another"
+    failed = fetch(tmp_path, task=given)["task"]
+    assert all(sha256(found) in failed["set/b"] for found in (b"another", b"second"))
+    assert not (tmp_path / "set" / "b").exists()
+    server.files["/b"] = b"second"
+    assert fetch(tmp_path, task=given)["task"] == {}
+    assert (tmp_path / "set" / "b").read_bytes() == b"second"
+
+
+def test_keeps_files_of_the_user(server: FileServer, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a").write_bytes(b"mine")
+    (tmp_path / "set" / "b").write_bytes(b"mine, too")
+    given = source(files=group(server, {"a": sha256(b"first"), "b": None}))
+    failed = fetch(tmp_path, task=given)["task"]
+    assert list(failed) == ["set/a"]
+    assert re.search(r"set/a is not the published file .*: move it away", failed["set/a"])
+    assert (tmp_path / "set" / "a").read_bytes() == b"mine"
+    assert server.asked == []
+    assert sha256(b"mine, too") in (tmp_path / "SHA256SUMS").read_text()
+    assert "set/a" not in (tmp_path / "SHA256SUMS").read_text()
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_extracts_valid_members_of_one_archive_for_two_tasks(
+    server: FileServer, tmp_path: Path, pack: Any
+) -> None:
+    server.files["/all"] = pack({"in/a": b"A", "in/b": b"B", "in/c": b"C", "../../evil": b"!", "/evil": b"!"})
+    url = f"{server.address}/all"
+    first = {
+        "in/a": {"path": "one/a.txt", "sha256": sha256(b"A")},
+        "in/b": {"path": "one/b", "sha256": sha256(b"?")},
+    }
+    second = {"in/c": {"path": "two/c"}, "in/d": {"path": "two/d"}}
+    report = fetch(
+        tmp_path / "sets",
+        one=source(archives=[{"url": url, "members": first}]),
+        two=source(archives=[{"url": url, "members": second}]),
+    )
+    words = f"in/b has the sha256 {sha256(b'B')}, but should have {sha256(b'?')}"
+    assert words in report["one"]["one/b"]
+    assert report["two"] == {"two/d": f"{url} has no file in/d."}
+    there = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert there == ["sets/SHA256SUMS", "sets/one/a.txt", "sets/two/c"]
+    assert len(server.asked) == 1
+
+
+def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
+    server: FileServer, tmp_path: Path
+) -> None:
+    good = tar({"a": bytes(1 << 20)})
+    server.files |= {"/page": b"<html>", "/cut": good[: len(good) // 2], "/good": b"good"}
+    archives = [
+        {"url": f"{server.address}/{name}", "members": {"a": {"path": f"set/{name}"}}}
+        for name in ("page", "cut", "no")
+    ]
+    with running_server() as gone:
+        dead = {"address": f"{gone.address}/", "folder": "set", "sha256": {"dead": None}}
+    given = source(archives=archives, files=[dead, *group(server, {"good": None})])
+    failed = fetch(tmp_path, task=given)["task"]
+    assert (tmp_path / "set" / "good").read_bytes() == b"good"
+    reasons = {"dead": "on the network", "no": "the server answers 404"}
+    reasons |= dict.fromkeys(("page", "cut"), "or is broken")
+    assert failed.keys() == {f"set/{name}" for name in reasons}
+    assert all(words in failed[f"set/{name}"] for name, words in reasons.items())
+    again = fetch(tmp_path, task=given)["task"]
+    assert "was not requested" in again["set/dead"], "each setting of a run fetches its sets"
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_a_link_in_an_archive_leads_nowhere(server: FileServer, tmp_path: Path, pack: Any) -> None:
+    server.files["/all"] = pack({"a": None})
+    given = source(archives=[{"url": f"{server.address}/all", "members": {"a": {"path": "set/a"}}}])
+    fetch(tmp_path, task=given)
+    place = tmp_path / "set" / "a"
+    assert not place.is_symlink()
+    assert not place.exists() or place.read_bytes() == b"/etc/hostname"  # the link's text
+
+
+@pytest.mark.parametrize("path", ["../a", "/a", "", "x/../../a"])
+def test_source_paths_cannot_leave_the_folder(path: str) -> None:
+    for given in ({"path": path}, {"path": "a", "sha256": "no sum"}):
+        with pytest.raises(ValidationError):
+            Source.model_validate({"licence": "", "archives": [{"url": "http://x", "members": {"a": given}}]})
+
+
+def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
+    """The sources provide exactly the files that their tasks read."""
+    sources = read_sources()
+    paths = {"sts": "sts/senteval", "stsb": "stsb", "sickr": "sick", "sts17": "sts2017", "bucc": "bucc2018"}
+    paths |= dict.fromkeys(("pawsx", "pawsx_finetuned"), "pawsx/x-final")
+    aligned = yaml.safe_load((CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8"))["tasks"]
+    paths["parallel_files"] = aligned["parallel_files"]["path"]
+    further = {"parallel_files": {"pairs": aligned["parallel_files"]["pairs"]}}
+    assert set(sources) <= set(task_names())
+    assert "mldoc" not in sources
+    for name, found in sources.items():
+        addresses = [*(group.address for group in found.files), *(archive.url for archive in found.archives)]
+        assert all(address.startswith("https://") for address in addresses), name
+        listed = {f"{group.folder}/{file}" for group in found.files for file in group.sha256}
+        listed |= {member.path for archive in found.archives for member in archive.members.values()}
+        task, folder = get_task(name), tmp_path / paths.get(name, name)
+        for path in listed:  # some tasks list the existing files
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).touch()
+        asked = {
+            str(file.relative_to(tmp_path))
+            for files in task.files(task.options(path=folder, **further.get(name, {}))).values()
+            for file in files
+        }
+        assert asked <= listed, name
+        other_form = {path for path in listed - asked if name == "sts17"}
+        assert listed - asked - other_form - {"sick/SICK_train.txt"} == set(), name
+
+
+@pytest.mark.parametrize(("task", "files"), [("tatoeba", 208), ("mewsc16", 24), ("stc", 5)])
+def test_fetches_the_published_files(
+    server: FileServer, tmp_path: Path, test_data: Path, task: str, files: int
+) -> None:
+    known = read_sources()[task]
+    (given,) = known.files
+    sums = {name: value for name, value in given.sha256.items() if value}
+    assert len(sums) == files
+    sums = dict([*sums.items()][:6]) if task == "tatoeba" else sums
+    server.files |= {f"/{name}": (test_data / "eval" / given.folder / name).read_bytes() for name in sums}
+    moved = given.model_copy(update={"address": f"{server.address}/", "sha256": sums})
+    # The checksums are compared.
+    assert fetch(tmp_path, **{task: known.model_copy(update={"files": (moved,)})}) == {task: {}}
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == len(sums) + 1
+
 
 DEV = b"main-news\theadlines\t2013\t0001\t1.0\tone\ttwo\nmain-news\theadlines\t2013\t0002\t4.0\ta\tb\n"
 TASKS: dict[str, dict[str, Any]] = {
@@ -24,63 +236,43 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 
-def locate(folder: Path, *, fetch: bool = False, tasks: str = "stsb sample_graded") -> dict[str, Any]:
+@pytest.mark.slow
+def test_missing_sets_are_named_and_downloaded_when_asked(
+    server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.files["/sts-dev.csv"] = DEV
+    files = {"stsb": ("stsb", "sts-dev.csv"), "sickr": ("sick", "SICK_trial.txt")}
+    sources = {
+        task: source(files=[{"address": f"{server.address}/", "folder": folder, "sha256": {file: None}}])
+        for task, (folder, file) in files.items()
+    }
+    monkeypatch.setattr(nodes, "read_sources", lambda: sources)
+    own = {"territories": 60, "sentences_per_language": 400, "parallel_facts": 20, "graded_pairs": 30}
     acquire = AcquireOptions(
         wikipedia="sample:",
         wikidata="sample:",
-        sample_folder=folder / "sample",
-        sample={"territories": 60, "sentences_per_language": 400, "parallel_facts": 20, "graded_pairs": 30},
-        download_folder=folder / "dumps",
+        sample_folder=tmp_path / "sample",
+        sample=own,
+        download_folder=tmp_path / "dumps",
     )
-    setting = Setting(
-        name="s", languages="en", encoder={}, dev_tasks="sample_graded", test_tasks="sample_graded"
-    )
-    sets = EvaluationSetOptions(folder=folder / "sets", fetch=fetch)
-    return locate_evaluation_sets(acquire, sets, TASKS, EvaluateOptions(tasks=tasks, baselines={}), setting)
+    given = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "sample_graded"}
+    setting = Setting(**given, test_tasks="sample_graded")
+    evaluate = EvaluateOptions(tasks="stsb sickr sample_graded", baselines={})
 
+    def locate(fetch: bool) -> dict[str, Any]:
+        sets = nodes.EvaluationSetOptions(folder=tmp_path / "sets", fetch=fetch)
+        return nodes.locate_evaluation_sets(acquire, sets, TASKS, evaluate, setting)
 
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Serve STS-B's development split and return sources; SICK's server does not answer."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as server:
-        server.files["/sts-dev.csv"] = DEV
-        sources = {
-            task: Source.model_validate(
-                {
-                    "licence": "CC0",
-                    "files": [{"address": f"{server.address}/", "folder": folder, "sha256": {file: None}}],
-                }
-            )
-            for task, folder, file in (("stsb", "stsb", "sts-dev.csv"), ("sickr", "sick", "SICK_trial.txt"))
-        }
-        monkeypatch.setattr(nodes, "read_sources", lambda: sources)
-        yield server
-
-
-@pytest.mark.slow
-def test_nothing_is_downloaded_by_default(
-    served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
     with caplog.at_level(logging.WARNING):
-        located = locate(tmp_path)
+        located = locate(fetch=False)
     assert located["stsb"]["subsets"] == {}
     assert located["sample_graded"]["subsets"] == {"en": [""]}
     assert "stsb: 1 of 1 subsets cannot be scored: sts-dev.csv missing" in caplog.text
     assert not (tmp_path / "sets").exists()
-
-
-@pytest.mark.slow
-def test_available_sets_are_downloaded_and_others_reported_missing(
-    served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        located = locate(tmp_path, fetch=True, tasks="stsb sickr sample_graded")
+    located = locate(fetch=True)
     assert located["stsb"]["subsets"] == {"dev": ["sts-dev.csv"]}
     assert (tmp_path / "sets" / "stsb" / "sts-dev.csv").read_bytes() == DEV
     assert located["sickr"]["missing"] == {"trial": ["SICK_trial.txt"]}
     (reason,) = located["sickr"]["faults"].values()
-    assert "SICK_trial.txt does not exist: the server answers 404" in reason, (
-        "a named task fails the run at its end"
-    )
+    assert "SICK_trial.txt does not exist: the server answers 404" in reason, "the run fails at its end"
     assert "Evaluation set sickr: 1 of its files could not be fetched" in caplog.text

@@ -24,16 +24,6 @@ class Bad(NamedTuple):
 
 
 BAD = {
-    "missing source": Bad(
-        "acquire",
-        {"acquire__wikipedia": "nowhere"},
-        "nowhere does not exist: set the source to a folder, a glob or a file of dumps",
-    ),
-    "folder without dumps": Bad(
-        "acquire",
-        {"acquire__wikipedia": "conf"},
-        r"folder conf has no dump: none of its files is named \*\.xml, \.xml\.bz2, \.xml\.gz or \.xml\.zst",
-    ),
     "language without a dump": Bad(
         "acquire",
         {"multilingual__setting__languages": "en sw"},

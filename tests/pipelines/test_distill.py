@@ -22,15 +22,9 @@ def distilled(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
     save_encoder(
         build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts), made.folder / "teacher"
     )
+    small = {"teacher": "teacher", "rows": 200, "learning__epochs": 1, "matryoshka": "8"}
     options = {
-        f"multilingual__{student}__{name}": value
-        for student in STUDENTS
-        for name, value in {
-            "teacher": "teacher",
-            "rows": 200,
-            "learning__epochs": 1,
-            "matryoshka": "8",
-        }.items()
+        f"multilingual__{student}__{name}": value for student in STUDENTS for name, value in small.items()
     }
     made.run("distill,report", **options)
     return made

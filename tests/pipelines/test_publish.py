@@ -20,8 +20,7 @@ from sentence_transformers import SentenceTransformer
 import ease
 from ease.encoders.api import PUBLISHED
 from ease.errors import EaseError
-from ease.pipelines.publish.nodes import announce, write_folder
-from ease.pipelines.publish.options import PublishOptions
+from ease.pipelines.publish import PublishOptions, announce, write_folder
 from scripts import list_models
 from tests.hub_server import READER, WRITER, HubServer, running_hub, use_hub
 from tests.project import Project
@@ -82,9 +81,9 @@ def test_the_entity_table_has_its_projection_and_labels(published: tuple[Project
     np.testing.assert_array_equal(tensors["embeddings"], parts["method.table.weight"])
     np.testing.assert_array_equal(tensors["projection.weight"], parts["method.projection.weight"])
     vocabulary = pd.read_parquet(project.latest("03_primary/multilingual/entity_vocabulary.parquet"))
-    expected = vocabulary.set_index("row").loc[parts["vocabulary_rows"]]
-    assert labels["entity"].tolist() == expected["entity"].tolist()
-    assert labels["label"].tolist() == expected["label"].tolist()
+    expected = vocabulary.set_index("row").loc[parts["vocabulary_rows"]].reset_index()
+    columns = ["entity", "label"]
+    assert labels[columns].values.tolist() == expected[columns].values.tolist()
     assert not (folder / "training").exists()
 
 
@@ -93,23 +92,20 @@ def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> N
     version = MlflowClient(project.store).get_model_version_by_alias("multilingual.ease_plus", "published")
     run = json.loads((project.latest(MODEL) / "training" / "mlflow_run.json").read_text(encoding="utf-8"))
     assert version.run_id == run["run_id"]
-    assert project.json("08_reporting/published/addresses.json") == {
-        "commit": None,
-        "registered": "models:/multilingual.ease_plus@published",
-    }
+    addresses = project.json("08_reporting/published/addresses.json")
+    assert addresses == {"commit": None, "registered": "models:/multilingual.ease_plus@published"}
 
 
 def test_the_static_student_of_the_model_is_beside_it(project: Project, tmp_path: Path) -> None:
     student = tmp_path / "version" / "encoder"
     shutil.copytree(project.latest(MODEL), student)
-    made_from: dict[str, Any] = {
-        "inputs": {"multilingual.ease_plus.encoder": project.latest(MODEL).parent.name}
-    }
+    encoder = "multilingual.ease_plus.encoder"
+    made_from: dict[str, Any] = {"inputs": {encoder: project.latest(MODEL).parent.name}}
     (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
     written(project, tmp_path / "made", student)
     assert SentenceTransformer(str(tmp_path / "made" / "static"), device="cpu").encode(TEXTS).shape == (3, 32)
     another = made_from | {"parameters": {"params:multilingual.static_student": {"teacher": "another"}}}
-    older = {"inputs": {"multilingual.ease_plus.encoder": "2020-01-01T00.00.00.000Z"}}
+    older = {"inputs": {encoder: "2020-01-01T00.00.00.000Z"}}
     for made_from in (another, older):
         (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
         written(project, tmp_path / "made", student)
@@ -191,14 +187,6 @@ def _list_and_load(project: Project, folder: Path, hub: HubServer, monkeypatch: 
         ease.load("mades", project=folder)
 
 
-def test_the_page_of_models_is_that_of_the_list(tmp_path: Path) -> None:
-    page = tmp_path / "models.md"
-    shutil.copy(list_models.PAGE, page)
-    shutil.copy(PUBLISHED, tmp_path / "published.json")
-    list_models.main([], tmp_path / "published.json", page)
-    assert page.read_text("utf-8") == list_models.PAGE.read_text("utf-8")
-
-
 def news(folder: Path, licence: str) -> Path:
     folder.mkdir(parents=True)
     table = pa.table({"sentence": ["A storm."], "category": ["Weather"], "licence": [licence]})
@@ -230,3 +218,11 @@ def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
         write_folder(options(tmp_path / "out", what="mewsc16"), None, None, [], None, None, made)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_page_of_models_is_that_of_the_list(tmp_path: Path) -> None:
+    page, listed = tmp_path / "models.md", tmp_path / "published.json"
+    shutil.copy(list_models.PAGE, page)
+    shutil.copy(PUBLISHED, listed)
+    list_models.main([], listed, page)
+    assert page.read_text("utf-8") == list_models.PAGE.read_text("utf-8")

@@ -14,8 +14,8 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.pipelines.acquire.options import AcquireOptions
-from ease.pipelines.teach.options import check_taught_sources
+from ease.pipelines.acquire import AcquireOptions
+from ease.pipelines.teach import check_taught_sources
 from tests.contexts import load_catalog
 from tests.project import Project, make_project
 from tests.wikimedia.made_dumps import made as write_dump
@@ -35,31 +35,14 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-@pytest.fixture(scope="module")
-def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An encoder whose tokenizer knows the Latin letters of English alone."""
-    folder = tmp_path_factory.mktemp("english") / "encoder"
-    texts = [
-        "The capital of Japan is Tokyo.",
-        "Berlin is a city with five big zoos.",
-        "A quick jump over dogs",
-    ]
-    save_encoder(build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts * 20), folder)
-    return folder
-
-
 @pytest.mark.slow
-def test_the_language_and_its_companions_are_read_by_page_props(taught: Project) -> None:
+def test_a_page_shows_what_the_taught_encoder_gained_and_lost(taught: Project) -> None:
     dumps = taught.json("01_raw/teach/dumps.json")
     assert [table["language"] for table in dumps["page_props"]] == ["eo", "en"]
     log = taught.log.read_text("utf-8")
     assert "Teaching eo beside its companions en" in log
     assert "`min_link_count` is 0: the smallest language has" in log
     assert "No teacher: the start has random weights" in log
-
-
-@pytest.mark.slow
-def test_the_page_shows_what_was_gained_and_lost(taught: Project) -> None:
     page = (taught.folder / "data/08_reporting/teach/latest_teaching.md").read_text("utf-8")
     assert page.startswith("# Esperanto (eo): what the encoder gained and lost")
     assert "- Companions: en" in page
@@ -68,10 +51,6 @@ def test_the_page_shows_what_was_gained_and_lost(taught: Project) -> None:
     assert kinds["eo-en"] == "new"
     assert set(kinds.drop("eo-en")) == {"old"}
     assert (scores.gain == scores.after - scores.before).all()
-
-
-@pytest.mark.slow
-def test_a_model_with_a_card_is_left(taught: Project) -> None:
     model = taught.folder / "data/06_models/teach/ease_plus/latest"
     assert SentenceTransformer(str(model), device="cpu").encode(["Tokio estas urbo."]).shape == (1, 32)
     card = (model / "README.md").read_text("utf-8")
@@ -90,24 +69,23 @@ def test_a_given_start_is_the_teacher(taught: Project, tmp_path: Path) -> None:
     assert "teacher_loss" in {row["name"] for row in history}
     page = (project.folder / "data/08_reporting/teach/latest_teaching.md").read_text("utf-8")
     assert "- Start: start" in page
-    assert (
-        "**No evaluation was above the start, so the model is the start, unchanged (`latest` links to it"
-        in page
-    )
+    kept = "**No evaluation was above the start, so the model is the start, unchanged (`latest` links to it"
+    assert kept in page
     assert latest.resolve() == before, "the link still leads to the model that was accepted"
     assert len(project.versions("06_models/teach/ease_plus/encoder")) == 2
     assert "The start is the teacher of the sentences of en" in done.stderr
 
 
 @pytest.mark.slow
-def test_an_encoder_that_does_not_know_the_words_is_refused(
-    taught: Project, tmp_path: Path, english: Path
-) -> None:
+def test_an_encoder_that_does_not_know_the_words_is_refused(taught: Project, tmp_path: Path) -> None:
+    """The tokenizer knows the Latin letters of English alone."""
+    texts = ["The capital of Japan is Tokyo.", "Berlin is a city with five big zoos.", "A quick jump"] * 20
+    english = tmp_path / "english"
+    save_encoder(build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts), english)
     project = taught.copy(tmp_path / "copy")
     done = teach(project, check=False, teach__language="ru", teach__encoder=str(english))
     assert done.returncode == 1
-    assert "gives unknown tokens for " in done.stderr
-    assert "% of the words of ru (such as " in done.stderr
+    assert re.search(r"gives unknown tokens for .*% of the words of ru \(such as ", done.stderr)
     assert "`teach.max_unknown_words` 5%: choose one that knows the script" in done.stderr
 
 

@@ -13,7 +13,7 @@ import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_sweeps
+from ease.pipelines.report import compare_curves, compare_scores, gather_sweeps
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models

@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,57 +22,58 @@ from pydantic import ValidationError
 
 from ease.encoders.check import check_encoder
 from ease.encoders.options import RANDOM, check_rank
-from ease.entities.bitext import language_pairs
 from ease.entities.embeddings import EmbeddingOptions
 from ease.entities.pairs import PairOptions
 from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import check_scorable, read_located, require_named_set, require_sets
+from ease.evaluation.sets import (
+    LocatedSet,
+    check_scorable,
+    read_located,
+    require_named_set,
+    require_sets,
+)
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.models import dotted, format_validation_error
 from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.versions import provenance_of
 from ease.methods import method_names, reads_entities
-from ease.pipelines.acquire.nodes import locate_dumps
-from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.pipelines.acquire_evaluation.checks import (
-    check_development_sets,
-    check_named_set,
-    check_some_set,
-    check_tasks,
-)
+from ease.pipelines.acquire import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import (
     EvaluationSetOptions,
+    check_tasks,
+    expected_sets,
+    fetchable,
     locate_baseline_sets,
     locate_evaluation_sets,
 )
-from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
+from ease.pipelines.analysis import ANALYSIS_TAG
 from ease.pipelines.distill import distill_shallow, distill_static
-from ease.pipelines.entity_embeddings import make_entity_embeddings
-from ease.pipelines.entity_pairs import make_pairs
-from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
-from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.pipelines.ingest.nodes import parse_wikipedia
+from ease.pipelines.evaluate import EvaluateOptions, score_baselines, score_encoder
+from ease.pipelines.ingest import parse_wikipedia
 from ease.pipelines.mewsc16 import Mewsc16Options, locate_wikinews
-from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
-from ease.pipelines.mine_bitext.parts import BitextOptions
-from ease.pipelines.publish.nodes import check_token, free_folder, write_folder
-from ease.pipelines.publish.options import PublishOptions
+from ease.pipelines.mine_bitext import BitextOptions, mine_pairs
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pipelines.sweep.nodes import run_sweep
 from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.pipelines.teach.nodes import (
+from ease.pipelines.teach import (
     build_start,
+    check_taught_sources,
     locate_taught_dumps,
     locate_taught_sets,
     teach_encoder,
 )
-from ease.pipelines.teach.options import check_taught_sources
-from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, make_start_encoder, train_encoder
-from ease.pipelines.training import missing_encoder, missing_start
+from ease.pipelines.train import (
+    fit_whitening,
+    gather_method_texts,
+    make_start_encoder,
+    missing_start,
+    train_encoder,
+)
+from ease.pipelines.training_pairs import make_entity_embeddings, make_pairs
 from ease.texts import source_options
 from ease.training.options import ShallowOptions, StaticOptions
 from ease.wikimedia.dumps.files import Project, find_dumps
@@ -84,19 +86,28 @@ Catalog = CatalogProtocol[Any, Any]
 
 SPACE = 2.0
 """Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
-
 JAVA = 17
 """Oldest version of Java that Spark 4 accepts"""
-
 AUDIT = "audit"
 """The task on a test set that is made from the setting's own dumps"""
+FETCH = "`--params acquire_evaluation.fetch=true` fetches the files."
 
 
 class Run:
-    """The nodes that will run, with their parameters."""
+    """The nodes that will run with their parameters, and the messages of failed checks."""
 
     def __init__(self, pipeline: Pipeline, catalog: Catalog) -> None:
         self.pipeline, self.catalog, self.made = pipeline, catalog, pipeline.all_outputs()
+        self.faults: list[str] = []
+
+    def check(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        """Run a check, and keep its message if it fails."""
+        try:
+            check(*arguments, **options)
+        except ValidationError as error:  # of a recipe that a sweep varies
+            self.faults.append(format_validation_error(error, Recipe))
+        except EaseError as error:
+            self.faults.extend(str(error).split("\n"))
 
     def given(self, node: Node, kind: Any) -> Any:
         """Return the parameter of a class that a node reads; None if there is none."""
@@ -111,56 +122,53 @@ class Run:
         """Return whether a dataset exists or is made by this run."""
         return name in self.made or bool(self.catalog.exists(name))
 
-    def evaluation_sets(self, node: Node) -> tuple[EvaluationSetOptions | None, Any]:
-        """Return how this run locates a node's evaluation sets; else, the sets that an earlier run has located."""
-        if own := self.given(node, EvaluationSetOptions):
-            return own, None
-        name = next(name for name in node.inputs if name.endswith("evaluation_data"))
-        locating = [
-            self.given(one, EvaluationSetOptions) for one in self.pipeline.nodes if name in one.outputs
-        ]
-        if locating or not self.catalog.exists(name):
-            return next(iter(locating), None), None
-        return None, read_located(self.catalog.load(name))
+    def check_sets(
+        self, check: Callable[[Mapping[str, LocatedSet]], object], node: Node, references: Sequence[str]
+    ) -> None:
+        """Check a node's sets: those that this run will locate, or that an earlier run has located."""
+        data = next(name for name in (*node.inputs, *node.outputs) if name.endswith("evaluation_data"))
+        locating = [one for one in self.pipeline.nodes if data in one.outputs]
+        if not locating:
+            if self.catalog.exists(data):
+                self.check(check, read_located(self.catalog.load(data)))
+            return
+        sets = self.given(locating[0], EvaluationSetOptions)
 
+        def expected() -> None:
+            found = expected_sets(references, sets, self.parameter("tasks"))
+            try:
+                check(found)
+            except EaseError as error:
+                offered = not sets.fetch and any(fetchable(task_name(reference)) for reference in references)
+                raise EaseError(f"{error} {FETCH}" if offered else str(error)) from error
 
-class Faults(list[str]):
-    """Messages of failed checks."""
+        self.check(expected)
 
-    def add(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
-        """Run a check, and keep its message if it fails."""
-        try:
-            check(*arguments, **options)
-        except ValidationError as error:  # of a recipe that a sweep varies
-            self.append(format_validation_error(error, Recipe))
-        except EaseError as error:
-            self.extend(str(error).split("\n"))
-
-    def report(self) -> None:
-        """Raise the messages, one per line, if there are any."""
-        if self:
-            raise EaseError("\n".join(self))
+    def without_audit(self, references: Iterable[str]) -> list[str]:
+        """Return tasks without the audit if this run makes its set."""
+        made = any(name.endswith(".audit_set") for name in self.made)
+        return [reference for reference in references if not (made and task_name(reference) == AUDIT)]
 
 
 def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
     """Return one sentence for each fault that would stop the run; warn of other faults."""
-    run, faults = Run(pipeline, catalog), Faults()
+    run = Run(pipeline, catalog)
     for node in pipeline.nodes:
-        for check in (*CHECKS.get(node.func, ()), _check_recipes, _check_folders):
-            faults.add(check, node, run)
+        for check in (*CHECKS.get(node.func, ()), _check_recipe, _check_folders):
+            run.check(check, node, run)
     for dataset in (catalog.get(name) for name in sorted(run.made)):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
-            faults.add(check_writable, Path(dataset._filepath))
-    faults.add(_check_disk, run, data, free)
+            run.check(check_writable, Path(dataset._filepath))
+    run.check(_check_disk, run, data, free)
     analysed = {name for node in pipeline.nodes if ANALYSIS_TAG in node.tags for name in node.inputs}
     encoders = {name for name in analysed if name.endswith(".encoder")} - run.made
     if absent := sorted(name.split(".")[-2] for name in encoders if not catalog.exists(name)):
         logger.info("Not trained yet, and excluded: %s", ", ".join(absent))
-    faults.add(_check_inputs, pipeline, catalog)
-    faults.add(_check_engine, run)
+    run.check(_check_inputs, pipeline, catalog)
+    run.check(_check_engine, run)
     # A check may repeat another one's fault and add a remedy.
-    longest = [one for one in faults if not any(other != one and other.startswith(one) for other in faults)]
-    return list(dict.fromkeys(longest))
+    faults = dict.fromkeys(run.faults)
+    return [one for one in faults if not any(other != one and other.startswith(one) for other in faults)]
 
 
 def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
@@ -192,7 +200,6 @@ def _missing(pipeline: Pipeline, catalog: Catalog) -> list[str]:
 
 
 def _check_engine(run: Run) -> None:
-    """Refuse Spark without PySpark or without a recent Java runtime."""
     if run.parameter("engine") != "spark":
         return
     if find_spec("pyspark") is None:
@@ -222,7 +229,7 @@ def _check_disk(run: Run, data: Path, free: int) -> None:
     check_free_space(data, free + round(dumps * SPACE))
 
 
-def _check_recipes(node: Node, run: Run) -> None:
+def _check_recipe(node: Node, run: Run) -> None:
     """Check the method's parameters of the recipe that a node reads."""
     if recipe := run.given(node, Recipe):
         try:
@@ -234,18 +241,15 @@ def _check_recipes(node: Node, run: Run) -> None:
 
 def _check_folders(node: Node, run: Run) -> None:
     """Check the folders, other than its datasets, that a node writes to."""
-    faults = Faults()
     if "params:work" in node.inputs:
-        faults.add(check_writable, Path(run.parameter("work")))
+        run.check(check_writable, Path(run.parameter("work")))
     if options := run.given(node, AcquireOptions):
-        sources = (
-            [_released(node, run)] if _released(node, run) else [options.wikipedia, options.wikidata or ""]
-        )
+        released = _released(node, run)
+        sources = [released] if released else [options.wikipedia, options.wikidata or ""]
         if SAMPLE in sources:
-            faults.add(check_writable, options.sample_folder)
+            run.check(check_writable, options.sample_folder)
         if any(map(is_mirror, sources)):
-            faults.add(check_writable, options.download_folder)
-    faults.report()
+            run.check(check_writable, options.download_folder)
 
 
 def _released(node: Node, run: Run) -> Any:
@@ -255,19 +259,16 @@ def _released(node: Node, run: Run) -> Any:
 
 
 def _check_dumps(node: Node, run: Run) -> None:
-    released = _released(node, run)
-    if released and not is_mirror(released):
+    released, wikipedia = _released(node, run), run.given(node, AcquireOptions).wikipedia
+    if not released:
+        _check_languages(wikipedia, run.given(node, Setting).languages, "wiki")
+    elif not is_mirror(released):
         find_released(released)
-    elif not released:
-        _check_languages(
-            run.given(node, AcquireOptions).wikipedia, run.given(node, Setting).languages, "wiki"
-        )
 
 
 def _check_taught_dumps(node: Node, run: Run) -> None:
-    language, companions = run.parameter("teach.language"), run.parameter("teach.companions")
-    languages = run.given(node, Setting).languages
-    check_taught_sources(language, companions, run.given(node, AcquireOptions), languages)
+    given = run.parameter("teach.language"), run.parameter("teach.companions")
+    check_taught_sources(*given, run.given(node, AcquireOptions), run.given(node, Setting).languages)
 
 
 def _check_wikinews(node: Node, run: Run) -> None:
@@ -306,34 +307,19 @@ def _check_vectors(node: Node, run: Run) -> None:
         raise EaseError(f"{file} does not exist: set `entity_embeddings.file` to the file of vectors.")
 
 
-def _check_texts(node: Node, run: Run) -> None:
-    run.given(node, Recipe).check_texts()
-
-
 def _check_training(node: Node, run: Run) -> None:
-    """Check a training's anchor, teacher, guide and development sets."""
-    faults, recipe = Faults(), run.given(node, Recipe)
+    recipe = run.given(node, Recipe)
     if anchor := recipe.options.get("anchor"):
-        faults.add(check_encoder, anchor, transformer=True)
-    faults.add(recipe.check_frozen)
-    faults.add(_check_development, node, run, run.given(node, Setting).dev_tasks)
-    faults.report()
+        run.check(check_encoder, anchor, transformer=True)
+    run.check(recipe.check_frozen)
+    _check_development(node, run, run.given(node, Setting).dev_tasks)
 
 
 def _check_development(node: Node, run: Run, wanted: Sequence[str]) -> None:
-    """Check the sets that choose checkpoints: their files if this run locates them, else the located ones."""
-    faults, tasks = Faults(), run.parameter("tasks")
-    sets, located = run.evaluation_sets(node)
-    audits = any(name.endswith(".audit_set") for name in run.made)
-    for name in dict.fromkeys(map(task_name, wanted)):
-        own = [reference for reference in wanted if task_name(reference) == name]
-        if name == AUDIT and audits:
-            continue
-        if sets is not None:
-            faults.add(check_development_sets, own, sets, tasks)
-        elif located is not None:
-            faults.add(require_sets, own, located, tasks)
-    faults.report()
+    references, tasks = run.without_audit(wanted), run.parameter("tasks")
+    for name in dict.fromkeys(map(task_name, references)):
+        own = [reference for reference in references if task_name(reference) == name]
+        run.check_sets(partial(require_sets, own, options=tasks), node, own)
 
 
 def _check_start(node: Node, run: Run) -> None:
@@ -370,10 +356,6 @@ def _check_teacher(node: Node, run: Run) -> None:
     _check_given_or_own(teacher, node, run, "for the students to learn from", "teacher", transformer=True)
 
 
-def _check_candidates(node: Node, run: Run) -> None:
-    language_pairs(run.given(node, Setting).languages, run.given(node, BitextOptions))
-
-
 def _check_miner(node: Node, run: Run) -> None:
     encoder = run.given(node, BitextOptions).encoder
     _check_given_or_own(encoder, node, run, "to compare the sentences by", "mine_bitext.encoder")
@@ -387,13 +369,12 @@ def _check_given_or_own(
     if given:
         check_encoder(given, transformer=transformer)
     elif not run.has(f"{setting}.{EASE_PLUS}.encoder"):
-        raise EaseError(missing_encoder(setting, purpose, option))
-
-
-def _check_publishing(node: Node, run: Run) -> None:
-    options = run.given(node, PublishOptions)
-    free_folder(options.folder)
-    check_token(options)
+        prepare = f"`kedro run --pipelines=train_{setting} --tags={PREPARATION}`"
+        train = f"`kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`"
+        raise EaseError(
+            f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by {prepare}, then train it by {train}, or "
+            f"name another encoder as `{option}`."
+        )
 
 
 def _check_sets(node: Node, run: Run) -> None:
@@ -404,18 +385,10 @@ def _check_sets(node: Node, run: Run) -> None:
 
 def _check_scored(node: Node, run: Run) -> None:
     """Check the tasks that `evaluate.tasks` names, which must have data; others without data are skipped."""
-    options, tasks = run.given(node, EvaluateOptions), run.parameter("tasks")
-    check_tasks(options.references(()), tasks)
-    sets, located = run.evaluation_sets(node)
-    audits = any(name.endswith(".audit_set") for name in run.made)
-    named = [reference for reference in options.named if not (audits and task_name(reference) == AUDIT)]
-    faults = Faults()
-    for reference in named:
-        if sets is not None:
-            faults.add(check_named_set, reference, sets, tasks)
-        elif located is not None:
-            faults.add(require_named_set, reference, located)
-    faults.report()
+    options = run.given(node, EvaluateOptions)
+    check_tasks(options.references(()), run.parameter("tasks"))
+    for named in run.without_audit(options.named):
+        run.check_sets(partial(require_named_set, named), node, [named])
 
 
 def _check_baselines(node: Node, run: Run) -> None:
@@ -424,10 +397,10 @@ def _check_baselines(node: Node, run: Run) -> None:
     settings = [run.catalog.load(name) for name in node.inputs if name.endswith(".setting")]
     languages = max(len(setting.languages) for setting in settings)
     for name, baseline in run.given(node, EvaluateOptions).baselines.items():
-        faults = Faults()
-        faults.add(check_encoder, baseline.name)
-        for fault in faults:
-            logger.warning("The baseline %s cannot be scored. %s", name, fault)
+        try:
+            check_encoder(baseline.name)
+        except EaseError as error:
+            logger.warning("The baseline %s cannot be scored. %s", name, error)
         try:
             check_rank(baseline.language_rank, languages=languages)
         except EaseError as error:
@@ -435,10 +408,9 @@ def _check_baselines(node: Node, run: Run) -> None:
 
 
 def _check_sweep(node: Node, run: Run) -> None:
-    """Check the variants of a sweep, the encoders that they start from, and the sets that score them."""
-    sweep, tasks, faults = run.given(node, Sweep), run.parameter("tasks"), Faults()
+    sweep, tasks = run.given(node, Sweep), run.parameter("tasks")
     setting = sweep.own_setting(run.given(node, Setting))
-    faults.add(sweep.chosen_trainings, setting.languages)
+    run.check(sweep.chosen_trainings, setting.languages)
     named = {name: f"params:{setting.name}.{name}" for name in method_names()}
     recipes = {name: run.catalog.load(given) for name, given in named.items() if given in node.inputs}
     available = {name.rpartition(".")[2].removeprefix("kept_") for name in node.inputs if run.has(name)}
@@ -447,28 +419,24 @@ def _check_sweep(node: Node, run: Run) -> None:
         try:
             varied = sweep.varied_setting(setting, variant)
         except EaseError as error:
-            faults.append(str(error))
+            run.faults.append(str(error))
             continue
         settings.append(varied)
         encoders[varied.encoder.name] = encoders.get(varied.encoder.name, False) or variant.method != START
-        faults.add(_check_variant, sweep, variant, varied, setting, recipes, available)
+        run.check(_check_variant, run, sweep, variant, varied, setting, recipes, available)
     for name, trained in encoders.items():
-        faults.add(check_encoder, name, transformer=trained)
+        run.check(check_encoder, name, transformer=trained)
     for joined in sweep.joined.values():
-        faults.add(check_tasks, joined.tasks, tasks)
-    sets, located = run.evaluation_sets(node)
+        run.check(check_tasks, joined.tasks, tasks)
     for one in settings:
         if any(encoders.values()):
-            faults.add(_check_development, node, run, one.dev_tasks)
-        faults.add(check_tasks, one.test_tasks, tasks)
-        if sets is not None:
-            faults.add(check_some_set, one.test_tasks, sets, tasks)
-        elif located is not None:
-            faults.add(check_scorable, one.test_tasks, located)
-    faults.report()
+            _check_development(node, run, one.dev_tasks)
+        run.check(check_tasks, one.test_tasks, tasks)
+        run.check_sets(partial(check_scorable, one.test_tasks), node, one.test_tasks)
 
 
 def _check_variant(
+    run: Run,
     sweep: Sweep,
     variant: Variant,
     varied: Setting,
@@ -477,45 +445,35 @@ def _check_variant(
     available: Iterable[str],
 ) -> None:
     """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
-    faults = Faults()
     needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}
     languages: tuple[str, ...] = ()
-    for recipe in _recipes(variant, varied, recipes):
-        faults.add(recipe.check_texts)
-        faults.add(recipe.check_frozen)
+    start = [Variant(method=MLM, seeds=variant.seeds)] if varied.start == MLM else []
+    for one in start + [variant] * (variant.method != START):
+        recipe = one.varied(recipes, variant.seeds[0])
+        run.check(recipe.check_texts)
+        run.check(recipe.check_frozen)
         entities = reads_entities(recipe.method)
         if entities or any(source_options(text).reads_pairs for text in recipe.data or ()):
             needs["training_pairs"] = "training pairs"
             languages = varied.languages if recipe.method == variant.method else languages
         if entities and "entity_vocabulary" not in available:
-            faults.append(
+            raise EaseError(
                 f"The variant {variant.label!r} of {sweep.name!r} trains on entities, and the pipeline makes none: "
                 "set `entities: true` for the sweep in src/ease/pipelines/sweep/sweeps.yml."
             )
-            faults.report()
     if lacking := " and ".join(what for name, what in needs.items() if name not in available):
-        faults.append(
+        raise EaseError(
             f"The sweep {sweep.name!r} reads the {lacking} of {setting.name!r}, and there are none yet: make them by "
             f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`."
         )
-    elif unknown := [language for language in languages if language not in setting.languages]:
-        faults.append(
+    if unknown := [language for language in languages if language not in setting.languages]:
+        raise EaseError(
             f"The variant {variant.label!r} of {sweep.name!r} trains on pairs of {', '.join(unknown)}: add these "
             f"languages to `{setting.name}.setting.languages`."
         )
-    faults.report()
 
 
-def _recipes(variant: Variant, varied: Setting, recipes: Mapping[str, Any]) -> Iterator[Recipe]:
-    """Yield the recipes of a variant: that of its start, and its own."""
-    seed = variant.seeds[0]
-    if varied.start == MLM:
-        yield Variant(method=MLM, seeds=(seed,)).varied(recipes, seed)
-    if variant.method != START:
-        yield variant.varied(recipes, seed)
-
-
-CHECKS: dict[Callable[..., Any], Iterable[Callable[[Node, Run], None]]] = {
+CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     locate_dumps: [_check_dumps],
     locate_taught_dumps: [_check_taught_dumps],
     locate_wikinews: [_check_wikinews],
@@ -523,15 +481,13 @@ CHECKS: dict[Callable[..., Any], Iterable[Callable[[Node, Run], None]]] = {
     build_start: [_check_encoder],
     make_pairs: [_check_pairs],
     make_entity_embeddings: [_check_vectors],
-    gather_method_texts: [_check_texts],
+    gather_method_texts: [lambda node, run: run.given(node, Recipe).check_texts()],
     train_encoder: [_check_start, _check_training],
     teach_encoder: [_check_training],
     fit_whitening: [_check_start],
     distill_static: [_check_teacher],
     distill_shallow: [_check_teacher],
-    find_bitext_candidates: [_check_candidates],
     mine_pairs: [_check_miner],
-    write_folder: [_check_publishing],
     locate_evaluation_sets: [_check_sets],
     locate_taught_sets: [_check_sets],
     locate_baseline_sets: [_check_scored],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from kedro.pipeline import Pipeline, node, pipeline
+from kedro.pipeline import Pipeline
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
@@ -16,10 +16,11 @@ from ease.evaluation.contamination import ContaminationOptions, clean_scores, fi
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.io.lazy import ibis
 from ease.io.names import BASELINES, UNTRAINED
-from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.training import required_pairs
+from ease.pipelines.train import required_pairs
+from ease.pipelines.wiring import namespaced, step
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -82,27 +83,12 @@ def score_clean_items(
     return table
 
 
-def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+def create_pipeline(setting: str, methods: Iterable[str]) -> Pipeline:
     """Create `contamination` over the training pairs of one setting, and the scores of its methods and of baselines."""
-    scored = (UNTRAINED, *methods)
-    shared = ("tasks", "evaluate", "encoding", "contamination")
-    found = ["training_pairs", "evaluation_data"]
-    found += [f"params:{name}" for name in ("tasks", "setting", "evaluate", "contamination")]
-    given = {
-        "contaminated": "contaminated_items",
-        "encoding": "params:encoding",
-        "baselines": "baseline_scores",
-    }
-    given |= {method: f"{method}_scores" for method in scored}
-    made = ["contaminated_items", "contamination_matches"]
-    return pipeline(
-        [
-            node(find_contaminated_items, found, made, name="find_contaminated_items"),
-            node(score_clean_items, given, "clean_scores", name="score_clean_items"),
-        ],
-        namespace=setting,
-        inputs={f"{method}_scores": f"{setting}.{method}.scores" for method in scored}
-        | {"baseline_scores": f"{BASELINES}.scores"},
-        parameters=set(shared),
-        tags="contamination",
-    )
+    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
+    read = {"contaminated": "contaminated_items", "baselines": f"{BASELINES}.scores", **scores}
+    nodes = [
+        step(find_contaminated_items, ["contaminated_items", "contamination_matches"]),
+        step(score_clean_items, "clean_scores", **read),
+    ]
+    return namespaced(nodes, setting, "contamination")

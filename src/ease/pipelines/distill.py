@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kedro.pipeline import Pipeline, node, pipeline
+from kedro.pipeline import Pipeline
 
 from ease.encoders.check import base_model_of, start_of
-from ease.encoders.model_card import STATIC_USAGE, USAGE, ModelCardData, model_card
+from ease.encoders.model_card import STATIC_USAGE, USAGE, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
-from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import (
     TRAINING_TAG,
@@ -23,11 +22,10 @@ from ease.pipelines.mlflow_runs import (
     write_origin,
 )
 from ease.pipelines.setting import EASE_PLUS, Setting
-from ease.pipelines.training import describe_data, missing_encoder, required_pairs
+from ease.pipelines.train import Rows, describe_data, required_pairs
+from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run
 from ease.training.options import ShallowOptions, StaticOptions
-
-Rows = list[dict[str, Any]]
 
 ABOUT = {
     "static_student": (
@@ -49,8 +47,6 @@ def distill_static(
     **data: Any,
 ) -> tuple[Path, Rows]:
     """Train a static student, one vector per token, in a nested MLflow run; resume an interrupted run.
-
-    `data` are `teacher`, the folder of the setting's encoder if there is one, `training_pairs` and `dumps`.
 
     Returns:
         The folder of the student, in the work folder; rows of step, name and value.
@@ -85,10 +81,10 @@ def _distill(
     from ease.training.students import distill_student
 
     pairs = required_pairs(training_pairs, setting)
-    learned = options.teacher or teacher
-    if learned is None:
-        raise EaseError(missing_encoder(setting.name, "for the students to learn from", "teacher"))
-    about = described_student(student, dumps, setting, options.teacher)
+    described: dict[str, Any] = {"start": f"the encoder `{setting.name}.{EASE_PLUS}`"}
+    if options.teacher:
+        described = {"base_model": base_model_of(options.teacher), "start": start_of(options.teacher)}
+    about = describe_data(student, None, dumps, setting).model_copy(update=described)
 
     def card(dimension: int, sentences: int) -> str:
         return model_card(
@@ -105,7 +101,7 @@ def _distill(
     with training_run(name, parameters) as run_id:
         report = RunReport(run_id)
         made = distill_student(
-            str(learned),
+            str(options.teacher or teacher),
             distinct_sentences(pairs, options.rows, options.seed),
             options,
             lock_for_run(Path(work) / name).folder,
@@ -117,19 +113,8 @@ def _distill(
         log_model(made.model, name, tracking)
     start = EncoderOptions(name=options.teacher) if options.teacher else setting.encoder
     write_origin(made.model, run_id, start, options.matryoshka)
-    return made.model, [
-        {"step": line["step"], "name": "loss", "value": line["loss"]} for line in made.history
-    ]
-
-
-def described_student(
-    student: str, dumps: dict[str, Any], setting: Setting, teacher: str | None
-) -> ModelCardData:
-    """Return the card's description of a student's data and of its teacher, given by the options or the setting's."""
-    described = describe_data(student, None, dumps, setting)
-    if teacher is None:
-        return described.model_copy(update={"start": f"the encoder `{setting.name}.{EASE_PLUS}`"})
-    return described.model_copy(update={"base_model": base_model_of(teacher), "start": start_of(teacher)})
+    losses = [{"step": line["step"], "name": "loss", "value": line["loss"]} for line in made.history]
+    return made.model, losses
 
 
 STUDENTS: dict[str, Callable[..., Any]] = {
@@ -141,21 +126,12 @@ STUDENTS: dict[str, Callable[..., Any]] = {
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `distill` for all students of one setting; the teacher is the setting's `ease_plus` or a given encoder."""
-    return sum((_create(setting, student) for student in STUDENTS), Pipeline([]))
-
-
-def _create(setting: str, student: str) -> Pipeline:
-    tables, shared = ("training_pairs", "dumps"), ("encoding", "tracking", "work")
-    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
-    given = {name: f"params:{name}" for name in ("options", "setting", *shared)}
-    given |= {name: name for name in ("teacher", *tables)}
-    made = node(STUDENTS[student], given, ["encoder", "history"], name="distill_encoder", tags=TRAINING_TAG)
-    return pipeline(
-        [made],
-        namespace=f"{setting}.{student}",
-        inputs={table: f"{setting}.{table}" for table in tables}
-        | {"teacher": f"{setting}.{EASE_PLUS}.encoder"},
-        parameters={name: name for name in shared}
-        | {"options": f"{setting}.{student}", "setting": f"{setting}.setting"},
-        tags="distill",
+    given = {"options": "params:recipe", "teacher": f"{setting}.{EASE_PLUS}.encoder"}
+    given |= {table: table for table in ("training_pairs", "dumps")}
+    made = {
+        student: step(distill, ["encoder", "history"], "distill_encoder", TRAINING_TAG, **given)
+        for student, distill in STUDENTS.items()
+    }
+    return sum(
+        (namespaced([one], f"{setting}.{name}", "distill") for name, one in made.items()), Pipeline([])
     )

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from kedro.pipeline import Pipeline, node, pipeline
-from pydantic import Field, field_validator
+from kedro.pipeline import Pipeline
+from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
 from ease.errors import EaseError
-from ease.io.models import StrictModel, Words
-from ease.pipelines.acquire.options import SAMPLE, AcquireOptions, DumpDate
+from ease.io.models import StrictModel
+from ease.pipelines.acquire import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.mlflow_runs import log_plot, log_table
+from ease.pipelines.setting import Languages
+from ease.pipelines.wiring import step
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_mewsc16
 from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import LATEST, Unavailable, fetch_dumps, is_mirror
-from ease.wikimedia.languages import check_codes
 from ease.wikimedia.wikinews.editions import WIKINEWS, NewsOptions, NewsSource, clean_released
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16, with_linked_names
 
@@ -64,18 +64,12 @@ class Mewsc16Options(NewsOptions):
         description="enwikinews-DATE-langlinks.sql.gz, which names the topics' categories in languages that `topics` "
         "lacks; `languages` then has en",
     )
-    languages: Words = Field(description="Wikinews language codes")
+    languages: Languages = Field(description="Wikinews language codes")
     sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
     work: Path = Field(description="folder for temporary files")
     published: dict[str, Published] = Field(
         description="the paper's statistics (Table 13) by language, and `total`"
     )
-
-    @field_validator("languages")
-    @classmethod
-    def _codes(cls, languages: Sequence[str]) -> Sequence[str]:
-        check_codes(list(languages))
-        return languages
 
 
 def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[str, Any]:
@@ -91,29 +85,20 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
         sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
         places = str(sample.wikinews)
     elif is_mirror(source):
-        source, places = _fetch_wikinews(options, acquire)
+        mirror = acquire.mirror(options.dump_date)
+        try:
+            fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
+        except Unavailable as reason:  # the mirror has none any more
+            if options.archive is None or options.archive == source:
+                raise
+            source = options.archive
+            logger.warning("%s The archive is asked instead: %s (`mewsc16.archive`)", reason, source)
+            fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
+        places = [path for paths in fetched.pages.values() for path in paths]
     dumps = find_dumps(places, options.languages, "wikinews")
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
     return {"source": source, "wikinews": [dump.as_json() for dump in dumps]}
-
-
-def _fetch_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> tuple[str, list[Path]]:
-    """Download Wikinews from the mirror, or from the archive if the mirror has none any more.
-
-    Returns:
-        The address of the server that had the dumps, and the downloaded files.
-    """
-    source, mirror = options.wikinews, acquire.mirror(options.dump_date)
-    try:
-        fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
-    except Unavailable as reason:
-        if options.archive is None or options.archive == source:
-            raise
-        logger.warning("%s The archive is asked instead: %s (`mewsc16.archive`)", reason, options.archive)
-        source = options.archive
-        fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
-    return source, [path for paths in fetched.pages.values() for path in paths]
 
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
@@ -122,19 +107,14 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
     if options.clean is not None:
         return folder, clean_released(options.clean, options, folder, options.languages)
     dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
+    if options.langlinks is not None:
+        english = [dump for dump in dumps if dump.language == "en"]
+        if not english:
+            raise EaseError("`mewsc16.langlinks` needs the English dump: add en to `mewsc16.languages`.")
+        topics = with_linked_names(options.topics, options.languages, english, options.langlinks)
+        options = options.model_copy(update={"topics": topics})
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
-    return folder, build_mewsc16(dumps, _with_all_topics(options, dumps), folder, source)
-
-
-def _with_all_topics(options: Mewsc16Options, dumps: Sequence[DumpFile]) -> Mewsc16Options:
-    """Add the names of topics in languages that only the table of language links names."""
-    if options.langlinks is None:
-        return options
-    english = [dump for dump in dumps if dump.language == "en"]
-    if not english:
-        raise EaseError("`mewsc16.langlinks` needs the English dump: add en to `mewsc16.languages`.")
-    topics = with_linked_names(options.topics, options.languages, english, options.langlinks)
-    return options.model_copy(update={"topics": topics})
+    return folder, build_mewsc16(dumps, options, folder, source)
 
 
 def compare_statistics(
@@ -160,25 +140,27 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
     topics = {topic for found in counts.values() for topic in found["classes"]}
     rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
-    complete = counts.keys() == published.keys() - {TOTAL}
-    paper = {language: figures for language, figures in published.items() if complete or language != TOTAL}
+    if counts.keys() != published.keys() - {TOTAL}:
+        published = {language: own for language, own in published.items() if language != TOTAL}
     for place, measure in enumerate(MEASURES):
-        figures = {language: getattr(of, measure) for language, of in paper.items()}
-        published_figures = table["language"].map(figures).astype("Int64")
-        table.insert(3 * place + 2, f"paper_{measure}", published_figures)
-        table.insert(3 * place + 3, f"{measure}_difference", table[measure] - published_figures)
+        figures = {language: getattr(own, measure) for language, own in published.items()}
+        printed = table["language"].map(figures).astype("Int64")
+        table.insert(3 * place + 2, f"paper_{measure}", printed)
+        table.insert(3 * place + 3, f"{measure}_difference", table[measure] - printed)
     return table
 
 
 def create_pipeline() -> Pipeline:
     """Create `mewsc16`, which belongs to no setting."""
-    located, built = ["params:mewsc16", "params:acquire"], ["wikinews_dumps", "params:mewsc16"]
-    counted, compared = ["mewsc16_counts", "params:mewsc16"], ["mewsc16_statistics", "mewsc16_plot"]
-    return pipeline(
-        [
-            node(locate_wikinews, located, "wikinews_dumps", name="locate_wikinews"),
-            node(make_mewsc16, built, ["mewsc16", "mewsc16_counts"], name="make_mewsc16"),
-            node(compare_statistics, counted, compared, name="compare_statistics"),
-        ],
-        tags="mewsc16",
-    )
+    options = "params:mewsc16"
+    nodes = [
+        step(locate_wikinews, "wikinews_dumps", options=options),
+        step(make_mewsc16, ["mewsc16", "mewsc16_counts"], found="wikinews_dumps", options=options),
+        step(
+            compare_statistics,
+            ["mewsc16_statistics", "mewsc16_plot"],
+            counts="mewsc16_counts",
+            options=options,
+        ),
+    ]
+    return Pipeline(nodes, tags="mewsc16")

@@ -114,15 +114,13 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
     from ease.encoders.check import no_progress_bars
     from ease.encoders.encoder import load_encoder
 
-    requirements = [
-        f"{library}=={metadata.version(library)}" for library in ("sentence-transformers", "torch")
-    ]
+    libraries = ("sentence-transformers", "torch")
     with no_progress_bars():
         flavour.log_model(
             load_encoder(str(folder)),
             name=name.replace(".", "-"),  # MLflow refuses dots here
             registered_model_name=name if options.register_model else None,
-            pip_requirements=requirements,
+            pip_requirements=[f"{library}=={metadata.version(library)}" for library in libraries],
         )
 
 
@@ -217,33 +215,27 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     if run_id := _run_of(encoder):
         client = MlflowClient()
         client.log_text(run_id, card, "model_card.md")
-        note = (
-            client.get_run(run_id)
-            .data.tags.get(MLFLOW_RUN_NOTE, "")
-            .partition(SCORED)[0]
-            .removesuffix(COMPARE)
-        )
+        note = client.get_run(run_id).data.tags.get(MLFLOW_RUN_NOTE, "")
+        note = note.partition(SCORED)[0].removesuffix(COMPARE)
         listed = ", ".join(f"`{name}` {value:.1f}" for name, value in scores.items())
         load = f'`SentenceTransformer("{encoder}")` loads the model.'
         client.set_tag(run_id, MLFLOW_RUN_NOTE, f"{note.strip()}{SCORED}{listed}.\n\n{COMPARE} {load}")
 
 
 def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
-    """Log scores and the limits of their intervals to a run; truncated embeddings' as `task/subset/16_dimensions`."""
+    """Log scores and the limits of their intervals to a run: as `task/subset`, or `task/subset/metric`.
+
+    Those of truncated embeddings are logged as `task/subset/16_dimensions`.
+    """
     ending = "" if dimension is None else f"/{dimension}_dimensions"
     values = {}
     for score in scores:
-        name = score_name(score) + ending
+        name = f"{score.task}/{safe_name(score.subset)}"
+        name += ("" if score.metric == get_task(score.task).METRIC else f"/{score.metric}") + ending
         values[name] = score.value
         if score.low is not None and score.high is not None:
             values |= {f"{name}/low": score.low, f"{name}/high": score.high}
     log_values(run_id, [(0, values)])
-
-
-def score_name(score: Score) -> str:
-    """Return a score's name in MLflow: `task/subset`, or `task/subset/metric` for secondary metrics."""
-    name = f"{score.task}/{safe_name(score.subset)}"
-    return name if score.metric == get_task(score.task).METRIC else f"{name}/{score.metric}"
 
 
 def log_plot(figure: go.Figure, name: str) -> None:
@@ -285,15 +277,16 @@ def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
     """Return the fields of an options model, nested ones too, by dotted names that MLflow accepts."""
-    return dotted(_with_safe_keys(options.model_dump(mode="json")), prefix)
 
+    def safe(
+        values: Mapping[str, Any],
+    ) -> dict[str, Any]:  # users choose some keys, such as names of baselines
+        return {
+            safe_name(name): safe(value) if isinstance(value, Mapping) else value
+            for name, value in values.items()
+        }
 
-def _with_safe_keys(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace characters that MLflow refuses: users choose some keys, such as the names of baselines."""
-    return {
-        safe_name(name): _with_safe_keys(value) if isinstance(value, Mapping) else value
-        for name, value in values.items()
-    }
+    return dotted(safe(options.model_dump(mode="json")), prefix)
 
 
 def write_origin(
@@ -303,14 +296,9 @@ def write_origin(
     dimensions: Sequence[int] = (),
     seconds: float | None = None,
 ) -> None:
-    """Write the file of a model: the id of the run that trained it, if any, its start, dimensions and duration.
+    """Write the file of a model: its run, if any, what its training started from, and the training's duration.
 
-    Args:
-        encoder: Folder of the model.
-        run_id: The id of its run.
-        start: What its training started from.
-        dimensions: Numbers of first dimensions to which its embeddings may be truncated.
-        seconds: Duration of its training, with all sessions; None: it was not trained.
+    `dimensions` are numbers of first dimensions to which its embeddings may be truncated.
     """
     about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
     write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about, "seconds": seconds}))

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, SerializeAsAny, mo
 
 from ease.encoders.check import base_model_of, configuration_of, is_sentence_encoder
 from ease.encoders.known import (
-    KnownEncoder,
     MethodDefaults,
     complete_lora,
     known_encoder,
@@ -21,7 +20,7 @@ from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods import method_options, reads_entities
-from ease.pipelines.acquire.options import SAMPLE
+from ease.pipelines.acquire import SAMPLE
 from ease.texts import source_options
 from ease.training.options import TrainingOptions, check_frozen, training_options
 
@@ -63,13 +62,16 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
 
     def rows(self, encoder: str, method: str) -> Iterator[MethodDefaults]:
         """Yield the defaults for a method on an encoder; earlier ones take precedence."""
-        for row in self._rows(encoder):
-            yield row.methods.get(method, MethodDefaults())
-            yield MethodDefaults(training=row.training)
+        name, file = self._row_name(encoder), _file_name(encoder)
+        known = None if file is None else known_encoder(file)
+        for row in (self.root.get(name or ""), known, self.root[_kind(encoder)]):
+            if row is not None:
+                yield row.methods.get(method, MethodDefaults())
+                yield MethodDefaults(training=row.training)
 
     def describe(self, encoder: str) -> str:
         """Return a description of the encoder and the row of its defaults."""
-        own, row, file = last_part(encoder), self._row_name(encoder), file_name(encoder)
+        own, row, file = last_part(encoder), self._row_name(encoder), _file_name(encoder)
         if _kind(encoder) == KINDS[0]:
             return "an encoder with random weights"
         if row is None and file is None:
@@ -78,15 +80,6 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         found += [f"file {file}.yml"] if file else []
         return f"the encoder {own} ({', '.join(found)})"
 
-    def _rows(self, encoder: str) -> Iterator[Row | KnownEncoder]:
-        name, file = self._row_name(encoder), file_name(encoder)
-        if name is not None:
-            yield self.root[name]
-        known = None if file is None else known_encoder(file)
-        if known is not None:
-            yield known
-        yield self.root[_kind(encoder)]
-
     def _row_name(self, encoder: str) -> str | None:
         """Return the row of a single encoder; None if only the row of its kind applies."""
         if _kind(encoder) == KINDS[0]:
@@ -94,16 +87,14 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         rows = {name: row for name, row in self.root.items() if name not in KINDS}
         if own := next((name for name in _names(encoder) if name in rows), None):
             return own
-        config = configuration_of(encoder)
+        config = configuration_of(encoder).items()
         alike = (
-            name
-            for name, row in rows.items()
-            if row.architecture and row.architecture.items() <= config.items()
+            name for name, row in rows.items() if row.architecture and row.architecture.items() <= config
         )
         return next(alike, None)
 
 
-def file_name(encoder: str) -> str | None:
+def _file_name(encoder: str) -> str | None:
     """Return the name of an encoder's file; for a language model without one, the file with its architecture."""
     if _kind(encoder) == KINDS[0]:
         return None
@@ -122,19 +113,17 @@ def _kind(encoder: str) -> str:
     return KINDS[0] if encoder.startswith(RANDOM) else KINDS[1]
 
 
-def fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Replace nulls in `values` and in its mappings, in place, by defaults; return the defaults that were used."""
     timed = any(values.get(name) is not None for name in DURATION)
-    taken = {
-        name: default
-        for name, default in defaults.items()
-        if default is not None and values.get(name) is None and not (timed and name in DURATION)
-    }
-    values.update(taken)
+    taken = {}
     for name, default in defaults.items():
-        if name not in taken and isinstance(default, Mapping) and isinstance(values.get(name), Mapping):
-            within = dict(values[name])
-            if used := fill(within, default):
+        own = values.get(name)
+        if own is None and default is not None and not (timed and name in DURATION):
+            values[name] = taken[name] = default
+        elif isinstance(default, Mapping) and isinstance(own, Mapping):
+            within = dict(own)
+            if used := _fill(within, default):
                 values[name], taken[name] = within, used
     return taken
 
@@ -178,19 +167,29 @@ class Recipe(StrictModel):
         loop = _training(self.training)
         for source in self.data or ():
             source_options(source)
-        on_entities = reads_entities(self.method)
-        if on_entities and (self.data is not None or self.rows is not None):
-            raise EaseError(
-                f"Method {self.method!r} is trained on the setting's pairs of sentences and entities: set `data` and "
-                "`rows` to null."
-            )
-        if not on_entities and not self.data:
+        if reads_entities(self.method):
+            if self.data is not None or self.rows is not None:
+                raise EaseError(
+                    f"Method {self.method!r} is trained on the setting's pairs of sentences and entities: set `data` "
+                    "and `rows` to null."
+                )
+            return self
+        if not self.data:
             raise EaseError(
                 f"Method {self.method!r} has no `data` to train on: list its sources, such as {{kind: pairs}} for the "
                 "sentences of the setting's training pairs."
             )
-        if not on_entities:
-            _check_columns(self.method, loop)
+        # Gathered texts lack the columns that these parameters read.
+        batches = loop.batches
+        fields = {name: field.default for name, field in type(batches).model_fields.items()}
+        wrong = {f"batches.{name}": own for name, own in fields.items() if getattr(batches, name) != own}
+        wrong |= {"language_ranks": []} if loop.language_ranks else {}
+        if wrong:
+            remedy = " and ".join(f"`training.{name}` to {own}" for name, own in wrong.items())
+            raise EaseError(
+                f"Method {self.method!r} trains on texts, which name neither their language nor an entity: set "
+                f"{remedy}."
+            )
         return self
 
     @property
@@ -231,8 +230,8 @@ class Recipe(StrictModel):
         options, training = dict(self.options), dict(self.training)
         taken: dict[str, Any] = {}
         for row in defaults.rows(encoder, self.method):
-            taken |= fill(options, row.options) | fill(training, row.training)
-        training["lora"] = complete_lora(training.get("lora"), file_name(encoder))
+            taken |= _fill(options, row.options) | _fill(training, row.training)
+        training["lora"] = complete_lora(training.get("lora"), _file_name(encoder))
         if taken:
             values = ", ".join(f"{name} {value}" for name, value in sorted(taken.items()))
             logger.info("%s, defaults for %s: %s", self.method, defaults.describe(encoder), values)
@@ -242,20 +241,6 @@ class Recipe(StrictModel):
             data=self.data,
             rows=self.rows,
             training=_training(training),
-        )
-
-
-def _check_columns(method: str, training: TrainingOptions) -> None:
-    """Refuse parameters of the loop that read a column which gathered texts do not have."""
-    batches = training.batches
-    fields = {name: field.default for name, field in type(batches).model_fields.items()}
-    wrong = {f"batches.{name}": own for name, own in fields.items() if getattr(batches, name) != own}
-    if training.language_ranks:
-        wrong["language_ranks"] = []
-    if wrong:
-        remedy = " and ".join(f"`training.{name}` to {own}" for name, own in wrong.items())
-        raise EaseError(
-            f"Method {method!r} trains on texts, which name neither their language nor an entity: set {remedy}."
         )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
@@ -25,50 +25,55 @@ Overlay = dict[str, Any]
 """Some fields of a setting, which override those of a complete one."""
 
 
+def check_task_names(references: Sequence[str], *others: str) -> Sequence[str]:
+    """Return references such as `stsb` and `stsb:test`, each to a known task or one of other names."""
+    for reference in references:
+        check_name(task_name(reference), [*task_names(), *others], "evaluation task")
+    return references
+
+
+def _check_languages(languages: Sequence[str]) -> Sequence[str]:
+    check_codes(list(languages))
+    return languages
+
+
+Languages = Annotated[Words, AfterValidator(_check_languages)]
+"""Codes of Wikipedias"""
+Tasks = Annotated[Words, AfterValidator(check_task_names)]
+"""Evaluation tasks, or single subsets of them (`stsb:test`)"""
+
+
 class Setting(StrictModel):
     """Languages, encoder and evaluation tasks that all methods of a setting share."""
 
     name: str = Field(pattern=r"^[\w-]+$", description="the setting's name, as in paths and namespaces")
-    languages: Words = Field(description="Wikipedia language codes")
+    languages: Languages = Field(description="Wikipedia language codes")
     encoder: EncoderOptions = Field(description="what every method starts from")
     start: Literal["untrained", "mlm"] = Field(
         "untrained",
         description="untrained: methods start from the encoder as it is; mlm: from the one that `mlm` trained",
     )
-    dev_tasks: Words = Field(
+    dev_tasks: Tasks = Field(
         description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"
     )
-    test_tasks: Words = Field(description="tasks that score the trained encoder")
+    test_tasks: Tasks = Field(description="tasks that score the trained encoder")
 
-    @field_validator("dev_tasks", "test_tasks")
-    @classmethod
-    def _tasks(cls, references: Sequence[str]) -> Sequence[str]:
-        for reference in references:
-            check_name(task_name(reference), task_names(), "evaluation task")
-        return references
+    def overlaid(self, changing: str, *overlays: Overlay) -> Setting:
+        """Return the setting with the fields of overlays; later ones take precedence, groups are merged.
 
-    @field_validator("languages")
-    @classmethod
-    def _codes(cls, languages: Sequence[str]) -> Sequence[str]:
-        check_codes(list(languages))
-        return languages
-
-    def overlaid(self, *overlays: Overlay) -> Setting:
-        """Return the setting with the fields of overlays; later ones take precedence, groups are merged."""
+        `changing` names the owner of the overlays in error messages.
+        """
         values = self.model_dump()
         for overlay in overlays:
             if "name" in overlay:
                 raise EaseError(
-                    f"`setting.name` cannot be {overlay['name']!r}: the name of a setting is that of its folders. "
-                    "Remove it."
+                    f"{changing}: `setting.name` cannot be {overlay['name']!r}: the name of a setting is that of its "
+                    "folders. Remove it."
                 )
-            values = overlaid(values, {name: _group(name, value) for name, value in overlay.items()})
+            if isinstance(overlay.get("encoder"), str):
+                overlay = {**overlay, "encoder": {"name": overlay["encoder"]}}
+            values = overlaid(values, overlay)
         try:
             return Setting.model_validate(values)
         except ValidationError as error:
-            raise EaseError(f"`setting`: {format_validation_error(error, Setting)}") from error
-
-
-def _group(field: str, value: Any) -> Any:
-    """Return an encoder's name as a group of options."""
-    return {"name": value} if field == "encoder" and isinstance(value, str) else value
+            raise EaseError(f"{changing}: `setting`: {format_validation_error(error, Setting)}") from error

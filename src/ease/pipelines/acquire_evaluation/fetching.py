@@ -12,22 +12,27 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import resources
 from itertools import groupby
 from math import inf
 from operator import attrgetter
-from pathlib import Path
-from typing import IO, NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import IO, Annotated, NamedTuple
 from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
-from ease.io.files import hash_contents, report_write_errors
+from ease.io.files import hash_contents, read_data_file, report_write_errors
 from ease.io.locks import scratch_folder, writing
-from ease.pipelines.acquire_evaluation.sources import Source
+from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
+SOURCES = "ease.pipelines.acquire_evaluation.sources"
 SUMS = "SHA256SUMS"
 """File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
 
@@ -40,6 +45,62 @@ _CHANGED = (
 )
 
 
+def _below(path: str) -> str:
+    """Refuse a path outside the evaluation folder."""
+    parts = PurePosixPath(path).parts
+    if not parts or PurePosixPath(path).is_absolute() or ".." in parts:
+        raise ValueError(f"{path!r} is not a path below the evaluation folder")
+    return path
+
+
+Below = Annotated[str, AfterValidator(_below)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class FileGroup(StrictModel):
+    """Files of one folder."""
+
+    address: str = Field(description="common prefix of the files' URLs")
+    folder: Below = Field(description="target folder, below the evaluation folder")
+    sha256: dict[Below, Sha256 | None] = Field(description="checksums by the files' names; null if unknown")
+
+
+class Member(StrictModel):
+    """A file of an archive."""
+
+    path: Below = Field(description="target path, below the evaluation folder")
+    sha256: Sha256 | None = Field(None, description="null if unknown")
+
+
+class Archive(StrictModel):
+    """A zip or tar file."""
+
+    url: str
+    members: dict[str, Member] = Field(description="the files to unpack, by their names in the archive")
+
+
+class Source(StrictModel):
+    """The source of a task's data, as in `sources/<task>.yml`."""
+
+    licence: str
+    files: tuple[FileGroup, ...] = ()
+    archives: tuple[Archive, ...] = ()
+
+    def wanted(self) -> list[WantedFile]:
+        """Return the files of the source."""
+        single = [
+            WantedFile(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
+            for group in self.files
+            for name, sha256 in group.sha256.items()
+        ]
+        packed = [
+            WantedFile(member.path, member.sha256, archive.url, name)
+            for archive in self.archives
+            for name, member in archive.members.items()
+        ]
+        return single + packed
+
+
 class WantedFile(NamedTuple):
     """One file of a task: its path below the evaluation folder, and where it is published."""
 
@@ -50,19 +111,24 @@ class WantedFile(NamedTuple):
     """Name in the archive at `url`; empty for a single file."""
 
 
+@cache
+def read_sources() -> Mapping[str, Source]:
+    """Return the known sources by task; MLDoc has no source, since Reuters licenses its text."""
+    names = sorted(entry.name for entry in resources.files(SOURCES).iterdir() if entry.name.endswith(".yml"))
+    return {name.removesuffix(".yml"): Source.model_validate(read_data_file(SOURCES, name)) for name in names}
+
+
 def fetch_evaluation_sets(
     tasks: Sequence[str], sources: Mapping[str, Source], folder: Path, options: DownloadOptions
 ) -> dict[str, dict[str, str]]:
-    """Download missing files of tasks; a failed download does not stop the others.
+    """Download missing files of tasks; return the reasons of failures by task and by path below the folder.
 
-    Return the reason of each failure by task and by path below the evaluation folder.
-
-    Existing files stay untouched. A file without a known checksum is recorded in SHA256SUMS when first seen, and
-    compared with that checksum afterwards.
+    A failed download does not stop the others, and existing files stay untouched. A file without a known checksum is
+    recorded in SHA256SUMS when first seen, and compared with that checksum afterwards.
     """
     sums = _read_sums(folder)
     wanted = {
-        task: [file._replace(sha256=file.sha256 or sums.get(file.path)) for file in list_files(sources[task])]
+        task: [file._replace(sha256=file.sha256 or sums.get(file.path)) for file in sources[task].wanted()]
         for task in dict.fromkeys(tasks)
         if task in sources
     }
@@ -97,21 +163,6 @@ def fetch_evaluation_sets(
                 *(task, len(faults[task]), path, reason),
             )
     return faults
-
-
-def list_files(source: Source) -> list[WantedFile]:
-    """Return the files of a source."""
-    single = [
-        WantedFile(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
-        for group in source.files
-        for name, sha256 in group.sha256.items()
-    ]
-    packed = [
-        WantedFile(member.path, member.sha256, archive.url, name)
-        for archive in source.archives
-        for name, member in archive.members.items()
-    ]
-    return single + packed
 
 
 def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:

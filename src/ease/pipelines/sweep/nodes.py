@@ -1,33 +1,51 @@
-"""Nodes of `sweep`."""
+"""Train and score the variants of a sweep: nodes and wiring."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
+from kedro.pipeline import Pipeline
+from safetensors.numpy import save_file
 
+from ease.encoders.options import RANDOM, EncodingOptions
+from ease.entities.embeddings import draw_like
+from ease.entities.hashing import draw
+from ease.entities.pairs import permute_entities
 from ease.errors import EaseError
-from ease.evaluation.sets import check_scorable, read_located
+from ease.evaluation.scoring import TaskOptions, score_tasks
+from ease.evaluation.sets import at_paths, check_scorable, read_located, scorable
+from ease.evaluation.tasks import Score
+from ease.io.atomic import atomic_folder
+from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
-from ease.io.names import DEVELOPMENT
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.io.locks import folder_lock
+from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
+from ease.methods import method_names
+from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.mlflow_runs import log_plot, log_table
-from ease.pipelines.recipe import EncoderDefaults
-from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.trainings import (
-    TEST,
-    Inputs,
-    joined_rows,
-    run_variant,
-    training_folder,
+from ease.pipelines.evaluate import score_all, score_rows
+from ease.pipelines.mlflow_runs import TRAINING_TAG, add_scores, log_plot, log_scores, log_table, nested_run
+from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.sweep.variants import PIVOT, START, Registered, Sweep, Variant
+from ease.pipelines.train import (
+    Rows,
+    TextOptions,
+    TrainingData,
+    drawn_sentences,
+    gather_data,
+    open_gathered,
+    required_pairs,
+    train_tracked,
+    write_encoder,
 )
-from ease.pipelines.sweep.variants import PIVOT, Sweep
-from ease.pipelines.training import TextOptions, TrainingData
+from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
@@ -36,13 +54,32 @@ from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
+TEST = "test"
+"""Value of the column `split` for a score of a test task; else, `DEVELOPMENT`"""
+
+
+class Inputs(NamedTuple):
+    """The inputs of every training of a sweep."""
+
+    sentences: ibis.Table | None
+    data: TrainingData
+    acquire: AcquireOptions
+    texts: TextOptions
+    recipes: dict[str, Any]
+    encoders: EncoderDefaults
+    folder: Path
+
+    def work(self, name: str) -> Path:
+        """Return the work folder of a training."""
+        return self.folder / safe_name(name)
+
+    def recipe(self, variant: Variant, seed: int, setting: Setting) -> CompleteRecipe:
+        """Return the complete recipe of a variant."""
+        return variant.varied(self.recipes, seed).complete(setting.encoder.name, self.encoders)
+
 
 def locate_sweep_sets(
-    acquire: AcquireOptions,
-    sets: EvaluationSetOptions,
-    tasks: dict[str, dict[str, Any]],
-    setting: Setting,
-    sweep: Sweep,
+    acquire: AcquireOptions, sets: EvaluationSetOptions, tasks: TaskOptions, setting: Setting, sweep: Sweep
 ) -> dict[str, Any]:
     """Locate the evaluation sets that select the checkpoints of a sweep and score its variants."""
     varied = sweep.varied_settings(sweep.own_setting(setting))
@@ -66,17 +103,11 @@ def run_sweep(
     vocabulary: ibis.Table | None = None,
     entity_embeddings: Path | None = None,
     **recipes: Any,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Train and score every variant from every seed, or the training that `only` names; resume an interrupted sweep.
 
-    Each training has a nested MLflow run.
-
-    Args:
-        sentences: The setting's sentences, for encoders with random weights; empty or None if no variant has one.
-        training_pairs: The setting's pairs; None if no variant reads them.
-        dumps: Describe the origin of the pairs.
-        vocabulary: For methods that read entities, as `entity_embeddings`.
-        recipes: The setting's recipes by their methods' names.
+    Each training has a nested MLflow run. Encoders with random weights read the `sentences`, and methods that read
+    entities `vocabulary` and `entity_embeddings`. `recipes` are the setting's, by their methods' names.
 
     Returns:
         A row for each score: variant, recipe, method, seed, development, seconds, split, the score's own columns,
@@ -91,30 +122,169 @@ def run_sweep(
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     trainings = sweep.chosen_trainings(setting.languages)
     lock_for_run(folder)
-    models: dict[str, Path] = {}
-    rows = []
+    models, rows = dict[str, Path](), Rows()
     for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
         logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
         varied = sweep.varied_setting(setting, variant, seed)
-        models[name], scored = run_variant(variant, seed, varied, inputs)
+        models[name], scored = _run_variant(variant, seed, varied, inputs)
         rows += scored
     if sweep.only is None:
         rows += joined_rows(sweep, data, models)
-    remove_after_run(_finished_work(folder, sweep, setting))
+    # An interrupted sweep keeps its folder if it has other trainings.
+    others = sweep.trainings(setting.languages).keys() - {sweep.only}
+    unfinished = sweep.only and any(inputs.work(name).exists() for name in others)
+    remove_after_run(inputs.work(str(sweep.only)) if unfinished else folder)
     return rows
 
 
-def _finished_work(folder: Path, sweep: Sweep, setting: Setting) -> Path:
-    """Return the folder that is no longer needed: the sweep's, or one training's if an interrupted sweep has others."""
-    others = sweep.trainings(setting.languages).keys() - {sweep.only}
-    unfinished = any(training_folder(folder, name).exists() for name in others)
-    return training_folder(folder, sweep.only) if sweep.only and unfinished else folder
+def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> tuple[Path, Rows]:
+    """Train one variant from one seed and score it; return the scored encoder, and a row for each score.
+
+    The variant `start` is only scored.
+    """
+    name, encoder = variant.run_name(seed), start_encoder(seed, setting, inputs)
+    data = inputs.data._replace(setting=setting, encoder=encoder)
+    development, seconds = None, 0.0
+    if variant.method == START:
+        with nested_run(name) as run_id:
+            scores = _score(encoder, data)
+            log_scores(run_id, [score for own in scores.values() for score in own])
+    else:
+        recipe = inputs.recipe(variant, seed, setting)
+        data = variant_data(variant, recipe, data, inputs)
+        with folder_lock(inputs.work(name)) as lock:
+            result = train_tracked(name, data, recipe, lock, None)
+        encoder, development, seconds = result.model, result.best_score, result.seconds
+        scores = _score(encoder, data)
+        add_scores(encoder, [score for own in scores.values() for score in own])
+    about: dict[str, Any] = {
+        "variant": variant.label,
+        "recipe": variant.title,
+        "under": variant.under or "",
+        "method": variant.method,
+        "seed": seed,
+        "languages": " ".join(setting.languages),
+        "base": setting.encoder.name,
+        "pooling": setting.encoder.pooling,
+        "development": development,
+        "seconds": seconds,
+        "setting": setting.name,
+        "model": name,
+    }
+    located = read_located(data.evaluation_data)
+    rows = (score_rows(own, located, **about, split=split) for split, own in scores.items())
+    return encoder, [row for own in rows for row in own]
+
+
+def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
+    """Return the start encoder of a setting; build it once for all variants with the same encoder options.
+
+    A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
+    """
+    setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
+    options = setting.encoder
+    key = hashlib.sha256(options.model_dump_json().encode())
+    if options.name == RANDOM:  # its tokenizer is trained on the sentences
+        for sentence in drawn_sentences(inputs.sentences, setting):
+            key.update(f"{sentence}\n".encode())
+    elif Path(options.name).exists():
+        key.update(hash_contents(Path(options.name)).encode())
+    folder = inputs.folder / f"start {key.hexdigest()[:16]}"
+    untrained = folder / UNTRAINED
+    if not untrained.exists():
+        with atomic_folder(untrained) as partial:
+            write_encoder(inputs.sentences, setting, partial)
+    if setting.start != MLM:
+        return untrained
+    variant = Variant(method=MLM, seeds=(seed,))
+    recipe = inputs.recipe(variant, seed, setting)
+    data = inputs.data._replace(setting=setting, encoder=untrained)
+    given = variant_data(variant, recipe, data, inputs)
+    with folder_lock(folder / MLM) as lock:
+        return train_tracked(f"{MLM} seed={seed}", given, recipe, lock, None).model
+
+
+def variant_data(
+    variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs
+) -> TrainingData:
+    """Return the training data of a variant: its texts, or its subset of the pairs and its entity table.
+
+    Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
+    """
+    seed, data_seed = recipe.seed, Recipe.model_validate(inputs.recipes[variant.method]).seed
+    if recipe.data is not None:
+        folder = inputs.folder / "texts"
+        file, _ = gather_data(recipe, data_seed, inputs.data.rows, inputs.acquire, inputs.texts, folder)
+        rows = open_gathered(file, inputs.texts)
+        return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
+    pairs, table = required_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
+    if variant.permute_entities:
+        pairs = permute_entities(pairs, inputs.data.vocabulary, seed)
+    if data.setting.languages != inputs.data.setting.languages:
+        pairs = pairs.filter(pairs.language.isin(data.setting.languages))
+    if variant.rows is not None:
+        pairs = drawn_pairs(pairs, variant.rows, data_seed)
+    if variant.entity_table == "random" and table is not None:
+        drawn = draw_like(table, seed)
+        table = inputs.folder / f"random seed={seed}.safetensors"
+        with report_write_errors(table):
+            save_file({"embeddings": drawn}, table)
+    return data._replace(rows=pairs, entity_embeddings=table)
+
+
+def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
+    """Draw a number of pairs of each language; the draw depends only on the seed."""
+    ticket = draw(seed, pairs.pair_id)
+    turn = ibis.row_number().over(group_by=pairs.language, order_by=[ticket, pairs.pair_id])
+    return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
+
+
+def _score(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
+    """Score an encoder on the test tasks, and on the other development tasks, on which papers choose parameters."""
+    located, test = read_located(data.evaluation_data), data.setting.test_tasks
+    references = {TEST: test, DEVELOPMENT: [task for task in data.setting.dev_tasks if task not in test]}
+    return {
+        split: score_all(encoder, own, located, data.tasks, EncodingOptions()) if own else []
+        for split, own in references.items()
+    }
+
+
+def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) -> Rows:
+    """Score the encoders that the sweep joins, one for each language; return a row for each score."""
+    from ease.encoders.encoding import encode_with
+    from ease.evaluation.encodes import EncodeByLanguage
+
+    located, options, rows = read_located(data.evaluation_data), EncodingOptions(), Rows()
+    for name, (title, seed) in sweep.joined_trainings().items():
+        joined = sweep.joined[title]
+        encoders = {code: models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
+        encode = EncodeByLanguage(
+            {code: encode_with(folder, options, code) for code, folder in encoders.items()}
+        )
+        references = scorable(joined.tasks, located)
+        with nested_run(name) as run_id:
+            scores = score_tasks(encode, references, at_paths(data.tasks, located)) if references else []
+            log_scores(run_id, scores)
+        about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": "joined"}
+        about |= {"seed": seed, "languages": " ".join(encoders), "base": joined.base, "pooling": ""}
+        about |= {
+            "development": None,
+            "seconds": 0.0,
+            "setting": data.setting.name,
+            "model": name,
+            "split": TEST,
+        }
+        rows += score_rows(scores, located, **about)
+    return rows
 
 
 def report_sweep(
-    trainings: list[dict[str, Any]], sweep: Sweep, setting: Setting
+    trainings: Rows, sweep: Sweep, setting: Setting
 ) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
-    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them."""
+    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
+
+    The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).
+    """
     setting = sweep.own_setting(setting)
     rows = trained_rows(trainings, sweep, setting)
     tested = rows[rows["split"] != DEVELOPMENT]
@@ -123,25 +293,20 @@ def report_sweep(
         shown = language_scores(tested, languages)
     else:
         shown = shown_scores(tested, sweep.shown)
-    task = str(shown["task"].iloc[0])
+    task, title = str(shown["task"].iloc[0]), sweep.name.replace("_", " ")
     plotted = shown[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
     summary = variant_table(tested)
     logger.info("Variants, in points of 100:\n%s", format_table(plotted))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
-    figure = plot_variants(shown, title=f"{task}: {sweep.name.replace('_', ' ')}")
+    figure = plot_variants(shown, title=f"{task}: {title}")
+    trained = rows[rows["seconds"] > 0].drop_duplicates("model").drop(columns="value")
+    trained = trained.rename(columns={"seconds": "value"})
+    times = plot_variants(trained, f"Time of training: {title}", "training steps (seconds)")
     log_table(plotted, "variants")
     log_table(summary, "summary")
     log_plot(figure, "variants")
-    times = training_times(rows, sweep.name)
     log_plot(times, "training_times")
     return rows, figure, times
-
-
-def training_times(rows: pd.DataFrame, sweep: str) -> go.Figure:
-    """Plot the seconds of each training's steps, without evaluations (Mirror-BERT, section 4.4)."""
-    trained = rows[rows["seconds"] > 0].drop_duplicates("model").drop(columns="value")
-    title = f"Time of training: {sweep.replace('_', ' ')}"
-    return plot_variants(trained.rename(columns={"seconds": "value"}), title, "training steps (seconds)")
 
 
 def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Setting) -> pd.DataFrame:
@@ -168,3 +333,23 @@ def _subsets(language: str) -> tuple[str, ...]:
     """Return the subsets of a language in tasks of pairs with English: `br-en`, and `bre-eng` in Tatoeba."""
     codes = sorted(Language(language).three_letter_codes)
     return f"{language}-{PIVOT}", *(f"{code}-eng" for code in codes)
+
+
+def create_pipeline(name: str, registered: Registered) -> Pipeline:
+    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over the data of its setting."""
+    sweep, sets = f"params:{name}", f"{name}_evaluation_data"
+    # If no variant trains on entities, the tables are those of an earlier run.
+    tables = ("sentences", "training_pairs", "dumps")
+    given = {table: table if registered.entities else f"kept_{table}" for table in tables}
+    if registered.entities:
+        given |= {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
+    given |= {method: f"params:{method}" for method in registered.methods or method_names()}
+    given |= {"sweep": sweep, "evaluation_data": sets}
+    made = [f"{name}_sweep", f"{name}_sweep_plot", f"{name}_sweep_times"]
+    located, trainings = {"sets": "params:acquire_evaluation", "sweep": sweep}, f"{name}_trainings"
+    nodes = [
+        step(locate_sweep_sets, sets, f"locate_{name}_sets", **located),
+        step(run_sweep, trainings, f"run_{name}", TRAINING_TAG, **given),
+        step(report_sweep, made, f"report_{name}", trainings=trainings, sweep=sweep),
+    ]
+    return namespaced(nodes, registered.setting, "sweep", project=[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
@@ -22,28 +22,31 @@ START = "start"
 """The method of a variant that scores the start encoder without training."""
 
 
-class Variant(StrictModel):
-    """A recipe with changes, trained from several seeds."""
-
+class _Changes(StrictModel):
     method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
     seeds: Numbers = Field(
         (), description="seeds of the encoder's weights and of the training; empty: the sweep's"
     )
-    name: str | None = Field(None, description="the name in tables and plots; null: the changes")
-    options: dict[str, Any] = Field({}, description="changed parameters of the method")
-    training: dict[str, Any] = Field({}, description="changed parameters of the loop")
     data: tuple[dict[str, Any], ...] | None = Field(
         None, description="other sources of training texts; null: the recipe's"
     )
+    under: str | None = Field(
+        None, description="the one of the sweep's `settings` to train under; null: each of them"
+    )
+
+
+class Variant(_Changes):
+    """A recipe with changes, trained from several seeds."""
+
+    name: str | None = Field(None, description="the name in tables and plots; null: the changes")
+    options: dict[str, Any] = Field({}, description="changed parameters of the method")
+    training: dict[str, Any] = Field({}, description="changed parameters of the loop")
     rows: int | None = Field(
         None, ge=1, description="training texts, or pairs of each language; null: the recipe's"
     )
     setting: Overlay = Field(
         {},
         description="changed fields of the sweep's setting; `languages` are those of the pairs to train on",
-    )
-    under: str | None = Field(
-        None, description="the one of the sweep's `settings` to train under; null: each of them"
     )
     entity_table: Literal["given", "random"] = Field("given", description="initial entity embeddings")
     permute_entities: bool = Field(
@@ -95,20 +98,12 @@ class Variant(StrictModel):
         return recipe
 
 
-class Grid(StrictModel):
+class Grid(_Changes):
     """All combinations of several values of parameters, each trained from every seed."""
 
-    method: str = Field(description="the method whose recipe is varied")
-    seeds: Numbers = Field((), description="seeds of each combination; empty: the sweep's")
     options: dict[str, tuple[Any, ...]] = Field({}, description="the values of method parameters")
     training: dict[str, tuple[Any, ...]] = Field({}, description="the values of parameters of the loop")
     rows: tuple[int, ...] = Field((), description="numbers of training texts, or of pairs of each language")
-    data: tuple[dict[str, Any], ...] | None = Field(
-        None, description="other sources of training texts; null: the recipe's"
-    )
-    under: str | None = Field(
-        None, description="the one of the sweep's `settings` to train under; null: each of them"
-    )
 
     def variants(self) -> Iterator[Variant]:
         """Yield a variant for each combination."""
@@ -117,10 +112,6 @@ class Grid(StrictModel):
             options = dict(zip(self.options, values, strict=False))
             training = dict(zip(self.training, values[len(self.options) :], strict=True))
             yield Variant(**given, options=options, training=training, rows=rows)
-
-
-JOINED_TASKS = ["bli"]
-"""Tasks that encode each language by its own encoder."""
 
 
 class Joined(StrictModel):
@@ -136,7 +127,7 @@ class Joined(StrictModel):
     @classmethod
     def _by_language(cls, references: Sequence[str]) -> Sequence[str]:
         for reference in references:
-            check_name(task_name(reference), JOINED_TASKS, "task with an encoder for each language")
+            check_name(task_name(reference), ["bli"], "task with an encoder for each language")
         return references
 
 
@@ -207,9 +198,13 @@ class Sweep(StrictModel):
         others = [language for language in languages if language != PIVOT]
         if not self.each_language or not others:
             return tuple(placed)
-        starts = tuple(variant for variant in placed if variant.method == START)
-        trained = (variant for variant in placed if variant.method != START)
-        return (*starts, *(_with_pivot(variant, code) for variant in trained for code in others))
+        starts = [variant for variant in placed if variant.method == START]
+        for variant in placed:
+            for code in others if variant.method != START else ():
+                setting = {**variant.setting, "languages": (PIVOT, code)}
+                changed = {"name": f"{variant.title} {code}", "setting": setting}
+                starts.append(variant.model_copy(update=changed))
+        return tuple(starts)
 
     def trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
         """Return every variant with each of its seeds, by the names of their MLflow runs."""
@@ -236,15 +231,13 @@ class Sweep(StrictModel):
 
     def own_setting(self, setting: Setting) -> Setting:
         """Return the setting as the sweep changes it for all variants."""
-        return _overlaid(setting, f"The sweep {self.name!r}", self.setting)
+        return setting.overlaid(f"The sweep {self.name!r}", self.setting)
 
     def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
         """Return the sweep's own setting as a variant changes it, with the seed of the training."""
-        seeded = {} if seed is None else {"encoder": {"seed": seed}}
-        of_variant = f"The variant {variant.label!r} of {self.name!r}"
-        return _overlaid(
-            setting, of_variant, self.settings.get(variant.under or "", {}), variant.setting, seeded
-        )
+        seeded: Overlay = {} if seed is None else {"encoder": {"seed": seed}}
+        changes = (self.settings.get(variant.under or "", {}), variant.setting, seeded)
+        return setting.overlaid(f"The variant {variant.label!r} of {self.name!r}", *changes)
 
     def varied_settings(self, setting: Setting) -> list[Setting]:
         """Return the settings of all variants, each once."""
@@ -252,32 +245,18 @@ class Sweep(StrictModel):
         return [one for number, one in enumerate(varied) if one not in varied[:number]]
 
 
-def _with_pivot(variant: Variant, language: str) -> Variant:
-    """Return the variant trained on English and one more language."""
-    setting = {**variant.setting, "languages": (PIVOT, language)}
-    return variant.model_copy(update={"name": f"{variant.title} {language}", "setting": setting})
-
-
-def _overlaid(setting: Setting, changing: str, *overlays: Overlay) -> Setting:
-    try:
-        return setting.overlaid(*overlays)
-    except EaseError as error:
-        raise EaseError(f"{changing}: {error}") from error
-
-
-class Registered(StrictModel):
+class Registered(NamedTuple):
     """What the pipeline of a sweep consists of: pipelines are built before parameters are read."""
 
-    setting: str = Field(description="provides the recipes, the folders and the data")
-    entities: bool = Field(
-        description="whether the pipeline makes the setting's pairs of sentences and entities"
-    )
-    methods: tuple[str, ...] | None = Field(
-        None, description="methods with a recipe in the setting; null: all"
-    )
+    setting: str
+    """Provides the recipes, the folders and the data"""
+    entities: bool
+    """Whether the pipeline makes the setting's pairs of sentences and entities"""
+    methods: Sequence[str] | None = None
+    """Methods with a recipe in the setting; None: all"""
 
 
 def registered_sweeps() -> dict[str, Registered]:
     """Return the registered sweeps by name."""
     read = read_data_file("ease.pipelines.sweep", "sweeps.yml")
-    return {name: Registered.model_validate(given) for name, given in read.items()}
+    return {name: Registered(**given) for name, given in read.items()}

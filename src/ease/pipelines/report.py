@@ -1,9 +1,9 @@
-"""Nodes of `report`."""
+"""Compare the scores of a setting's methods, and write the report over all settings beside the papers' tables."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -11,13 +11,17 @@ from typing import Any
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
+from kedro.pipeline import Pipeline
 
 from ease.encoders.options import RANDOM, EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
+from ease.io.names import BASELINES, UNTRAINED
 from ease.methods import in_order
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
+from ease.pipelines.train import WHITENING
+from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
@@ -38,6 +42,8 @@ from ease.reporting.score_summaries import COLUMNS, score_table
 
 logger = logging.getLogger(__name__)
 
+Rows = list[dict[str, Any]]
+
 COLUMNS_OF_SWEEPS = (
     *("base", "pooling", "seed", "task", "subset", "metric"),
     *("value", "deviation", "low", "high", "note", "data", "code"),
@@ -45,12 +51,10 @@ COLUMNS_OF_SWEEPS = (
 WIDTH = 140
 """Longest line in the log, without the time and the name of the logger"""
 
-HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
-
-def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Figure]:
+def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
     """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
-    rows = by_method(scores, COLUMNS)
+    rows = _by_method(scores, COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
     if len(rows):
         _log("Scores, in points of 100:", format_table(table, width=WIDTH))
@@ -59,9 +63,9 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
     return table, figure
 
 
-def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
+def compare_curves(**histories: Rows) -> go.Figure:
     """Plot the training curves of several methods, also in MLflow."""
-    rows = by_method(histories, HISTORY_COLUMNS)
+    rows = _by_method(histories, ["method", "step", "name", "value"])
     figure = plot_curves(rows)
     if len(rows):
         log_plot(figure, "curves")
@@ -87,13 +91,13 @@ def write_comparison(
     return page
 
 
-def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
+def _by_method(given: Mapping[str, Rows], columns: Sequence[str]) -> pd.DataFrame:
     """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have none."""
     rows = [{**row, "method": method} for method in in_order(given) for row in full_rows(given[method])]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
-def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[str, Any]]:
+def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> Rows:
     """Return the scores of a setting's sweeps with their variants and seeds."""
     rows = []
     for name, table in sweeps.items():
@@ -109,9 +113,7 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[st
     return rows
 
 
-def gather_scores(
-    setting: Setting, sweep_scores: list[dict[str, Any]], **scores: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def gather_scores(setting: Setting, sweep_scores: Rows, **scores: Rows) -> Rows:
     """Return the scores of a setting with their encoders and methods."""
     # A row's own values take precedence: the setting may have changed since.
     rows = [
@@ -129,8 +131,8 @@ def write_report(
     options: ReportOptions,
     work: str,
     encoding: EncodingOptions,
-    baselines: list[dict[str, Any]],
-    **settings: list[dict[str, Any]],
+    baselines: Rows,
+    **settings: Rows,
 ) -> tuple[Path, go.Figure, go.Figure]:
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
@@ -138,7 +140,7 @@ def write_report(
         The folder with `report.md` and `report.html`, none without a score; the tables as bars, tasks against tasks as
         points.
     """
-    rows = all_rows(baselines, settings)
+    rows = _all_rows(baselines, settings)
     report = build_report(published, options, gather_models(full_rows(rows), encoding.cache))
     report.tables += dimension_tables(rows)
     for table in report.tables:
@@ -167,18 +169,50 @@ def _log(*parts: str) -> None:
     logger.info("\n".join(wrapped))
 
 
-def export_scores(work: str, baselines: list[dict[str, Any]], **settings: list[dict[str, Any]]) -> Path:
+def export_scores(work: str, baselines: Rows, **settings: Rows) -> Path:
     """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads."""
     written = scratch_for_run(work, "exported_scores") / "exported_scores"
     with atomic_folder(written) as folder:
-        count = write_exports(folder, gather_models(full_rows(all_rows(baselines, settings))))
+        count = write_exports(folder, gather_models(full_rows(_all_rows(baselines, settings))))
     logger.info("Scores of %d encoders written for MTEB and for the hub", count)
     return written
 
 
-def all_rows(
-    baselines: Sequence[dict[str, Any]], settings: Mapping[str, Sequence[dict[str, Any]]]
-) -> list[dict[str, Any]]:
-    """Return the rows of scores of all settings and of the baselines."""
+def _all_rows(baselines: Sequence[dict[str, Any]], settings: Mapping[str, Sequence[dict[str, Any]]]) -> Rows:
     rows = [row for own in settings.values() for row in own]
     return rows + [{"base": row.get("model"), **row} for row in baselines]
+
+
+def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+    """Create what compares the methods of one setting and the encoder that they start from."""
+    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
+    histories = {method: f"{setting}.{method}.history" for method in methods if method != WHITENING}
+    shown = {"scores": "comparison_plot", "curves": "curves_plot"}
+    nodes = [
+        step(compare_scores, ["comparison", "comparison_plot"], **scores),
+        step(compare_curves, "curves_plot", **histories),
+        step(write_comparison, "comparison_page", **shown),
+    ]
+    return namespaced(nodes, setting, "report")
+
+
+def create_report_pipeline(
+    methods: Mapping[str, Iterable[str]], sweeps: Mapping[str, Iterable[str]]
+) -> Pipeline:
+    """Create the report over all settings, by their methods and sweeps, and the baselines."""
+    made = ["report", "report_bars", "report_scatter"]
+    scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}
+    reported = [
+        step(write_report, made, tags="report", options="params:report", **scores),
+        step(export_scores, "exported_scores", tags="report", **scores),
+    ]
+    gathered = Pipeline(reported)
+    for setting, own in methods.items():
+        of_methods = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *own)}
+        of_sweeps = {name: f"{setting}.{name}_sweep" for name in sweeps[setting]}
+        nodes = [
+            step(gather_sweeps, "sweep_scores", **of_sweeps),
+            step(gather_scores, "report_scores", **of_methods),
+        ]
+        gathered += namespaced(nodes, setting, "report")
+    return gathered

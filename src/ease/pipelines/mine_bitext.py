@@ -1,25 +1,45 @@
-"""Parts of mined sentences, one for each pair of languages, which an interrupted run need not mine again."""
+"""Mine parallel sentences among those that share entities or whose pages share an item."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
+import shutil
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+from kedro.pipeline import Pipeline
 from pydantic import Field
 
-from ease.entities.bitext import CandidateOptions, LanguagePair
+from ease.encoders.options import EncodingOptions, LoadingOptions
+from ease.entities.bitext import (
+    CandidateOptions,
+    LanguagePair,
+    find_candidates,
+    language_pairs,
+    number_sentences,
+)
 from ease.entities.hashing import as_int64, draw
+from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
 from ease.io.models import Words
 from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
-from ease.pipelines.training import TextOptions
-from ease.texts.bitext.mining import MiningOptions
+from ease.pipelines.acquire import SAMPLE
+from ease.pipelines.mlflow_runs import log_table
+from ease.pipelines.setting import EASE_PLUS, Setting
+from ease.pipelines.train import Rows, TextOptions
+from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.work import lock_for_run, scratch_for_run
+from ease.reporting.markdown_tables import format_table
+from ease.texts.bitext.mining import MiningOptions, embed_rows, in_batches, mine_language_pair
+from ease.texts.components.sources import open_workspace
+from ease.wikimedia.wikipedia import wikipedia_licence
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -28,6 +48,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SAMPLE_LICENCES = "apache-2.0 and unicode-3.0"
+"""Licences of the sample's sentences: this project's, and CLDR's for names and facts"""
 COUNTS = "counts.json"
 DIGEST_RANGE = 1 << 24
 """Candidates are hashed to numbers below it, whose sum fits into 64 bits."""
@@ -50,6 +72,90 @@ class BitextOptions(CandidateOptions, MiningOptions):
         min_length=1,
         description="licence of the sentences, as the hub names it; null: Wikipedia's, by the dump's date",
     )
+
+
+def find_bitext_candidates(
+    sentences: ibis.Table, links: ibis.Table, sitelinks: ibis.Table, options: BitextOptions, setting: Setting
+) -> tuple[ibis.Table, ibis.Table]:
+    """Number the sentences, and find the pairs that share an entity or whose pages share an item."""
+    pairs = language_pairs(setting.languages, options)
+    numbered = number_sentences(sentences, sitelinks, pairs, options)
+    return numbered, find_candidates(numbered, links, pairs, options)
+
+
+def mine_pairs(
+    sentences: ibis.Table,
+    candidates: ibis.Table,
+    encoder: Path | None,
+    dumps: dict[str, Any],
+    options: BitextOptions,
+    encoding: EncodingOptions,
+    texts: TextOptions,
+    work: str,
+    setting: Setting,
+) -> tuple[Path, Rows]:
+    """Score the candidates by margin, and match the sentences of each pair of languages one to one.
+
+    The part of a pair of languages is kept in the work folder under a hash of all that it is made from, so that an
+    interrupted run continues after the last complete one.
+
+    Returns:
+        A folder with one Parquet file for each pair of languages, and one row of counts for each.
+    """
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import encode_with, place
+
+    name = options.encoder or str(encoder)
+    compared = _compared_pairs(candidates, language_pairs(setting.languages, options))
+    model = place(load_for_evaluation(name, LoadingOptions()))
+    encode = encode_with(model, encoding, "Encoding", name).for_task("mine_bitext", "BitextMining")
+    scratch = scratch_for_run(work, f"{setting.name}.bitext")
+    mining = Mining(sentences, candidates, encode, options, texts, scratch)
+    kept = lock_for_run(Path(work) / f"{setting.name}.bitext").folder
+    folder = scratch / "bitext"
+    folder.mkdir()
+    rows, parts = Rows(), []
+    for left, right in compared:
+        part, counts = mining.part((left, right), _licence((left, right), dumps, options), kept)
+        shutil.copy2(part / f"{left}-{right}.parquet", folder)
+        rows.append({"left": left, "right": right, **counts})
+        parts.append(part)
+    for other in kept.iterdir():  # made from other sentences, candidates, encoders or options
+        if other.is_dir() and other not in parts:
+            shutil.rmtree(other)
+    table = pd.DataFrame(rows)
+    if not table["mined"].any():
+        raise EaseError(
+            f"No two sentences count as parallel by `mine_bitext.min_score` {options.min_score}: lower it, or name "
+            "another `mine_bitext.encoder`."
+        )
+    logger.info("Mined parallel sentences by %s:\n%s", name, format_table(table))
+    log_table(table, "bitext")
+    return folder, rows
+
+
+def _compared_pairs(candidates: ibis.Table, pairs: list[LanguagePair]) -> list[LanguagePair]:
+    """Return the pairs of languages with candidates; warn of the others."""
+    counted = candidates.select("left_language", "right_language").distinct().to_pandas()
+    found = set(counted.itertuples(index=False, name=None))
+    without = ", ".join("-".join(pair) for pair in pairs if pair not in found)
+    if not found:
+        raise EaseError(
+            f"No two sentences of {without} share an entity, and no two pages an item: check that Wikidata has items "
+            "of these Wikipedias (`ingest_summary`), raise `mine_bitext.max_sentences_per_page`, or give larger dumps."
+        )
+    if without:
+        logger.warning("No two sentences of %s share an entity or a page's item", without)
+    return [pair for pair in pairs if pair in found]
+
+
+def _licence(pair: LanguagePair, dumps: Mapping[str, Any], options: BitextOptions) -> str:
+    if options.licence is not None:
+        return options.licence
+    if dumps["source"] == SAMPLE:
+        return SAMPLE_LICENCES
+    files = [file for file in dumps["wikipedia"] if file["language"] in pair]
+    return " and ".join(sorted({wikipedia_licence(file["dump_date"]) for file in files}))
 
 
 class Mining:
@@ -112,15 +218,11 @@ class Mining:
 
     def _embed(self, language: str) -> Any:
         """Return the embeddings of a language, on disk: (sentences, dimension), of length 1."""
-        from ease.texts.bitext.mining import embed_rows
-
         file, rows = self.scratch / f"{language}.npy", self.sizes[language]
         return embed_rows(self.encode, self._compared(language), rows, file, f"Encoding {language}")
 
     def _digest_of(self, language: str) -> str:
         """Return a hash of the compared sentences of a language and of where they are from."""
-        from ease.texts.bitext.mining import in_batches
-
         digest, columns = hashlib.sha256(), ("row", "page_id", "page_title", "revision_id", "text")
         for batch in in_batches(self._compared(language).select(*columns), 65_536):
             for column in columns:
@@ -128,9 +230,6 @@ class Mining:
         return digest.hexdigest()
 
     def _mine(self, pair: LanguagePair, licence: str, part: Path) -> None:
-        from ease.texts.bitext.mining import mine_language_pair
-        from ease.texts.components.sources import open_workspace
-
         name, (left, right) = "-".join(pair), (self.sizes[language] for language in pair)
         workspace = open_workspace(self.scratch / f"join-{name}", self.texts.memory_limit)
         vectors = {language: self._vectors(language) for language in pair}
@@ -147,3 +246,14 @@ class Mining:
             (partial / COUNTS).write_text(json.dumps(counts), encoding="utf-8")
         workspace.connection.disconnect()
         logger.info("Parallel sentences of %s: %s", name, counts)
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `mine_bitext` over the ingested sentences of one setting, by its newest encoder of EASE+."""
+    options, made = {"options": "params:mine_bitext"}, ["bitext_sentences", "bitext_candidates"]
+    given = {"sentences": made[0], "candidates": made[1], "encoder": f"{setting}.{EASE_PLUS}.encoder"}
+    nodes = [
+        step(find_bitext_candidates, made, **options),
+        step(mine_pairs, ["bitext", "bitext_report"], **given, **options),
+    ]
+    return namespaced(nodes, setting, "mine_bitext")

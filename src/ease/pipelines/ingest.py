@@ -1,4 +1,4 @@
-"""Nodes of `ingest`."""
+"""Parse dumps into sentences, links, redirects, sitelinks and entity types."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 import plotly.graph_objects as go
 import pyarrow.parquet as pq
+from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.entities.links import join_sitelinks, resolve_links, summarize_links, types_of_linked
@@ -18,8 +19,9 @@ from ease.io.addresses import located
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
 from ease.io.result_versions import WIKIDATA_PARTS
-from ease.pipelines.acquire.nodes import has_items, released_files
+from ease.pipelines.acquire import has_items, released_files
 from ease.pipelines.setting import Setting
+from ease.pipelines.wiring import namespaced, step
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
@@ -75,7 +77,7 @@ def parse_wikipedia(
             f"The located dumps are of {' '.join(found)}, but `{setting.name}.setting.languages` are "
             f"{' '.join(setting.languages)}: run `acquire` with these languages, too (`--pipelines=acquire,ingest`)."
         )
-    parts = ingest_wikipedia(files, options, options.folder, shard_map(engine))
+    parts = ingest_wikipedia(files, options, options.folder, _shard_map(engine))
     return parts.sentences, parts.redirects, parts.pages, parts.counts
 
 
@@ -90,18 +92,35 @@ def read_wikidata(
     if released := released_files(dumps):
         part, _ = ingest_released(released, _language(setting), options.folder)
         return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
-    if dumps["page_props"]:
-        return _join_page_props(dumps, pages, options, engine)
-    if dumps["wikidata"]:
-        path = located(dumps["wikidata"])
-        parts = ingest_wikidata(path, setting.languages, options, options.folder)
+    wikidata = located(dumps["wikidata"]) if dumps["wikidata"] else None
+    if not dumps["page_props"]:
+        if wikidata is None:
+            logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
+            sitelinks_file, types_file = _no_wikidata(options)
+            return [sitelinks_file], [types_file], {}
+        parts = ingest_wikidata(wikidata, setting.languages, options, options.folder)
         return parts.sitelinks, parts.entity_types, parts.counts
-    logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
-    sitelinks, types = _no_wikidata(options)
-    return [sitelinks], [types], {}
+    files = [DumpFile.from_json(file) for file in dumps["page_props"]]
+    items = ingest_page_props(files, options, options.folder, _shard_map(engine))
+    if wikidata is None:
+        logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
+        type_files, type_counts = [_no_wikidata(options)[1]], {}
+    elif dumps["wikidata_form"] == "truthy":
+        truthy = ingest_truthy(wikidata, options, options.folder)
+        type_files, type_counts = truthy.entity_types, truthy.counts
+    else:
+        parts = ingest_wikidata(wikidata, None, options, options.folder)
+        type_files, type_counts = parts.entity_types, parts.counts
+    connection = pages.get_backend()
+    sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
+    types = types_of_linked(read_parquet(connection, type_files), sitelinks)
+    found = sitelinks.group_by("language").agg(number=sitelinks.count()).to_pandas()
+    numbers = {row["language"]: int(row["number"]) for row in found.to_dict("records")}
+    logger.info("Pages with an item: %s", numbers)
+    return sitelinks, types, {"sitelinks": numbers, "page_props": items.counts, "types": type_counts}
 
 
-def shard_map(engine: str) -> MapShards | None:
+def _shard_map(engine: str) -> MapShards | None:
     """Return the function that parses shards on the Spark cluster, or None to parse them in local processes."""
     if engine == "duckdb":
         return None
@@ -111,7 +130,7 @@ def shard_map(engine: str) -> MapShards | None:
 
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
-    """Return empty parts of both tables."""
+    """Return empty parts of sitelinks and entity types."""
 
     def write(folder: Path) -> Counts:
         pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
@@ -121,35 +140,6 @@ def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
     make_part(part, write)
     return part / SITELINKS_FILE, part / TYPES_FILE
-
-
-def _join_page_props(
-    dumps: Dumps, pages: ibis.Table, options: CachedIngestOptions, engine: str
-) -> tuple[Table, Table, dict[str, Any]]:
-    """Read sitelinks from the wikis' page_props tables, and the types of their items."""
-    files = [DumpFile.from_json(file) for file in dumps["page_props"]]
-    items = ingest_page_props(files, options, options.folder, shard_map(engine))
-    parts, counts = _read_types(dumps, options)
-    connection = pages.get_backend()
-    sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
-    types = types_of_linked(read_parquet(connection, parts), sitelinks)
-    found = sitelinks.group_by("language").agg(number=sitelinks.count()).to_pandas()
-    numbers = {row["language"]: int(row["number"]) for row in found.to_dict("records")}
-    logger.info("Pages with an item: %s", numbers)
-    return sitelinks, types, {"sitelinks": numbers, "page_props": items.counts, "types": counts}
-
-
-def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path], dict[str, Any]]:
-    """Read the types of all items from the JSON or truthy dump that `acquire` found."""
-    if dumps["wikidata"] is None:
-        logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
-        return [_no_wikidata(options)[1]], {}
-    path, is_truthy = located(dumps["wikidata"]), dumps["wikidata_form"] == "truthy"
-    folder = options.folder
-    parts = (
-        ingest_truthy(path, options, folder) if is_truthy else ingest_wikidata(path, None, options, folder)
-    )
-    return parts.entity_types, parts.counts
 
 
 def make_links(
@@ -186,3 +176,15 @@ def summarize_ingest(
     logger.info("Ingested:\n%s", format_table(table))
     summary = {"languages": rows, "wikipedia": page_counts, "wikidata": wikidata_counts}
     return summary, plot_ingest_summary(table)
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `ingest` for one setting."""
+    parsed = ["sentences", "redirects", "pages", "page_counts"]
+    nodes = [
+        step(parse_wikipedia, parsed, options="params:ingest"),
+        step(read_wikidata, ["sitelinks", "entity_types", "wikidata_counts"], options="params:ingest"),
+        step(make_links, "links"),
+        step(summarize_ingest, ["ingest_summary", "ingest_plot"]),
+    ]
+    return namespaced(nodes, setting, "ingest")

@@ -1,4 +1,4 @@
-"""Train with a recipe on tables of the catalog: starts, texts, and the training in a nested MLflow run."""
+"""Train an encoder with one method, or fit a whitening: starts, texts, and the training in a nested MLflow run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.check import base_model_of, start_of
@@ -19,35 +20,42 @@ from ease.encoders.model_card import (
     WIKIPEDIA_LICENCE,
     DataSource,
     ModelCardData,
+    model_card,
 )
+from ease.encoders.options import EncodingOptions, WhiteningOptions
 from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.evaluation.scoring import chosen_tasks
 from ease.evaluation.sets import at_paths, read_located, require_sets
 from ease.io.addresses import is_remote
+from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
 from ease.io.models import StrictModel
-from ease.io.names import PREPARATION
+from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.parquet import files_of, read_parquet, write_parquet
-from ease.pipelines.acquire.nodes import released_files, sample_file
-from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.methods import reads_entities
+from ease.pipelines.acquire import SAMPLE, AcquireOptions, released_files, sample_file
 from ease.pipelines.mlflow_runs import (
+    TRAINING_TAG,
     RunReport,
     TrackingOptions,
     flatten_options,
     log_model,
     log_plot,
+    log_values,
     note_result,
     training_run,
     write_origin,
 )
-from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.pipelines.setting import EASE_PLUS, MLM, Setting
+from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.plots import plot_curves
 from ease.texts import gather_texts, source_options
-from ease.texts.components.sources import SourceOptions, open_workspace
+from ease.texts.components.sources import open_workspace
 from ease.training.options import TrainingJob, TrainingResult
 
 Rows = list[dict[str, Any]]
@@ -56,6 +64,11 @@ TEXT_LICENCE = "as its publisher says"
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
 """The sample's own training texts, addressed as `sample:NAME`."""
+WHITENING = "whitening"
+"""Name, among the methods, of the encoder that is fitted without gradient steps."""
+DATA = {"evaluation_data": "evaluation_data", "dumps": "dumps", "tasks": "params:tasks"}
+ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
+"""With `DATA`, fields of `TrainingData` that a training reads"""
 
 
 class TextOptions(StrictModel):
@@ -110,15 +123,6 @@ def missing_start(setting: Setting, method: str) -> str:
     )
 
 
-def missing_encoder(setting: str, purpose: str, option: str) -> str:
-    """Return the message that a setting has no encoder of EASE+ for a purpose, with the commands that train it."""
-    return (
-        f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by `kedro run --pipelines=train_{setting} "
-        f"--tags={PREPARATION}`, then train it by `kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`, or "
-        f"name another encoder as `{option}`."
-    )
-
-
 def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
     """Build or load a setting's encoder and save it in a folder."""
     from ease.encoders.encoder import build_encoder, save_encoder
@@ -144,15 +148,9 @@ def gather_data(
     options: TextOptions,
     folder: Path,
 ) -> tuple[Path, Rows]:
-    """Gather the texts that a recipe's `data` names, with a separate DuckDB, whichever engine computes the tables.
+    """Gather the texts that a recipe's `data` names in an emptied folder, by a DuckDB of their own.
 
-    Args:
-        recipe: Names the sources and the number of rows.
-        seed: Chooses rows, languages and pairs.
-        training_pairs: The setting's pairs, for sources of the kind `pairs`; None if there are none.
-        acquire: Locates the sample, for addresses such as `sample:nli`.
-        options: Limits.
-        folder: Emptied first; receives the file.
+    `seed` chooses rows, languages and pairs; sources of the kind `pairs` read the setting's `training_pairs`.
 
     Returns:
         A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
@@ -183,48 +181,39 @@ def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
 
 
 def train_tracked(
-    name: str,
-    data: TrainingData,
-    recipe: CompleteRecipe,
-    lock: FolderLock,
-    tracking: TrackingOptions | None = None,
+    name: str, data: TrainingData, recipe: CompleteRecipe, lock: FolderLock, tracking: TrackingOptions | None
 ) -> TrainingResult:
     """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one."""
     from ease.training.job import run_job
 
-    job = write_job(lock.folder, data, recipe)
-    parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
-    with training_run(name, parameters) as run_id:
-        report = RunReport(run_id)
-        result = run_job(job, report, lock)
-        report.complete(result.history)
-        card = describe_data(recipe.method, recipe.data, data.dumps, data.setting)
-        note_result(run_id, card, recipe.method, result)
-        log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
-        if tracking is not None:
-            log_model(result.model, name, tracking)
-    write_origin(result.model, run_id, data.setting.encoder, recipe.training.matryoshka, result.seconds)
-    return result
-
-
-def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> TrainingJob:
-    """Describe a training by files that each of its processes can read."""
-    located = read_located(data.evaluation_data)
-    require_sets(data.setting.dev_tasks, located, data.tasks)
+    setting, located, folder = data.setting, read_located(data.evaluation_data), lock.folder
+    require_sets(setting.dev_tasks, located, data.tasks)
     vocabulary = folder / "entity_vocabulary.parquet"
-    return TrainingJob(
+    card = describe_data(recipe.method, recipe.data, data.dumps, setting)
+    # By files, which each process of the training can read.
+    job = TrainingJob(
         folder=folder,
         pairs=ordered_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
         vocabulary=None if data.vocabulary is None else ordered_file(data.vocabulary, "row", vocabulary),
         table=data.entity_embeddings,
         encoder=str(data.encoder),
-        pooling=data.setting.encoder.pooling,
+        pooling=setting.encoder.pooling,
         method=recipe.method,
         method_options=recipe.options,
         training=recipe.training,
-        development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, located)),
-        card=describe_data(recipe.method, recipe.data, data.dumps, data.setting),
+        development=chosen_tasks(setting.dev_tasks, at_paths(data.tasks, located)),
+        card=card,
     )
+    with training_run(name, {**flatten_options(recipe), **flatten_options(setting, "setting")}) as run_id:
+        report = RunReport(run_id)
+        result = run_job(job, report, lock)
+        report.complete(result.history)
+        note_result(run_id, card, recipe.method, result)
+        log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
+        if tracking is not None:
+            log_model(result.model, name, tracking)
+    write_origin(result.model, run_id, setting.encoder, recipe.training.matryoshka, result.seconds)
+    return result
 
 
 def ordered_file(table: ibis.Table, key: str, copy: Path) -> Path:
@@ -254,31 +243,25 @@ def describe_data(
     method: str, texts: Sequence[Mapping[str, Any]] | None, dumps: Mapping[str, Any], setting: Setting
 ) -> ModelCardData:
     """Return the model card's description of the training data; without `texts`, these are the pairs of the dumps."""
-    options = [source_options(text) for text in texts or ({"kind": "pairs"},)]
-    sources = [source for text in options for source in _sources(text, dumps)]
+    sources = list[DataSource]()
+    for text in map(source_options, texts or ({"kind": "pairs"},)):
+        if text.reads_pairs:
+            sources += _dump_sources(dumps)
+            continue
+        made_here = all(str(place).startswith(SAMPLE) for place in text.places)
+        places = [str(place) if made_here else place.name for place in text.places]
+        name = ": ".join(filter(None, (text.title, " and ".join(places))))
+        sources.append(DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE))
     licences = {source.licence for source in sources}
-    if licences == {SAMPLE_LICENCE}:
-        licence = "apache-2.0"
-    else:
-        licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
+    licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
     return ModelCardData(
         name=f"{method} ({setting.name})",
         languages=setting.languages,
         sources=tuple(sources),
-        licence=licence,
+        licence="apache-2.0" if licences == {SAMPLE_LICENCE} else licence,
         base_model=base_model_of(setting.encoder.name),
         start=start_of(setting.encoder.name),
     )
-
-
-def _sources(text: SourceOptions, dumps: Mapping[str, Any]) -> list[DataSource]:
-    """Return the data behind one source of training texts."""
-    if text.reads_pairs:
-        return _dump_sources(dumps)
-    made_here = all(str(place).startswith(SAMPLE) for place in text.places)
-    places = [str(place) if made_here else place.name for place in text.places]
-    name = ": ".join(filter(None, (text.title, " and ".join(places))))
-    return [DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE)]
 
 
 def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
@@ -306,3 +289,117 @@ def history_rows(result: TrainingResult) -> Rows:
         for name, value in values.items()
         if name != "step"
     ]
+
+
+def make_start_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
+    """Build or load the encoder that every method of the setting starts from."""
+    folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
+    write_encoder(sentences, setting, folder)
+    return folder
+
+
+def gather_method_texts(
+    training_pairs: ibis.Table | None,
+    acquire: AcquireOptions,
+    texts: TextOptions,
+    recipe: Recipe,
+    setting: Setting,
+    work: str,
+) -> tuple[list[Path], Rows]:
+    """Gather the texts that a recipe's `data` names, and report how many rows each source gave."""
+    folder = scratch_for_run(work, f"{setting.name}.{recipe.method}.texts") / "texts"
+    file, report = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, folder)
+    return [file], report
+
+
+def train_encoder(
+    recipe: Recipe,
+    setting: Setting,
+    encoders: EncoderDefaults,
+    tracking: TrackingOptions,
+    work: str,
+    untrained: Path | None,
+    rows: ibis.Table | None,
+    mlm: Path | None = None,
+    **data: Any,
+) -> tuple[Path, Rows]:
+    """Train with one method in a nested MLflow run; resume an interrupted training from its checkpoint.
+
+    `untrained` is the start, unless the setting starts from the encoder of `mlm`. `rows` are the setting's pairs of
+    sentences and entities, or gathered texts; `data` has the other fields of `TrainingData`.
+
+    Returns:
+        The folder of the best model, in the work folder; rows of step, name and value.
+    """
+    start = chosen_start(setting, recipe.method, untrained, mlm)
+    given = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
+    name = f"{setting.name}.{recipe.method}"
+    complete = recipe.complete(setting.encoder.name, encoders)
+    result = train_tracked(name, given, complete, lock_for_run(Path(work) / name), tracking)
+    return result.model, history_rows(result)
+
+
+def fit_whitening(
+    untrained: Path | None,
+    training_pairs: ibis.Table | None,
+    dumps: dict[str, Any],
+    options: WhiteningOptions,
+    setting: Setting,
+    encoding: EncodingOptions,
+    work: str,
+    mlm: Path | None = None,
+) -> Path:
+    """Append a map to the start encoder that whitens the training sentences, in a nested MLflow run."""
+    from ease.encoders.encoder import load_encoder, save_encoder
+    from ease.encoders.encoding import place
+    from ease.encoders.whitening import SUMMARY, whiten_encoder
+    from ease.entities.links import distinct_sentences
+
+    sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
+    given = chosen_start(setting, WHITENING, untrained, mlm)
+    encoder = place(load_encoder(str(given), options.pooling, setting.encoder.seed))
+    start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
+    name = f"{setting.name}.{WHITENING}"
+    parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": WHITENING}
+    with training_run(name, parameters) as run_id:
+        whitening = whiten_encoder(encoder, sentences, options.dimension, encoding.batch_size)
+        found = {"sentences": whitening.moments.count, "dimensions": whitening.weight.shape[1]}
+        log_values(run_id, [(0, found)])
+    card = model_card(
+        describe_data(WHITENING, None, dumps, setting),
+        method=WHITENING,
+        summary=SUMMARY,
+        parameters={**options.model_dump(), "pooling": start.pooling},
+        embedding=f"{found['dimensions']} dimensions, fitted on {found['sentences']} sentences.",
+    )
+    made = scratch_for_run(work, name) / "encoder"
+    with atomic_folder(made) as folder:
+        save_encoder(encoder, folder, card)
+        write_origin(folder, run_id, start)
+    return made
+
+
+def create_encoder_pipeline(setting: str) -> Pipeline:
+    """Create the encoder that every method of a setting starts from; entity embeddings fit its dimension."""
+    return namespaced([step(make_start_encoder, "encoder")], f"{setting}.{UNTRAINED}", "entity_embeddings")
+
+
+def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
+    """Create `train` for one method of a setting, or its whitening, which is fitted instead of trained.
+
+    With `mlm_start`, the encoder of the method `mlm` is an input, too; MLM itself always starts untrained.
+    """
+    starts = {"mlm": MLM} if mlm_start and method != MLM else {}
+    made = ["encoder", "history"]
+    if method == WHITENING:
+        nodes = [step(fit_whitening, "encoder", tags=TRAINING_TAG, options="params:recipe", **starts)]
+    elif reads_entities(method):
+        given = {"rows": "training_pairs", **starts, **DATA, **ENTITIES}
+        nodes = [step(train_encoder, made, tags=TRAINING_TAG, **given)]
+    else:
+        given = {"rows": "texts", **starts, **DATA}
+        nodes = [
+            step(gather_method_texts, ["texts", "text_report"]),
+            step(train_encoder, made, tags=TRAINING_TAG, **given),
+        ]
+    return namespaced(nodes, f"{setting}.{method}", "train")

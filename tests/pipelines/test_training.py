@@ -1,21 +1,24 @@
-"""Training texts of recipes by the command line, the start of methods, and refused recipes."""
+"""What a training reads: texts, pairs, its start, its work folder; and refused recipes."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pandas as pd
 import pytest
 import yaml
 from huggingface_hub import ModelCard
+from kedro.io.core import Version
 
+from ease.datasets.tables import PartsDataset, TableDataset
 from ease.errors import EaseError
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.training import TextOptions, chosen_start, gather_data
+from ease.pipelines.train import TextOptions, chosen_start, gather_data, ordered_file
+from ease.pipelines.work import lock_for_run, release_work, remove_after_run
 from ease.sample import SampleOptions
 from tests.project import Project
 
@@ -70,19 +73,10 @@ def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
     assert set(texts["sentence"]) <= set(lines)
     assert texts[["positive", "negative"]].isna().all(axis=None)
     (report,) = copy.json("08_reporting/multilingual/simcse/text_report.json")
-    assert {name: report[name] for name in ("read", "blank", "repeated", "taken")} == {
-        "read": 103,
-        "blank": 2,
-        "repeated": 1,
-        "taken": 64,
-    }
+    assert [report[name] for name in ("read", "blank", "repeated", "taken")] == [103, 2, 1, 64]
     card = ModelCard.load(copy.latest("06_models/multilingual/simcse/encoder") / "README.md")
     assert "| Lines of text: sentences.txt |" in card.text
     assert card.data.license == "other"
-    made = json.loads(
-        (copy.latest("05_model_input/multilingual/simcse/texts").parent / "provenance.json").read_text()
-    )
-    assert made["parameters"]["params:multilingual.simcse"]["data"][0]["path"] == "sentences.txt"
 
 
 def test_the_setting_chooses_the_start_of_all_methods_except_mlm(tmp_path: Path) -> None:
@@ -108,18 +102,12 @@ def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
         recipe({"kind": "nlu"})
 
 
-@pytest.mark.parametrize(
-    ("training", "remedy"),
-    [
-        ({"batches": {"languages": "single"}}, "`training.batches.languages` to mixed"),
-        (
-            {"batches": {"sentences_per_entity": 2, "language_exponent": 0.5}},
-            "`training.batches.sentences_per_entity` to 1 and `training.batches.language_exponent` to 1.0",
-        ),
-        ({"language_ranks": "0 2"}, r"`training.language_ranks` to \[\]"),
-    ],
-)
-def test_batches_of_languages_or_entities_are_refused_on_texts(training: dict[str, Any], remedy: str) -> None:
+def test_batches_of_languages_or_entities_are_refused_on_texts() -> None:
+    training = {"batches": {"sentences_per_entity": 2, "language_exponent": 0.5}, "language_ranks": "0 2"}
+    remedy = (
+        r"`training.batches.sentences_per_entity` to 1 and `training.batches.language_exponent` to 1.0 and "
+        r"`training.language_ranks` to \[\]"
+    )
     with pytest.raises(ValueError, match=f"which name neither their language nor an entity: set {remedy}"):
         Recipe(method="simcse", options={}, data=[{"kind": "pairs"}], training=training)
     Recipe(method="ease", options={}, training=training)
@@ -152,3 +140,37 @@ def test_an_unknown_part_of_the_sample_is_refused(acquire: AcquireOptions, tmp_p
     known = "has the training texts sample:nli, sample:parallel_train"
     with pytest.raises(EaseError, match=f"sample:graded.*{known}"):
         gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "w")
+
+
+ROWS = pd.DataFrame({"pair_id": [2, 0, 1], "sentence": ["c", "a", "b"]})
+
+
+@pytest.mark.parametrize("given", ["table", "parts", "unordered", "filtered", "two files"])
+def test_training_reads_the_catalogs_own_file_if_its_rows_are_in_order(given: str, tmp_path: Path) -> None:
+    files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    for file, rows in zip(files, (ROWS[:2], ROWS[2:]), strict=True):
+        rows.sort_values("pair_id").to_parquet(file)
+    kind = PartsDataset if given in ("parts", "two files") else TableDataset
+    place = str(tmp_path / "pairs.parquet")
+    dataset = kind(filepath=place, connection={"backend": "duckdb"}, version=Version(None, "one"))
+    table = ibis.memtable(ROWS)
+    dataset.save(
+        files if given == "two files" else table if given == "unordered" else table.order_by("pair_id")
+    )
+    loaded = dataset.load()
+    loaded = loaded.filter(loaded.pair_id > 0) if given == "filtered" else loaded
+    copy, own = tmp_path / "copy.parquet", dataset.folder_of("one") / "pairs.parquet"
+    file = ordered_file(loaded, "pair_id", copy)
+    assert file == (own if given in ("table", "parts") else copy)
+    assert copy.exists() == (file == copy)
+    assert pd.read_parquet(file)["pair_id"].to_list() == ([1, 2] if given == "filtered" else [0, 1, 2])
+
+
+def test_finished_work_is_removed_only_after_a_successful_run(tmp_path: Path) -> None:
+    for succeeded in (False, True):
+        folder = lock_for_run(tmp_path / "sweep").folder
+        (folder / "training").mkdir(exist_ok=True)
+        remove_after_run(folder)
+        release_work(succeeded=succeeded)
+        assert (folder / "training").exists() is not succeeded
+    release_work(succeeded=True)

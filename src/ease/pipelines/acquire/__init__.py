@@ -1,1 +1,0 @@
-"""Locate or download the dumps; generate the sample wiki if the source is `sample:`."""

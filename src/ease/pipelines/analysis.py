@@ -1,0 +1,253 @@
+"""Compare a setting's encoders, each node by one measure."""
+
+from __future__ import annotations
+
+import logging
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from kedro.pipeline import Pipeline
+from pydantic import BaseModel
+
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.analysis.graded import (
+    AlignmentOptions,
+    CosineOptions,
+    CurveOptions,
+    DifferingOptions,
+    GivenPairsOptions,
+    GradedSets,
+    IsotropyOptions,
+    compare_alignment_uniformity,
+    compare_cosines,
+    compare_given_pairs,
+    compare_isotropy,
+    differing_pairs,
+    graded_pairs,
+    parallel_sentences,
+    roc_curves,
+    summarize_cosines,
+)
+from ease.evaluation.analysis.languages import (
+    LanguageIdentityOptions,
+    ProjectionOptions,
+    compare_language_identity,
+    project_parallel,
+)
+from ease.evaluation.encodes import Encode
+from ease.evaluation.scoring import chosen_tasks, task_name, task_options
+from ease.evaluation.sets import at_paths, read_located
+from ease.io.names import UNTRAINED
+from ease.methods import in_order
+from ease.pipelines.mlflow_runs import log_plot, log_table
+from ease.pipelines.wiring import namespaced, step
+from ease.reporting.markdown_tables import format_table
+from ease.reporting.plots import (
+    plot_alignment_uniformity,
+    plot_cosine_distributions,
+    plot_language_pair,
+    plot_roc_curves,
+)
+
+logger = logging.getLogger(__name__)
+
+ANALYSIS_TAG = "analysis"
+"""Nodes with this tag exclude encoders that do not exist yet."""
+SHOWN_CHARACTERS = 60
+"""Maximum length of a sentence in the log; the saved table has complete sentences."""
+
+Plotted = tuple[pd.DataFrame, go.Figure]
+
+
+class Compared:
+    """A setting's encoders and located evaluation sets."""
+
+    def __init__(
+        self,
+        encoding: EncodingOptions,
+        evaluation_data: dict[str, Any] | None = None,
+        tasks: dict[str, dict[str, Any]] | None = None,
+        **encoders: Path | None,
+    ) -> None:
+        """Keep the encoders' folders by the names of their methods; None if a method is not trained yet."""
+        self.encoding, self.evaluation_data, self.tasks = encoding, evaluation_data or {}, tasks or {}
+        self.encoders = encoders
+
+    def options(self, reference: str) -> BaseModel:
+        """Return the options of a task, or of one of its subsets, with the located path of its data."""
+        name, located = task_name(reference), read_located(self.evaluation_data)
+        if name not in located:
+            raise EaseError(
+                f"The analysis reads {reference}, but the evaluation data of this run are "
+                f"{', '.join(sorted(located))}: choose among them, or name the task in the setting's `test_tasks` and "
+                "run `acquire_evaluation` again."
+            )
+        paths = at_paths(self.tasks, {name: located[name]})
+        return task_options(name, chosen_tasks([reference], paths))
+
+    def graded(self, reference: str) -> GradedSets:
+        """Return the graded pairs of a task or subset."""
+        return graded_pairs(task_name(reference), self.options(reference))
+
+    def encode(self) -> dict[str, Encode]:
+        """Load the trained encoders."""
+        from ease.encoders.encoding import encode_with
+
+        folders = {name: self.encoders[name] for name in in_order(self.encoders)}
+        trained = {name: folder for name, folder in folders.items() if folder is not None}
+        if not trained:
+            raise EaseError("This setting has no encoder to analyse yet: run its training first.")
+        return {name: encode_with(folder, self.encoding, name) for name, folder in trained.items()}
+
+    def encode_by(self, name: str) -> Encode:
+        """Load an encoder by its folder or hub name, or one of the setting's by that of its method."""
+        from ease.encoders.encoder import load_encoder
+        from ease.encoders.encoding import encode_with, place
+
+        if name not in self.encoders:
+            return encode_with(place(load_encoder(name)), self.encoding, source=name)
+        folder = self.encoders[name]
+        if folder is None:
+            raise EaseError(
+                f"The encoder {name!r} has not been trained yet: train it, or name another `model` or `baseline` in "
+                "the parameters of `differing_pairs`."
+            )
+        return encode_with(folder, self.encoding)
+
+
+def measure_alignment_uniformity(
+    encoding: EncodingOptions, options: AlignmentOptions, **compared: Any
+) -> Plotted:
+    """Measure alignment and uniformity (Wang and Isola, 2020), as a table and as a plot."""
+    given = Compared(encoding, **compared)
+    table = compare_alignment_uniformity(given.encode(), given.graded(options.graded), options)
+    caption = f"Alignment (pairs graded above {options.above:g}) and uniformity on {options.graded}, lower is better"
+    _log(table, caption, "alignment_uniformity", decimals=3)
+    return table, _plotted(plot_alignment_uniformity(table), "alignment_uniformity")
+
+
+def find_differing_pairs(
+    encoding: EncodingOptions, options: DifferingOptions, **compared: Any
+) -> pd.DataFrame:
+    """Find the graded pairs on which two models differ most, in both directions.
+
+    A model that is not one of the setting's encoders is loaded from its folder or the hub.
+    """
+    given = Compared(encoding, **compared)
+    sets = given.graded(options.graded)
+    encoders = {name: given.encode_by(name) for name in (options.model, options.baseline)}
+    table = differing_pairs(encoders, sets, options.rows)
+    shown = table[[name for name in table.columns if not name.endswith("_cosine")]].copy()
+    for side in ("sentence1", "sentence2"):
+        shown[side] = [textwrap.shorten(text, SHOWN_CHARACTERS, placeholder=" …") for text in shown[side]]
+    logger.info(
+        "Pairs of %s whose rank by %s is nearer to gold than by %s (improved), and farther (deteriorated); ranks run "
+        "from 0, the least alike, to 100:\n%s",
+        *(options.graded, options.model, options.baseline, format_table(shown)),
+    )
+    log_table(table, "differing_pairs")
+    return table
+
+
+def project_language_pair(encoding: EncodingOptions, options: ProjectionOptions, **compared: Any) -> Plotted:
+    """Project the sentences of a language pair into two dimensions, one panel for each encoder."""
+    given, (name, _, subset) = Compared(encoding, **compared), options.parallel.partition(":")
+    table = project_parallel(given.encode(), parallel_sentences(name, given.options(name), subset), options)
+    logger.info(
+        "%d sentences of %s and their translations in two dimensions (%s)",
+        *(options.sentences, options.parallel, options.method),
+    )
+    log_table(table, "language_pair")
+    return table, _plotted(plot_language_pair(table), "language_pair")
+
+
+def measure_isotropy(encoding: EncodingOptions, options: IsotropyOptions, **compared: Any) -> pd.DataFrame:
+    """Measure how evenly embeddings spread over all directions."""
+    given = Compared(encoding, **compared)
+    sets = given.graded(options.graded)
+    caption = f"Isotropy (1 is best) and length of the mean vector (0 is best) on {options.graded}"
+    return _log(compare_isotropy(given.encode(), sets, options), caption, "isotropy", decimals=3)
+
+
+def plot_cosines(encoding: EncodingOptions, options: CosineOptions, **compared: Any) -> Plotted:
+    """Plot the distributions of the cosines of positive and of negative pairs."""
+    given = Compared(encoding, **compared)
+    table = compare_cosines(given.encode(), given.graded(options.graded), options)
+    bounds = f"graded above {options.above:g} and below {options.below:g}"
+    caption = f"Cosines of pairs of {options.graded} {bounds}, and how well they separate"
+    summary = _log(summarize_cosines(table), caption, "cosine_distributions", decimals=3)
+    return table, _plotted(plot_cosine_distributions(table, summary), "cosine_distributions")
+
+
+def draw_roc_curves(encoding: EncodingOptions, options: CurveOptions, **compared: Any) -> Plotted:
+    """Draw the ROC curves of the cosines of positive and negative pairs."""
+    given, others = Compared(encoding, **compared), Compared(encoding)
+    further = {title: others.encode_by(name) for title, name in options.further.items()}
+    table = roc_curves(given.encode() | further, given.graded(options.graded), options)
+    areas = table.groupby("model", sort=False)["auc"].first().reset_index()
+    _log(areas, f"Area under the ROC curve of the cosines of {options.graded}", "roc_curves", decimals=3)
+    return table, _plotted(plot_roc_curves(table), "roc_curves")
+
+
+def measure_language_identity(
+    encoding: EncodingOptions, options: LanguageIdentityOptions, **compared: Any
+) -> pd.DataFrame:
+    """Measure how well a linear classifier predicts the language of a sentence from its embedding."""
+    given, name = Compared(encoding, **compared), options.parallel
+    task = given.options(name)
+    parallel = {code: parallel_sentences(name, task, pair) for code, pair in options.pairs.items()}
+    table = compare_language_identity(given.encode(), parallel, options)
+    caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
+    return _log(table, caption, "language_identity")
+
+
+def compare_pairs(encoding: EncodingOptions, options: GivenPairsOptions, **compared: Any) -> pd.DataFrame:
+    """Compute the cosines of the sentence pairs that the parameters give; it reads no evaluation data."""
+    table = compare_given_pairs(Compared(encoding, **compared).encode(), options)
+    return _log(table, "Cosines of the given pairs", "given_pairs", decimals=4)
+
+
+def _log(table: pd.DataFrame, caption: str, name: str, **form: Any) -> pd.DataFrame:
+    """Log a table to the console and, under a name, to MLflow."""
+    logger.info("%s:\n%s", caption, format_table(table, **form))
+    log_table(table, name)
+    return table
+
+
+def _plotted(figure: go.Figure, name: str) -> go.Figure:
+    log_plot(figure, name)
+    return figure
+
+
+ANALYSES: dict[str, Callable[..., Any]] = {
+    "alignment_uniformity": measure_alignment_uniformity,
+    "differing_pairs": find_differing_pairs,
+    "isotropy": measure_isotropy,
+    "cosine_distributions": plot_cosines,
+    "roc_curves": draw_roc_curves,
+}
+"""By the name of the table that each makes, and of its parameters."""
+ANALYSES_OF_LANGUAGES: dict[str, Callable[..., Any]] = {
+    "language_pair": project_language_pair,
+    "language_identity": measure_language_identity,
+    "given_pairs": compare_pairs,
+}
+PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair", "roc_curves")
+
+
+def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool = True) -> Pipeline:
+    """Create `analysis` over the methods of one setting and the encoder that they start from."""
+    nodes = []
+    encoders = {method: f"{setting}.{method}.encoder" for method in (UNTRAINED, *methods)}
+    for name, analyse in {**ANALYSES, **(ANALYSES_OF_LANGUAGES if across_languages else {})}.items():
+        data = (
+            {"evaluation_data": "evaluation_data", "tasks": "params:tasks"} if name != "given_pairs" else {}
+        )
+        read = {"options": f"params:{setting}.analysis.{name}", **data, **encoders}
+        nodes.append(step(analyse, [name, f"{name}_plot"] if name in PLOTTED else name, **read))
+    return namespaced(nodes, setting, ANALYSIS_TAG)

@@ -1,0 +1,425 @@
+"""Score encoders on evaluation tasks, task by task; keep every score that can be computed and report the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from kedro.pipeline import Pipeline
+from pydantic import AfterValidator, Field, model_validator
+
+from ease.encoders.options import EncodingOptions, LoadingOptions
+from ease.errors import EaseError
+from ease.evaluation.encodes import Truncated
+from ease.evaluation.score_cache import cached_scores, items_file
+from ease.evaluation.scoring import (
+    TaskOptions,
+    chosen_tasks,
+    has_languages,
+    score_task,
+    task_options,
+)
+from ease.evaluation.sets import Located, LocatedSet, at_paths, read_located, scorable
+from ease.evaluation.tasks import Score, get_task, task_names
+from ease.io.lazy import ibis
+from ease.io.locks import temporary_folder
+from ease.io.models import Dimensions, StrictModel, Words, dotted
+from ease.io.names import BASELINES, PREPARATION
+from ease.io.result_versions import code_version
+from ease.pipelines.mlflow_runs import (
+    add_scores,
+    add_to_card,
+    log_parameters,
+    log_scores,
+    nested_run,
+    origin_of,
+)
+from ease.pipelines.setting import Setting, check_task_names
+from ease.pipelines.wiring import namespaced, step
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+logger = logging.getLogger(__name__)
+
+Rows = list[dict[str, Any]]
+
+ALL = "all"
+"""The name for all evaluation tasks."""
+FEW = 4
+"""Languages whose own scores are logged"""
+
+
+class Baseline(LoadingOptions):
+    """An encoder that is scored without training."""
+
+    name: str = Field(min_length=1, description="a hub name, a folder, or a text file of word vectors")
+    tasks: Words | None = Field(
+        None, description="tasks to score it on; null: the test tasks of all settings"
+    )
+    language_rank: int = Field(
+        0,
+        ge=0,
+        description="rank of the language subspace to remove, fitted on the multilingual setting's training sentences",
+    )
+    dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at, too")
+
+    @model_validator(mode="after")
+    def _one_map(self) -> Baseline:
+        if self.language_rank and self.dimension is not None:
+            raise EaseError(
+                "`dimension` and `language_rank` exclude each other: the language subspace is one of all dimensions. "
+                "Remove `dimension`, and score fewer dimensions by `dimensions`."
+            )
+        return self
+
+    def about(self, name: str) -> dict[str, Any]:
+        """Return the columns that describe the encoder in its rows of scores, by its name in the report."""
+        about = {"setting": BASELINES, "method": name, "model": self.name, "base": self.name}
+        return {**about, "pooling": self.pooling or "mean"}
+
+
+class EvaluateOptions(StrictModel):
+    """Baselines, and the tasks to score."""
+
+    tasks: Annotated[Words, AfterValidator(lambda names: check_task_names(names, ALL))] | None = Field(
+        description="tasks, or single subsets of them (`stsb:test`), or `all`; null: each setting's test tasks"
+    )
+    baselines: dict[str, Baseline] = Field(description="encoders to score, by their names in the report")
+    dimensions: Dimensions = Field(
+        (),
+        description="numbers of first dimensions to score every encoder at, too; one trained with `matryoshka` is "
+        "scored at its own in any case",
+    )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The tasks that `tasks` names one by one."""
+        return () if self.tasks is None or tuple(self.tasks) == (ALL,) else tuple(self.tasks)
+
+    def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
+        """Return the tasks to score."""
+        return tuple(test_tasks) if self.tasks is None else self.named or tuple(task_names())
+
+    def baseline_references(self, settings: Mapping[str, Setting]) -> dict[str, tuple[str, ...]]:
+        """Return the tasks of each baseline: `tasks`, else its own, else the test tasks of all settings."""
+        tests = tuple(dict.fromkeys(task for setting in settings.values() for task in setting.test_tasks))
+        return {name: self.references(baseline.tasks or tests) for name, baseline in self.baselines.items()}
+
+
+def score_encoder(
+    encoder: Path | None,
+    evaluation_data: dict[str, Any],
+    tasks: dict[str, dict[str, Any]],
+    setting: Setting,
+    evaluate: EvaluateOptions,
+    encoding: EncodingOptions,
+) -> Rows:
+    """Score a saved encoder on the setting's test tasks, and add the scores to its card and to its MLflow run.
+
+    Rows without a value name what could not be scored. An encoder that is not trained yet gives no rows.
+    """
+    from ease.encoders.encoder import load_encoder
+
+    if encoder is None:
+        logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
+        return []
+    located, origin = read_located(evaluation_data), origin_of(encoder)
+    references = evaluate.references(setting.test_tasks)
+    dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
+    report = partial(add_scores, encoder)
+    scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding, report, dimensions)
+    scored.log(encoder, setting.languages)
+    rows = scored.rows(located, setting=setting.name, model=encoder.parent.name, **origin)
+    add_to_card(encoder, rows)
+    return rows
+
+
+def score_baselines(
+    evaluation_data: dict[str, Any],
+    tasks: dict[str, dict[str, Any]],
+    evaluate: EvaluateOptions,
+    encoding: EncodingOptions,
+    training_pairs: ibis.Table | None,
+    **settings: Setting,
+) -> Rows:
+    """Score the encoders that the parameters name, each in its own nested MLflow run.
+
+    Rows without a value name what could not be scored.
+    """
+    located, rows = read_located(evaluation_data), Rows()
+    for name, references in evaluate.baseline_references(settings).items():
+        own = (name, evaluate.baselines[name], references, located, tasks, encoding)
+        rows += score_baseline(*own, training_pairs, evaluate.dimensions)
+    return rows
+
+
+def score_baseline(
+    name: str,
+    baseline: Baseline,
+    references: Sequence[str],
+    located: Located,
+    tasks: TaskOptions,
+    encoding: EncodingOptions,
+    training_pairs: ibis.Table | None = None,
+    dimensions: Sequence[int] = (),
+) -> Rows:
+    """Score one baseline on the named tasks, in a nested MLflow run; see `score_baselines`."""
+
+    def load(encoder: str) -> SentenceTransformer:
+        return load_baseline(encoder, baseline, training_pairs, encoding.batch_size)
+
+    lengths, given = (*dimensions, *baseline.dimensions), (references, located, tasks, encoding)
+    with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
+        report = partial(log_scores, run_id)
+        scored = score_each(load, baseline.name, *given, report, lengths, baseline.revision)
+        log_parameters(dotted({**scored.used, "prompt": scored.prompts}, "used"))
+    scored.log(f"the baseline {name} ({baseline.name})")
+    return scored.rows(located, **baseline.about(name))
+
+
+def load_baseline(
+    name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
+) -> SentenceTransformer:
+    """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so."""
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import place
+    from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, remove_language_subspace
+    from ease.entities.links import distinct_sentences
+
+    encoder = load_for_evaluation(name, baseline)
+    if not baseline.language_rank:
+        return encoder
+    if training_pairs is None:
+        raise EaseError(
+            "`language_rank` needs training sentences, and there are none yet: make them by "
+            f"`kedro run --pipelines=train_multilingual --tags={PREPARATION}`."
+        )
+    languages = training_pairs.select("language").distinct().order_by("language").to_pandas()["language"]
+    sentences = {
+        language: distinct_sentences(
+            training_pairs.filter(training_pairs.language == language), SENTENCES_PER_LANGUAGE, seed=0
+        )
+        for language in languages
+    }
+    encoder = place(encoder)
+    remove_language_subspace(encoder, sentences, baseline.language_rank, batch_size)
+    return encoder
+
+
+class Unscored(NamedTuple):
+    """Something that could not be scored."""
+
+    task: str | None
+    """None: the encoder itself failed"""
+    subset: str | None
+    """None: all subsets of the task"""
+    note: str
+
+
+class Scored(NamedTuple):
+    """The result of scoring an encoder."""
+
+    scores: list[Score]
+    unscored: list[Unscored]
+    truncated: list[tuple[int, Score]]
+    """Scores of truncated embeddings, by their number of dimensions"""
+    used: dict[str, Any]
+    """How the encoder embeds texts, for the rows of its scores"""
+    prompts: dict[str, str]
+    """The texts before sentences, by task"""
+    items: dict[str, str]
+    """The file of each task's items, below the folder of the cache; empty without a cache."""
+
+    def rows(self, located: Located, **about: Any) -> Rows:
+        """Return scores as rows; a row without a value, noted with the reason, for everything unscored.
+
+        Rows of truncated embeddings have their number of dimensions as `dimension`.
+        """
+        about |= self.used
+        rows = score_rows(self.scores, located, self.items, **about)
+        for dimension, score in self.truncated:
+            rows += [{**row, "dimension": dimension} for row in score_rows([score], located, **about)]
+        rows = [{**row, "prompt": self.prompts.get(row["task"], "")} for row in rows]
+        return rows + [
+            {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.note}
+            for line in self.unscored
+        ]
+
+    def log(self, encoder: object, languages: Sequence[str] = ()) -> None:
+        """Log one line for the encoder: its main scores, and what could not be scored.
+
+        A few `languages`, which the encoder was trained for, are shown beside the averages over more.
+        """
+        main = [score for score in self.scores if score.metric == get_task(score.task).METRIC]
+        averaged = {score.task for score in main if score.averaged}
+        few = languages if len(languages) <= FEW else ()
+        parts = [
+            f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip()
+            for score in main
+            if score.averaged or score.task not in averaged or all(has_languages(score.subset, few))
+        ]
+        missing = [" ".join(filter(None, (line.task, line.subset))) for line in self.unscored if line.task]
+        if missing:
+            parts.append(f"not scored: {' and '.join(missing)}")
+        if parts:
+            logger.info("Scored %s: %s", encoder, ", ".join(parts))
+
+
+def score_each(
+    load: Callable[[str], SentenceTransformer],
+    encoder: str,
+    references: Sequence[str],
+    located: Located,
+    tasks: TaskOptions,
+    encoding: EncodingOptions,
+    report: Callable[[Sequence[Score], int | None], None] = lambda scores, dimension: None,
+    dimensions: Sequence[int] = (),
+    revision: str | None = None,
+) -> Scored:
+    """Score an encoder on the named tasks whose data can be read, and report its failures.
+
+    A task that fails does not stop the others. Scores that `encoding.cache` has of a stopped run are reused.
+    `report` receives the scores of each task as soon as they are computed, with the number of first dimensions that
+    they were computed from, or None for all. `dimensions` are further such numbers; the sentences are encoded once.
+    `revision` is the one that `load` requests from the hub.
+    """
+    from ease.encoders.encoder import describe_encoder, embedding_dimension
+    from ease.encoders.encoding import encode_with, fingerprint, place
+
+    there = scorable(references, located)
+    scored = Scored([], _unreadable(references, located), [], {}, {}, {})
+    if not there:
+        if not scored.unscored:
+            _log_no_data(", ".join(references) or "no task")
+        return scored
+    try:
+        model = place(load(encoder))
+    except EaseError as error:
+        logger.warning("Not scored: %s", error)
+        return scored._replace(unscored=[Unscored(None, None, str(error))])
+    scored.used.update(describe_encoder(model, encoder, revision))
+    if encoding.precision != "fp32":
+        scored.used["precision"] = encoding.precision
+    cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
+    shorter = _shorter(dimensions, embedding_dimension(model), encoder)
+    with ExitStack() as stack:
+        # Several dimensions need one encoding.
+        kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
+        encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
+        for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
+            task, found = get_task(name), located[name]
+            scored.prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
+            for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
+                own = encode if dimension is None else Truncated(encode, dimension)
+                try:
+                    validated = task_options(name, {name: options})
+                    depends_on = _depends_on(validated, found, dimension)
+                    compute = partial(score_task, own, name, validated)
+                    scores = cached_scores(cache, name, depends_on, compute)
+                except EaseError as error:
+                    logger.warning("The task %s could not be scored: %s", name, error)
+                    scored.unscored.append(Unscored(name, None, str(error)))
+                    break
+                scores = _noted(scores, found)
+                report(scores, dimension)
+                if dimension is not None:
+                    scored.truncated.extend((dimension, one) for one in scores)
+                    continue
+                scored.scores.extend(scores)
+                if cache is not None and encoding.cache is not None:
+                    items = items_file(cache, name, depends_on)
+                    scored.items[name] = str(items.relative_to(encoding.cache))
+    return scored
+
+
+def _noted(scores: list[Score], found: LocatedSet) -> list[Score]:
+    """Note at averages which subsets they lack."""
+    note = f"without {', '.join(found.faults)}" if found.faults else ""
+    return [replace(one, note=one.note or note) if one.averaged else one for one in scores]
+
+
+def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
+    """Return the named subsets whose files exist but cannot be read."""
+    named = {(name, subset) for name, _, subset in (reference.partition(":") for reference in references)}
+    return [
+        Unscored(name, subset, fault)
+        for name, found in located.items()
+        for subset, fault in found.faults.items()
+        if {(name, ""), (name, subset)} & named
+    ]
+
+
+@cache
+def _log_no_data(references: str) -> None:
+    """Log it once for all encoders."""
+    logger.warning("Nothing to score: there are no data of %s", references)
+
+
+def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
+    """Return the numbers of dimensions below the encoder's own, descending; warn of the others."""
+    if above := [dimension for dimension in dimensions if dimension > full]:
+        logger.warning(
+            "%s has %d dimensions and is not scored at %s: set `dimensions` to numbers below %d",
+            *(encoder, full, ", ".join(map(str, above)), full),
+        )
+    return sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
+
+
+def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[str, Any]:
+    """Return what the scores of a task depend on, except for the encoder."""
+    return {
+        "options": options.model_dump(mode="json", exclude={"path"}),
+        "data": {subset: found.version(subset) for subset in found.subsets},
+        "code": code_version(),
+        "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
+        **({} if dimension is None else {"dimension": dimension}),
+    }
+
+
+def score_all(
+    encoder: Path, references: Sequence[str], located: Located, tasks: TaskOptions, encoding: EncodingOptions
+) -> list[Score]:
+    """Score a saved encoder on the named tasks whose data can be read; raise if one of them fails."""
+    from ease.encoders.encoder import load_encoder
+
+    scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding)
+    scored.log(encoder)
+    unreadable = _unreadable(references, located)
+    if failed := [line for line in scored.unscored if line not in unreadable]:
+        raise EaseError(failed[0].note)
+    return scored.scores
+
+
+def score_rows(
+    scores: Sequence[Score], located: Located, items: Mapping[str, str] | None = None, **about: Any
+) -> Rows:
+    """Return scores as rows with the versions of model, data and code, and the file of their items."""
+    return [
+        {
+            **about,
+            **score.row(),
+            "data": located[score.task].version(score.subset),
+            "code": code_version(),
+            "items": (items or {}).get(score.task, ""),
+        }
+        for score in scores
+    ]
+
+
+def create_pipeline(setting: str, method: str) -> Pipeline:
+    """Create `evaluate` for the encoder of one method, or for the `untrained` one."""
+    return namespaced([step(score_encoder, "scores", encoder="encoder")], f"{setting}.{method}", "evaluate")
+
+
+def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
+    """Create `evaluate` for the baselines on the tasks of all settings; the first has the training sentences."""
+    given = {name: f"params:{name}.setting" for name in settings}
+    scored = step(score_baselines, "scores", training_pairs=f"{settings[0]}.training_pairs", **given)
+    return namespaced([scored], BASELINES, "evaluate")

@@ -1,1 +1,0 @@
-"""Parse dumps into sentences, links, redirects, sitelinks and entity types."""

@@ -1,1 +1,0 @@
-"""Mine parallel sentences among those that share entities or whose pages share an item."""

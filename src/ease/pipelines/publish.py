@@ -1,0 +1,354 @@
+"""Publish an encoder or MewsC-16: write a folder for the hub, push it, and name the version in MLflow's registry."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from kedro.pipeline import Pipeline
+from pydantic import Field
+
+from ease.encoders.check import start_of
+from ease.encoders.options import RANDOM, Form
+from ease.errors import EaseError
+from ease.evaluation.tasks import AVERAGE, get_task
+from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomically
+from ease.io.files import read_json
+from ease.io.lazy import ibis
+from ease.io.models import StrictModel
+from ease.io.names import RUN_FILE, safe_name, suggest
+from ease.io.versions import provenance_of, setting_and_method
+from ease.methods import method_names
+from ease.pipelines.mlflow_runs import set_alias
+from ease.pipelines.wiring import step
+from ease.reporting.markdown_tables import format_table
+from ease.reporting.own import gather_models
+from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN
+
+logger = logging.getLogger(__name__)
+
+Rows = list[dict[str, Any]]
+
+MANIFEST = "publish.json"
+"""File of a written folder that lists its forms; it marks a folder that may be replaced."""
+REPLACED = (
+    ".eval_results/*",
+    "entities/*",
+    "onnx/*",
+    "openvino/*",
+    "static/*",
+    "*.parquet",
+    "*.txt",
+    "croissant.json",
+)
+"""Files of an earlier push that are removed if the new folder lacks them."""
+CARD, ENTITIES, STATIC = "README.md", "entities", "static"
+TRAINING = "training"
+"""Folder of training-only parts in a saved encoder; what is useful in it is published as `entities`."""
+FIXED = (
+    "A sentence.",
+    "No",
+    "The weather in the north will be cold tomorrow, with some rain in the afternoon and a clear sky at night.",
+    "¿Dónde está la biblioteca?",
+    "日本の首都は東京です。",
+    "Das ist ein deutscher Satz mit einigen Wörtern mehr.",
+)
+"""Texts that every form is compared on: one word, several scripts, several lengths"""
+
+
+class PublishOptions(StrictModel):
+    """What is published, in which forms, and where to."""
+
+    what: Literal["model", "mewsc16"] = Field("model", description="an encoder, or the data set MewsC-16")
+    setting: str = Field(description="setting of the encoder; chosen by --params alone")
+    method: str = Field(description="method of the encoder; chosen by --params alone")
+    to: Path | None = Field(
+        None, description="folder to write, in place of an older one; null: `published/SETTING.METHOD`"
+    )
+    forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
+    check_sentences: int = Field(
+        ge=1, description="training sentences on which each form is compared with torch"
+    )
+    seed: int = Field(description="seed of the drawn sentences")
+    repository: str | None = Field(None, description="OWNER/NAME to push to; the token is that of HF_TOKEN")
+    endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")
+    private: bool = Field(True, description="whether a new repository is private")
+    alias: str | None = Field(None, description="alias of the encoder's version in MLflow's registry")
+
+    @property
+    def encoder(self) -> str:
+        """The encoder's name."""
+        return f"{self.setting}.{self.method}"
+
+    @property
+    def name(self) -> str:
+        """The repository, or a name for one."""
+        return self.repository or safe_name(f"ease-{self.setting}-{self.method}")
+
+    @property
+    def folder(self) -> Path:
+        """The folder to write."""
+        return self.to or Path("published", self.encoder if self.what == "model" else self.what)
+
+
+def write_folder(
+    options: PublishOptions,
+    encoder: Path | None,
+    student: Path | None,
+    scores: Rows,
+    vocabulary: Path | None,
+    training_pairs: ibis.Table | None,
+    mewsc16: Path | None,
+) -> dict[str, Any]:
+    """Write the folder for the hub, atomically; refuse one with other files, and a push without a token.
+
+    Returns:
+        `folder`, `what`, `version`, `files` (bytes by path) and `forms` with their cosines to torch.
+    """
+    target = options.folder
+    finish_replacement(target)  # which a kill has interrupted
+    if target.exists() and not target.is_dir():
+        raise EaseError(f"{target} is a file: give a folder as `publish.to`.")
+    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
+        raise EaseError(
+            f"{target} has files that `publish` did not write: remove it, or give another `publish.to`."
+        )
+    if options.repository is not None:
+        from ease.io.hub import require_token
+
+        require_token(options.repository)
+    with atomic_folder(target) as folder:
+        if options.what == "mewsc16":
+            about = _write_data_set(folder, mewsc16)
+        else:
+            chosen = _chosen(options, encoder)
+            about = _write_model(folder, options, chosen, student, scores, vocabulary, training_pairs)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        about["files"] = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+        text = json.dumps(about, indent=2, ensure_ascii=False)
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+    logger.info("%s is ready for the hub: %d files", target, len(about["files"]))
+    return {"folder": str(target.absolute()), **about}
+
+
+def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
+    """Return the encoder that the parameters name, which must be the one that the catalog reads."""
+    name = options.encoder
+    if encoder is None and options.method not in method_names():
+        raise EaseError(
+            f"There is no trained encoder {name} to publish, and {options.method!r} is no training method "
+            f"(`kedro run --pipelines=distill` makes students): {suggest(options.method, method_names())}"
+        )
+    if encoder is None:
+        raise EaseError(
+            f"There is no trained encoder {name} to publish: train it by `kedro run --pipelines=train "
+            f"--namespaces={name}`, or choose one by --params publish.setting=…,publish.method=…."
+        )
+    if (found := ".".join(setting_and_method(encoder))) != name:
+        raise EaseError(
+            f"The parameters name the encoder {name}, but the catalog reads {found}: give `publish.setting` and "
+            "`publish.method` by --params, not in a file."
+        )
+    return encoder
+
+
+def _write_model(
+    folder: Path,
+    options: PublishOptions,
+    encoder: Path,
+    student: Path | None,
+    scores: Rows,
+    vocabulary: Path | None,
+    training_pairs: ibis.Table | None,
+) -> dict[str, Any]:
+    """Write an encoder with its card, entities, exported forms and static student; return what was written."""
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.exports import export_encoder
+    from ease.entities.links import distinct_sentences
+    from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
+
+    shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
+    version, sections = encoder.parent.name, {}
+    if has_entities(encoder):
+        count = write_entity_table(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
+        sections["Entities"] = (
+            f"`{ENTITIES}/{TENSORS}` has the trained embeddings of {count:,} entities and the projection into the "
+            f"space of the sentences: `embeddings @ projection.weight.T`. `{ENTITIES}/{LABELS}` names the entity of "
+            "each row."
+        )
+    texts = list(FIXED)
+    if options.forms and training_pairs is not None:
+        texts += distinct_sentences(training_pairs, options.check_sentences, options.seed)
+    forms = export_encoder(load_encoder(str(encoder)), folder, texts, options.forms)
+    if forms:
+        compared = pd.DataFrame(
+            {
+                "file": f"`{form.file}`",
+                "MB": form.megabytes,
+                "lowest cosine to torch": f"{form.lowest_cosine:.5f}",
+                "mean": f"{form.mean_cosine:.5f}",
+            }
+            for form in forms
+        )
+        sections["Other forms"] = (
+            "The same encoder for ONNX Runtime and OpenVINO. Inputs: `input_ids` and `attention_mask` of this "
+            "folder's tokenizer, (n, length) int64. Output: `sentence_embedding`, (n, dimension) float32; pooling is "
+            f"included.\n\n{format_table(compared)}\n\nThe cosines are over {len(texts)} sentences. `int8` has "
+            "weights of 8 bits."
+        )
+    if student is not None and options.method != "static_student" and _is_of(student, encoder, options):
+        shutil.copytree(student, folder / STATIC, ignore=shutil.ignore_patterns(TRAINING))
+        sections["Static student"] = (
+            f"`{STATIC}` is a small encoder that reproduces this one by one vector per token."
+        )
+    rows = _write_card(folder, options, version, scores, sections)
+    return {
+        "what": "model",
+        "listed": _listed(folder / CARD, options, encoder, rows),
+        "setting": options.setting,
+        "method": options.method,
+        "version": version,
+        "forms": [form._asdict() for form in forms],
+    }
+
+
+def _write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
+    """Copy MewsC-16, whose folder is in the form of the hub; return what was written."""
+    if made is None:
+        raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
+    unknown = []
+    splits = {file for split in SPLITS for file in made.glob(f"*_{split}.parquet")}
+    for file in sorted(set(made.glob("*.parquet")) - splits):
+        licences = pq.read_table(file, columns=["licence"])["licence"]
+        if rows := pc.sum(pc.equal(licences, UNKNOWN)).as_py():
+            unknown.append(f"{file.stem}: {rows}")
+    if unknown:
+        raise EaseError(
+            f"The licence of some sentences is not known ({', '.join(unknown)}), so they cannot be published: make the "
+            "data set from dumps, with `mewsc16.for_publishing`."
+        )
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    return {"what": "mewsc16", "version": made.parent.name, "forms": []}
+
+
+def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
+    """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded."""
+    recorded = provenance_of(encoder.parent).get("inputs", {}).get(f"{setting}.entity_vocabulary")
+    path = newest
+    if newest is not None and recorded is not None:
+        path = newest.parent.parent / recorded / newest.name
+    if path is None or not path.exists():
+        raise EaseError(
+            f"The entity vocabulary of {setting} that {encoder} was trained with is gone: train the encoder again."
+        )
+    return pd.read_parquet(path)
+
+
+def _is_of(student: Path, encoder: Path, options: PublishOptions) -> bool:
+    """Return whether a student was distilled from this very encoder."""
+    made = provenance_of(student.parent)
+    given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
+    own = made.get("inputs", {}).get(f"{options.encoder}.encoder")
+    # The setting's encoder is an input of the student's node even if the parameters name another teacher.
+    if own == encoder.parent.name and given.get("teacher") is None:
+        return True
+    logger.warning(
+        "The static student is of another encoder and is not published: run `kedro run --pipelines=distill`"
+    )
+    return False
+
+
+def _write_card(
+    folder: Path, options: PublishOptions, version: str, scores: Rows, sections: dict[str, str]
+) -> pd.DataFrame:
+    """Complete the card of the training, and write the results in the hub's newer form; return all test scores."""
+    from ease.reporting.exports import hub_card, main_rows, write_eval_results
+
+    own = [row for row in scores if row.get("model") in (None, version) and row.get("dimension") is None]
+    if not own:
+        logger.warning(
+            "There are no test scores of %s, version %s: run `kedro run --pipelines=evaluate --namespaces=%s`",
+            *(options.encoder, version, options.encoder),
+        )
+    about = {"setting": options.setting, "method": options.method, "base": ""}
+    models = gather_models([{**about, **row, "model": version} for row in own])
+    rows = pd.concat([main_rows(model) for model in models]) if models else pd.DataFrame()
+    if not rows.empty:
+        write_eval_results(folder / ".eval_results", rows)
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8") if card.is_file() else f"# {options.name}\n"
+    card.write_text(hub_card(text, options.name, rows, sections), encoding="utf-8")
+    return pd.concat([model.rows for model in models]) if models else pd.DataFrame()
+
+
+def _listed(card: Path, options: PublishOptions, encoder: Path, scores: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of the model in the list of published models, with the average of each task that has one."""
+    from huggingface_hub import RepoCard
+
+    about, made = RepoCard.load(card).data.to_dict(), read_json(encoder / RUN_FILE) or {}
+    listed = Rows()
+    for task, rows in scores.groupby("task", sort=False) if len(scores) else ():
+        main = rows[(rows["metric"] == get_task(task).METRIC) & rows["value"].notna()]
+        average = main[main["subset"] == AVERAGE]
+        chosen = average if len(average) else main[~main["subset"].str.startswith(AVERAGE)]
+        columns = ["task", "subset", "metric", "value", "low", "high", "note"]
+        chosen = chosen[columns].drop_duplicates(["task", "subset"], keep="last").astype(object)
+        listed += chosen.where(chosen.notna(), None).to_dict("records")
+    seconds = made.get("seconds")
+    return {
+        "name": options.name.rpartition("/")[2],
+        "repository": options.repository,
+        "method": options.method,
+        "base": start_of(made.get("base") or RANDOM),
+        "languages": about.get("language", []),
+        "licence": about.get("license"),
+        "hours": None if seconds is None else round(seconds / 3600, 2),
+        "scores": listed,
+    }
+
+
+def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | None) -> dict[str, Any]:
+    """Push the written folder if a repository is given, and give the encoder's version its alias in MLflow.
+
+    Returns:
+        `commit`, the address of the hub's commit, and `registered`, the address of the version; None without them.
+    """
+    from ease.io.hub import push_folder, require_token
+
+    commit = registered = None
+    if options.repository is not None:
+        folder, token = Path(summary["folder"]), require_token(options.repository)
+        commit = push_folder(
+            folder,
+            options.repository,
+            token,
+            "dataset" if options.what == "mewsc16" else "model",
+            endpoint=options.endpoint,
+            private=options.private,
+            replaced=REPLACED,
+        )
+        pushed = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"commit": commit}
+        write_text_atomically(folder / MANIFEST, json.dumps(pushed, indent=2, ensure_ascii=False))
+        logger.info("Pushed to %s", commit)
+    if options.alias is not None and options.what == "model" and encoder is not None:
+        registered = set_alias(encoder, options.encoder, options.alias)
+    return {"commit": commit, "registered": registered}
+
+
+def create_pipeline() -> Pipeline:
+    """Create `publish`, whose encoder the parameters choose."""
+    read = ("encoder", "student", "scores", "vocabulary", "training_pairs", "mewsc16")
+    given = {name: f"published.{name}" for name in read}
+    options, summary = "params:publish", "published.summary"
+    announced = {"options": options, "summary": summary, "encoder": "published.encoder"}
+    nodes = [
+        step(write_folder, summary, options=options, **given),
+        step(announce, "published.addresses", **announced),
+    ]
+    return Pipeline(nodes, tags="publish")

@@ -1,0 +1,348 @@
+"""Teach an encoder a language from its Wikipedia, and report what was gained and lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from kedro.pipeline import Pipeline
+
+from ease.encoders.options import RANDOM
+from ease.entities.pairs import PairOptions
+from ease.errors import EaseError
+from ease.io.atomic import write_text_atomically
+from ease.io.lazy import ibis
+from ease.io.models import split_words
+from ease.io.names import DEVELOPMENT, UNTRAINED
+from ease.pipelines.acquire import SAMPLE, AcquireOptions, locate_dumps
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
+from ease.pipelines.evaluate import EvaluateOptions
+from ease.pipelines.evaluate import create_pipeline as evaluate
+from ease.pipelines.ingest import create_pipeline as ingest
+from ease.pipelines.mlflow_runs import TRAINING_TAG, TrackingOptions, log_table, withhold, write_origin
+from ease.pipelines.recipe import DURATION, EncoderDefaults, Recipe
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting
+from ease.pipelines.train import (
+    DATA,
+    ENTITIES,
+    Rows,
+    TextOptions,
+    TrainingData,
+    drawn_sentences,
+    gather_data,
+    make_start_encoder,
+    open_gathered,
+    required_pairs,
+    train_encoder,
+    train_tracked,
+)
+from ease.pipelines.training_pairs import create_audit_pipeline as audit
+from ease.pipelines.training_pairs import create_embeddings_pipeline as entity_embeddings
+from ease.pipelines.training_pairs import create_negatives_pipeline as hard_negatives
+from ease.pipelines.training_pairs import create_pairs_pipeline as entity_pairs
+from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.work import lock_for_run, scratch_for_run
+from ease.reporting.markdown_tables import format_table
+from ease.reporting.teaching import (
+    compare_before_after,
+    explain_start,
+    keeps_start,
+    render_teaching,
+    summarize_kinds,
+)
+from ease.sample.world import SAMPLE_LANGUAGES
+from ease.training.options import START_ENCODER
+from ease.wikimedia.dumps.files import find_dumps, table_folders
+from ease.wikimedia.dumps.mirrors import is_mirror
+from ease.wikimedia.languages import (
+    WIKIPEDIA_LANGUAGES,
+    Language,
+    check_codes,
+    check_languages,
+    nearest_companions,
+)
+from ease.wikimedia.wikidata import find_page_props
+
+logger = logging.getLogger(__name__)
+
+TEACH, METHOD = "teach", EASE_PLUS
+BATCHES = 20
+"""Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
+STEPS, EPOCHS = 400, 10
+"""Few pairs are passed over until there are 400 steps, at most 10 times."""
+EVALUATIONS = 8
+"""Evaluations of a training that choose the checkpoint"""
+
+
+def complete_taught_setting(parameters: dict[str, Any]) -> None:
+    """Fill in, in place, the languages and the encoder of `teach.setting` that the configuration leaves null."""
+    taught = parameters.get(TEACH)
+    if not isinstance(taught, dict) or not isinstance(taught.get("setting"), dict):
+        return
+    setting, encoder = taught["setting"], taught["setting"].get("encoder")
+    for name in ("language", "companions"):
+        taught[name] = "no" if taught.get(name) is False else taught.get(name)
+    language = str(taught["language"] or "")
+    if setting.get("languages") is None:
+        among = SAMPLE_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
+        companions = split_words(taught.get("companions"))
+        chosen = nearest_companions(language, among) if companions is None else companions
+        setting["languages"] = list(dict.fromkeys([language, *chosen]))
+    if isinstance(encoder, dict) and encoder.get("name") is None:
+        encoder["name"] = taught.get("encoder")
+
+
+def check_taught_sources(
+    language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]
+) -> None:
+    """Refuse languages as `_check_languages` does, and a folder without their dumps or page_props tables."""
+    _check_languages(language, companions, acquire)
+    if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
+        return
+    try:
+        dumps = find_dumps(acquire.wikipedia, languages)
+    except EaseError as error:
+        raise EaseError(
+            f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
+            f"beside {language}, by default {', '.join(languages[1:])}."
+        ) from error
+    dates = {dump.language: dump.dump_date for dump in dumps}
+    try:
+        find_page_props(table_folders(acquire.wikipedia, dumps), dates)
+    except EaseError as error:
+        raise EaseError(
+            f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
+            "dump's folder from https://dumps.wikimedia.org, or set `acquire.wikipedia` to that address."
+        ) from error
+
+
+def _check_languages(language: str, companions: Any, acquire: AcquireOptions) -> None:
+    """Refuse a language without a Wikipedia, and companions that are none."""
+    given = split_words(companions)
+    if given is not None and not given:
+        raise EaseError(
+            "`teach.companions` names no language: name at least one, such as en, or set it to null."
+        )
+    if language in (given or ()):
+        raise EaseError(
+            f"`teach.companions` has {language}, the language itself: remove it, and name a language that the encoder "
+            "knows, such as en."
+        )
+    parameters = {language: "teach.language"} | dict.fromkeys(given or (), "teach.companions")
+    for code, parameter in parameters.items():
+        if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in SAMPLE_LANGUAGES:
+            raise EaseError(
+                f"The sample wiki has no {code} (`{parameter}`), only {' '.join(SAMPLE_LANGUAGES)}: choose one of "
+                "these, or set `acquire.wikipedia` to a folder of dumps or a mirror."
+            )
+        # A mirror has the Wikipedias that are newer than the list, and names those that it lacks.
+        (check_codes if is_mirror(acquire.wikipedia) else check_languages)([code], parameter)
+
+
+def locate_taught_dumps(
+    acquire: AcquireOptions, setting: Setting, language: str, companions: Any
+) -> dict[str, Any]:
+    """Locate or download the dumps and page_props tables of the language and its companions."""
+    _check_languages(language, companions, acquire)
+    others = [code for code in setting.languages if code != language]
+    logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
+    # The sample's Wikidata knows no types of other wikis' items.
+    foreign = acquire.wikidata == SAMPLE and acquire.wikipedia != SAMPLE
+    items = {"wikidata": None if foreign else acquire.wikidata, "wikidata_titles": "page_props"}
+    return locate_dumps(acquire.model_copy(update=items), setting, PairOptions())
+
+
+def locate_taught_sets(
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: dict[str, dict[str, Any]],
+    evaluate: EvaluateOptions,
+    setting: Setting,
+    audit_set: Path,
+) -> dict[str, Any]:
+    """Locate the evaluation sets as `locate_evaluation_sets` does, and the audit that the run has made."""
+    own = {"audit": {**tasks["audit"], "path": str(audit_set.absolute())}}
+    return locate_evaluation_sets(acquire, sets, tasks | own, evaluate, setting)
+
+
+def build_start(
+    sentences: ibis.Table,
+    training_pairs: ibis.Table,
+    recipe: Recipe,
+    setting: Setting,
+    encoders: EncoderDefaults,
+    acquire: AcquireOptions,
+    texts: TextOptions,
+    work: str,
+    language: str,
+    encoder: str,
+    max_unknown_words: float,
+    **data: Any,
+) -> Path:
+    """Load the encoder to teach; one with random weights is trained by masked-language modelling first.
+
+    Raises:
+        EaseError: If the tokenizer does not know too many of the language's words.
+    """
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.tokenizer import count_words, find_unknown_words
+
+    untrained = make_start_encoder(sentences, setting, work)
+    own = sentences.filter(sentences.language == language)
+    words = count_words(drawn_sentences(own, setting), Language(language).locale)
+    found = find_unknown_words(load_encoder(str(untrained)), words)
+    shown = f" (such as {', '.join(found.examples)})" if found.examples else ""
+    logger.info("The tokenizer does not know %.1f%% of the words of %s%s", 100 * found.share, language, shown)
+    if 100 * found.share > max_unknown_words:
+        raise EaseError(
+            f"The tokenizer of {encoder} gives unknown tokens for {100 * found.share:.1f}% of the words of "
+            f"{language}{shown}, more than `teach.max_unknown_words` {max_unknown_words:g}%: choose one that knows the "
+            "script, such as sentence-transformers/LaBSE, or `teach.encoder=random:`, whose tokenizer is trained on "
+            "the dumps."
+        )
+    if not setting.encoder.name.startswith(RANDOM):
+        return untrained
+    name = f"{setting.name}.{MLM}"
+    lock = lock_for_run(Path(work) / name)
+    file, _ = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, lock.folder / "texts")
+    given = TrainingData(encoder=untrained, rows=open_gathered(file, texts), setting=setting, **data)
+    result = train_tracked(name, given, recipe.complete(setting.encoder.name, encoders), lock, None)
+    write_origin(result.model, None, setting.encoder)
+    return result.model
+
+
+def teach_encoder(
+    recipe: Recipe,
+    setting: Setting,
+    encoders: EncoderDefaults,
+    tracking: TrackingOptions,
+    work: str,
+    accept: bool,
+    untrained: Path | None,
+    rows: ibis.Table | None,
+    **data: Any,
+) -> tuple[Path, Rows]:
+    """Train as `train_encoder` does, with a batch and a length that fit the number of pairs.
+
+    `accept` says whether `latest` links to the model even if it is the start.
+    """
+    pairs = int(required_pairs(rows, setting).count().execute())
+    fitted = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
+    encoder, history = train_encoder(fitted, setting, encoders, tracking, work, untrained, rows, **data)
+    if not accept and keeps_start(history):
+        withhold(encoder)
+    return encoder, history
+
+
+def _fit_recipe(
+    recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaults, companions: Sequence[str]
+) -> Recipe:
+    """Choose the parameters that the recipe leaves null by the number of pairs, and log them.
+
+    The start teaches the companions alone: it would hold back the language that it does not know.
+    """
+    training, usual = dict(recipe.training), recipe.complete(encoder, defaults).training
+    chosen: dict[str, Any] = {}
+    batch, epochs = usual.batch_size, usual.epochs
+    if training.get("batch_size") is None:
+        batch = chosen["batch_size"] = max(2, min(batch, pairs // BATCHES))
+    if all(training.get(name) is None for name in DURATION) and usual.max_steps is None:
+        epochs = chosen["epochs"] = max(epochs, min(EPOCHS, -(-STEPS * batch // pairs)))
+    if training.get("evaluate_every") is None:
+        steps = usual.max_steps or epochs * pairs // batch
+        chosen["evaluate_every"] = max(1, min(usual.evaluate_every, steps // EVALUATIONS))
+    shown = ", ".join(f"{name} {value}" for name, value in chosen.items())
+    logger.info("Chosen by %d pairs: %s", pairs, shown)
+    teacher = training.get("teacher")
+    if encoder.startswith(RANDOM) and teacher:
+        chosen["teacher"] = None
+        logger.info("No teacher: the start has random weights, so that no language could be lost")
+    elif (
+        isinstance(teacher, dict)
+        and teacher.get("encoder") == START_ENCODER
+        and teacher.get("languages") is None
+    ):
+        chosen["teacher"] = {**teacher, "languages": list(companions)}
+        logger.info("The start is the teacher of the sentences of %s", ", ".join(companions))
+    return recipe.model_copy(update={"training": training | chosen})
+
+
+def report_teaching(
+    dumps: dict[str, Any],
+    ingest_summary: dict[str, Any],
+    entity_vocabulary: ibis.Table,
+    training_pairs: ibis.Table,
+    before: Rows,
+    after: Rows,
+    history: Rows,
+    setting: Setting,
+    language: str,
+    accept: bool,
+    work: str,
+) -> tuple[Path, pd.DataFrame]:
+    """Write one page with the scores before and after, the training data and the development curve.
+
+    Returns:
+        The page, in Markdown; the scores of each subset before and after.
+    """
+    scores = compare_before_after(before, after, language)
+    pairs = training_pairs.group_by("language").agg(pairs=training_pairs.count()).to_pandas()
+    taught = int(pairs.set_index("language")["pairs"].get(language, 0))
+    verdict = explain_start(taught, accept) if keeps_start(history) else ""
+    said = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
+    logger.info("%s\n%s", said, format_table(summarize_kinds(scores)))
+    log_table(scores, "teaching_scores")
+    parsed = pd.DataFrame(ingest_summary["languages"])
+    parsed = parsed[["language", "kept", "sentences", "links", "links_resolved"]]
+    languages = parsed.merge(pairs, on="language", how="left").fillna({"pairs": 0}).astype({"pairs": int})
+    resolved = languages["links_resolved"] / languages["links"].clip(lower=1)
+    languages = languages.rename(columns={"kept": "pages"}).assign(resolved_percent=100 * resolved)
+    curve = pd.DataFrame([row for row in history if row["name"] == DEVELOPMENT])
+    curve = curve[["step", "value"]].rename(columns={"value": "development"}) if len(curve) else curve
+    dates = sorted({str(dump["dump_date"] or "unknown") for dump in dumps["wikipedia"]})
+    types = "by the items' types" if dumps["wikidata"] else "none (no Wikidata dump with types)"
+    facts = {
+        "Start": setting.encoder.name,
+        "Companions": ", ".join(code for code in setting.languages if code != language),
+        "Dumps": f"{dumps['source']}, dated {', '.join(dates)}",
+        "Entities": f"{entity_vocabulary.count().execute():,}",
+        "Checkpoint chosen by": ", ".join(setting.dev_tasks),
+        "Hard negatives": types,
+    }
+    page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
+    write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
+    return page, scores
+
+
+def create_pipeline() -> Pipeline:
+    """Create `teach`: the pieces of a setting, with a start, a training and a report of its own."""
+    sets, scores = "params:acquire_evaluation", {"before": UNTRAINED, "after": METHOD}
+    reported = {name: f"{TEACH}.{method}.scores" for name, method in scores.items()}
+    reported["history"] = f"{TEACH}.{METHOD}.history"
+    steps = [
+        step(locate_taught_dumps, "dumps", "locate_dumps", tags="acquire"),
+        step(
+            locate_taught_sets, "evaluation_data", "locate_evaluation_sets", "acquire_evaluation", sets=sets
+        ),
+        step(report_teaching, ["teaching_page", "teaching_scores"], tags="report", **reported),
+    ]
+    # `untrained` is the name of the encoder to teach in the catalog, as in other settings.
+    given = {"recipe": f"params:{TEACH}.{MLM}", "encoder": "params:encoder", **DATA}
+    start = step(build_start, "encoder", tags=TRAINING_TAG, **given)
+    given = {"rows": "training_pairs", **DATA, **ENTITIES}
+    taught = step(teach_encoder, ["encoder", "history"], tags=TRAINING_TAG, **given)
+    return (
+        namespaced(steps, TEACH)
+        + ingest(TEACH)
+        + audit(TEACH)
+        + entity_pairs(TEACH)
+        + hard_negatives(TEACH)
+        + namespaced([start], f"{TEACH}.{UNTRAINED}", "entity_embeddings")
+        + entity_embeddings(TEACH, own="entity_embeddings")
+        + namespaced([taught], f"{TEACH}.{METHOD}", "train")
+        + evaluate(TEACH, UNTRAINED)
+        + evaluate(TEACH, METHOD)
+    )

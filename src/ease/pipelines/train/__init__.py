@@ -1,1 +1,0 @@
-"""Train an encoder with one method."""
