@@ -78,5 +78,5 @@ def test_truthy_has_only_the_best_statements(sample_files: SampleFiles, sample: 
     assert found == {(e.qid, type_qid) for e, types in classes.items() for type_qid in types}
     assert any("genid" in value for _, predicate, value in triples if predicate == direct)
     labels = [json.loads(value.rpartition("@")[0]) for _, _, value in triples if value.startswith('"')]
-    names = {name for book in sample.books.values() for name in book.wiki.names.values()}
+    names = {name for book in sample.books.values() for name in book.names.values()}
     assert 5000 < len(set(labels) & names)

@@ -49,7 +49,7 @@ def meanings(sample: Sample) -> dict[str, frozenset[Fact]]:
     """Map each possible English sentence to its fact, right or wrong."""
     english, frames = sample.books["en"], [frame for frame in FRAMES if frame not in ("define", "several")]
     by_kind: dict[str, list[Entity]] = defaultdict(list)
-    for entity in english.wiki.names:
+    for entity in english.names:
         by_kind[entity.kind].append(entity)
     found: dict[str, frozenset[Fact]] = {}
     subjects = {fact.subject for fact in sample.world.facts}
@@ -87,7 +87,7 @@ def test_every_language_states_the_same_inferences(inferences: list[Inference]) 
 def test_labels_follow_from_the_facts(
     inferences: list[Inference], meanings: dict[str, frozenset[Fact]], sample: Sample
 ) -> None:
-    facts, held_out = set(sample.world.facts), sample.held_out.facts
+    facts, held_out = set(sample.world.facts), sample.held_out
     english = [row for row in inferences if row.language == "en"]
     seen: Counter[str] = Counter()
     for entailed, neutral, wrong in zip(*[iter(english)] * 3, strict=True):
@@ -99,7 +99,7 @@ def test_labels_follow_from_the_facts(
         assert (untrue.relation, untrue.subject) == (stated.relation, stated.subject)
         premise = meanings.get(entailed.premise)
         if premise is None:  # a sentence with two facts
-            names = sample.books["en"].wiki.names
+            names = sample.books["en"].names
             assert all(names[entity] in entailed.premise for entity in (stated.subject, stated.object))
         else:
             assert premise == {stated}
@@ -113,21 +113,21 @@ def test_held_out_facts_are_not_in_training_texts(
     rows = read_table(sample_files.parallel_train)
     trained = {row["text"] for row in rows} | {text for row in inferences for text in row[2:4]}
     for language, book in sample.books.items():
-        for fact in sample.held_out.facts:
+        for fact in sample.held_out:
             stated = Statement(fact.relation, (fact.subject, fact.object))
             assert not trained & set(wordings(book, stated)), (language, fact)
     tested = set(pq.read_table(sample_files.parallel)["text"].to_pylist())
     for graded in map(pq.read_table, (sample_files.graded, sample_files.graded_dev)):
         tested |= {*graded["sentence1"].to_pylist(), *graded["sentence2"].to_pylist()}
     assert not trained & tested
-    assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out.facts}
+    assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out}
 
 
 def test_development_and_test_pairs_share_no_facts(sample_files: SampleFiles, sample: Sample) -> None:
     rows = pq.read_table(sample_files.graded_dev).to_pylist()
     assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
     tested = pq.read_table(sample_files.graded).to_pylist()
-    stated = {fact for pair in sample.held_out.graded for fact in pair}
+    stated = {fact for pair in sample.graded for fact in pair}
     worded = {
         text
         for fact in stated

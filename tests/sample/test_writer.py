@@ -73,9 +73,7 @@ def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles
         assert item is not None
         assert item.types == list(classes)
         assert item.titles == {
-            language: book.wiki.titles[entity]
-            for language, book in sample.books.items()
-            if entity in book.wiki.titles
+            language: book.titles[entity] for language, book in sample.books.items() if entity in book.titles
         }
 
 
