@@ -53,7 +53,7 @@ def test_words_headings_and_notes_are_complete(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
-def test_each_topic_has_the_same_templates_in_each_language(language: str) -> None:
+def test_each_topic_has_the_same_templates_of_one_sentence_in_each_language(language: str) -> None:
     english = {topic.name: topic for topic in read_news_words("en").topics}
     topics = read_news_words(language).topics
     assert len(topics) >= 7
@@ -63,12 +63,8 @@ def test_each_topic_has_the_same_templates_in_each_language(language: str) -> No
         assert slots == [Counter(template[1::2]) for template in english[topic.name].templates], topic.name
         assert all(set(own) <= SLOTS and own["T"] == 1 for own in slots)
         assert len(set(topic.templates)) == 5
-
-
-@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
-def test_each_template_is_one_unique_sentence(language: str) -> None:
     stop = "。" if language == "ja" else "."
-    templates = [template for topic in read_news_words(language).topics for template in topic.templates]
+    templates = [template for topic in topics for template in topic.templates]
     assert len(set(templates)) == len(templates)
     for template in templates:
         text = "".join(template[::2])

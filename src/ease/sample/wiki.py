@@ -10,7 +10,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -220,16 +220,13 @@ XNLI_COLUMNS = tuple(
 FACT_COLUMNS = ("fact_id", "language", "text")
 
 
-class Premise(NamedTuple):
-    """A premise's statement, and the statements of its hypotheses."""
+Premise = tuple[Statement, Statement, Statement, Statement]
+"""A premise, and its hypotheses.
 
-    statement: Statement
-    entailed: Statement
-    """The same statement, for other words, or a part of it."""
-    neutral: Statement
-    """Another fact about the same entity, else any other fact."""
-    contradicted: Statement
-    """The same fact with a wrong value."""
+- entailed: the same statement, for other words, or a part of it
+- neutral: another fact about the same entity, else any other fact
+- contradicted: the same fact with a wrong value
+"""
 
 
 def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -> list[Premise]:
@@ -237,7 +234,7 @@ def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -
     random = Random(f"inferences {options.seed}")
     true = set(world.facts)
     by_entity = facts_by_entity(facts, world.entities)
-    premises = []
+    premises: list[Premise] = []
     for fact in facts:
         of_subject, of_object = by_entity[fact.subject], by_entity[fact.object]
         partners = [
@@ -259,9 +256,8 @@ def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -
             if wrong is not None:
                 statement = statement_of_two(fact, partner) if partner else statement_of(fact)
                 another = _draw_another((of_subject, of_object, facts), (fact, partner), random) or fact
-                premises.append(
-                    Premise(statement, statement_of(fact), statement_of(another), statement_of(wrong))
-                )
+                hypotheses = statement_of(fact), statement_of(another), statement_of(wrong)
+                premises.append((statement, *hypotheses))
     random.shuffle(premises)
     return premises[: options.nli_premises]
 
@@ -285,16 +281,16 @@ def word_inferences(
     """
     for language in languages:
         random, book = Random(f"inferences {seed} {language}"), books[language]
-        for prompt, premise in enumerate(premises, start=1):
-            choices = len(book.templates[premise.statement.frame])
+        for prompt, (statement, entailed, neutral, contradicted) in enumerate(premises, start=1):
+            choices = len(book.templates[statement.frame])
             template = random.randrange(choices)
-            said = book.say(premise.statement, template).text
+            said = book.say(statement, template).text
             # Use another template in case the hypothesis has the premise's frame.
             other = template + random.randrange(1, choices)
             hypotheses = {
-                "entailment": book.say(premise.entailed, other).text,
-                "neutral": book.say(premise.neutral, random.randrange(1_000_000)).text,
-                "contradiction": book.say(premise.contradicted, random.randrange(1_000_000)).text,
+                "entailment": book.say(entailed, other).text,
+                "neutral": book.say(neutral, random.randrange(1_000_000)).text,
+                "contradiction": book.say(contradicted, random.randrange(1_000_000)).text,
             }
             for pair, (label, hypothesis) in enumerate(hypotheses.items(), start=3 * prompt - 2):
                 # Without parses and tokens, and with a single annotator.

@@ -105,11 +105,10 @@ _LEFT_TO_RIGHT_MARK = "\u200e"
 
 
 @dataclass(frozen=True)
-class NewsPage:
+class NewsPage(WikiPage):
     """A page of a dump, with its expected topic and first sentence, or the reason why it is dropped."""
 
-    page: WikiPage
-    case: str
+    case: str = PLAIN
     topic: str | None = None
     dropped: str | None = None
     first_sentence: str | None = None
@@ -159,13 +158,13 @@ class NewsWriter:
             if case == "archived":
                 blocks.append(f"{{{{{self._words.templates['archived']}}}}}")
             blocks.append("\n".join(self._categories(story, case, number)))
-        page = WikiPage(story.title, "\n\n".join(block for block in blocks if block))
+        text = "\n\n".join(block for block in blocks if block)
         self._last_title = story.title
         if dropped := CASES.get(case):
-            return NewsPage(page, case, dropped=dropped)
+            return NewsPage(story.title, text, case=case, dropped=dropped)
         # A template's content is not prose: the next sentence is the first one.
         _, first = written[1 if case == "lead_in_template" else 0]
-        return NewsPage(page, case, story.topic.name, None, first.text)
+        return NewsPage(story.title, text, case=case, topic=story.topic.name, first_sentence=first.text)
 
     def _draw(self, topic: Topic) -> Story:
         random, book = self._random, self._book
@@ -279,17 +278,8 @@ def loop_categories(words: NewsWords) -> tuple[str, str]:
     return f"{former} (1)", f"{former} (2)"
 
 
-def write_news_redirects(words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
-    """Yield redirects to articles with the wiki's keyword or the English one, each with a topic's category."""
-    site = words.site
-    for number, title in enumerate(titles):
-        keyword = site.redirect_keyword if number % 2 else "REDIRECT"
-        text = f"#{keyword} [[{title}]]\n\n[[{site.names[14]}:{words.topics[0].category}]]"
-        yield NewsPage(WikiPage(f"{title} (2)", text, redirect=title), "redirect", dropped="redirect")
-
-
-def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
-    """Yield pages of other namespaces, which are in topics' categories but are not news.
+def write_other_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+    """Yield redirects to articles, and pages of other namespaces that are in topics' categories but are not news.
 
     These include the topics' categories (the second below the first), redirects from former names, and a loop of
     redirects.
@@ -299,22 +289,24 @@ def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[
     link = f"[[{prefix}:{first}]]"
 
     def page(namespace: int, name: str | None, text: str, case: str, redirect: str | None = None) -> NewsPage:
-        written = WikiPage(f"{site.names[namespace]}:{name}", text, namespace, redirect)
-        return NewsPage(written, case, dropped="other namespace")
+        title = f"{site.names[namespace]}:{name}"
+        return NewsPage(title, text, namespace, redirect, case=case, dropped="other namespace")
 
     def category_redirect(name: str | None, category: str) -> NewsPage:
         target = f"{prefix}:{category}"
         return page(14, name, f"#{site.redirect_keyword} [[:{target}]]", "category_redirect", target)
 
+    for number, title in enumerate(titles):  # with the wiki's own keyword or the English one
+        text = f"#{site.redirect_keyword if number % 2 else 'REDIRECT'} [[{title}]]\n\n{link}"
+        yield NewsPage(f"{title} (2)", text, redirect=title, case="redirect", dropped="redirect")
     for number, topic in enumerate(words.topics):
         parent = first if number == 1 else site.names[4]
         yield page(14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
     by_redirect, by_template = words.renamed
     one, other = loop_categories(words)
+    text = f"{{{{Category redirect|{by_template.category}}}}}"
     yield category_redirect(by_redirect.former, by_redirect.category)
-    yield page(
-        14, by_template.former, f"{{{{Category redirect|{by_template.category}}}}}", "category_redirect"
-    )
+    yield page(14, by_template.former, text, "category_redirect")
     yield category_redirect(one, other)
     yield category_redirect(other, one)
     for title in titles:
@@ -331,11 +323,11 @@ SMALL_CLASS = 6
 _TERRITORIES = 243
 _ARTICLES_PER_CASE = 50
 """One of this many articles is of each case."""
+_TEXTS = ("title", "case", "topic", "dropped", "first_sentence")
 _TRUTH = pa.schema(
     [
         *(("language", pa.string()), ("page_id", pa.int64()), ("revision_id", pa.int64())),
-        *(("namespace", pa.int32()), ("title", pa.string()), ("case", pa.string())),
-        *(("topic", pa.string()), ("dropped", pa.string()), ("first_sentence", pa.string())),
+        *(("namespace", pa.int32()), *((name, pa.string()) for name in _TEXTS)),
     ]
 )
 
@@ -383,10 +375,10 @@ def _write_files(folder: Path, languages: Sequence[str], options: SampleNewsOpti
         pages = write_news_pages(language, world, options)
         site = read_news_words(language).site
         path = files.wikinews / dump_name(language, site.project)
-        write_dump(path, site, [page.page for page in pages], options.pages_per_stream)
+        write_dump(path, site, pages, options.pages_per_stream)
         for page_id, page in enumerate(pages, start=1):
             ids = {"language": language, "page_id": page_id, "revision_id": revision_id(language, page_id)}
-            truth.append({**ids, **vars(page.page), **vars(page)})
+            truth.append({**ids, **vars(page)})
     pq.write_table(pa.Table.from_pylist(truth, schema=_TRUTH), files.truth)
 
 
@@ -413,8 +405,6 @@ def write_news_pages(language: str, world: World, options: SampleNewsOptions) ->
     articles += [(PLAIN, last)] * SMALL_CLASS
     writer = NewsWriter(book, words, world, random)
     pages = [writer.write(topic, case, number) for number, (case, topic) in enumerate(articles)]
-    some = [page.page.title for page in pages[:: len(CASES)]]
-    pages += write_news_redirects(words, some)
-    pages += write_other_namespaces(book, words, some)
+    pages += write_other_pages(book, words, [page.title for page in pages[:: len(CASES)]])
     random.shuffle(pages)
     return pages
