@@ -96,8 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif rest[:1] == ["tree"]:
             self.reply(200, [])
         else:
-            about = {"id": name.partition("/")[2], "sha": COMMIT, "gated": name in self.hub.gated}
-            self.reply(200, {**about, "siblings": [{"rfilename": path} for path in files]})
+            about = {"id": name.partition("/")[2], "sha": COMMIT}
+            siblings = [{"rfilename": path} for path in files]
+            self.reply(200, {**about, "gated": name in self.hub.gated, "siblings": siblings})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

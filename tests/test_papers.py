@@ -104,8 +104,14 @@ OTHER_TABLES = {
 """Tasks whose printed figures are of an encoder for each language, or of the other average of the same vectors."""
 
 
-def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(bare: Project) -> None:
-    evaluate = EvaluateOptions.model_validate(load_parameters(bare, "paper")["evaluate"])
+@pytest.fixture(scope="module")
+def parameters(bare: Project) -> dict[str, Any]:
+    """The papers' parameters as configured."""
+    return load_parameters(bare, "paper")
+
+
+def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(parameters: dict[str, Any]) -> None:
+    evaluate = EvaluateOptions.model_validate(parameters["evaluate"])
     for name, baseline in evaluate.baselines.items():
         (model,) = gather_models([about_baseline(name, baseline)])
         scored = {task_name(reference) for reference in baseline.tasks or ()}
@@ -150,8 +156,10 @@ FITTED = "whitening"
 """A method of `train` that no sweep varies."""
 
 
-def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(bare: Project) -> None:
-    models = list(scored_models(load_parameters(bare, "paper")))
+def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(
+    parameters: dict[str, Any],
+) -> None:
+    models = list(scored_models(parameters))
     for name, paper in published().root.items():
         for number, table in paper.tables.items():
             for row, figures in table.rows.items():
@@ -205,13 +213,14 @@ def places(value: Any) -> Iterator[str]:
         yield value.partition(TEXTS)[2]
 
 
-def test_every_place_of_training_texts_and_every_documented_file_has_an_address(bare: Project) -> None:
+def test_every_place_of_training_texts_and_every_documented_file_has_an_address(
+    parameters: dict[str, Any],
+) -> None:
     _, *listed = cells_of(section("Files"))
     files = {name.strip("`"): address for names, address, _ in listed for name in names.split(", ")}
     assert {name for name, address in files.items() if "https://" not in address} == set()
     texts = {name.removeprefix("texts/") for name in files if name.startswith("texts/")}
-    parameters = load_parameters(bare, "paper").items()
-    named = {place for key, value in parameters if key[0] != "_" for place in places(value)}
+    named = {place for key, value in parameters.items() if key[0] != "_" for place in places(value)}
     assert {"wiki1m_for_simcse.txt", "XNLI-MT-1.0/multinli"} <= named
     assert {place for place in named if not any(fnmatchcase(place, pattern) for pattern in texts)} == set()
     assert {pattern for pattern in texts if not any(fnmatchcase(place, pattern) for place in named)} == set()
