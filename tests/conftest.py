@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -17,14 +18,41 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 import pytest
 
 from tests.project import Project, end_server, make_project, params
-from tests.tiers import mark_by_use
+
+BY_FIXTURE_TYPE = {
+    "Project": "project",
+    "FileServer": "server",
+    "HubServer": "server",
+    "Bucket": "server",
+    "SparkSession": "spark",
+    "Browser": "browser",
+    "Page": "browser",
+}
+"""Marker of the tests that request a fixture, directly or through another one, by the fixture's return type."""
+
+BY_MODULE_NAME = {
+    "run_job": "training",
+    "distill_student": "training",
+    "SentenceTransformerTrainer": "training",
+    "Project": "project",
+    "start_s3_server": "server",
+}
+"""Marker of all tests of a module that holds a name."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`."""
     for item in items:
-        if isinstance(item, pytest.Function):
-            mark_by_use(item)
+        if not isinstance(item, pytest.Function):
+            continue
+        fixtures = item._fixtureinfo.name2fixturedefs
+        used = [fixture for name in item.fixturenames for fixture in fixtures.get(name, ())]
+        returned = " ".join(str(fixture.func.__annotations__.get("return", "")) for fixture in used)
+        types = set(re.findall(r"\w+", returned))
+        markers = {marker for name, marker in BY_FIXTURE_TYPE.items() if name in types}
+        markers |= {marker for name, marker in BY_MODULE_NAME.items() if hasattr(item.module, name)}
+        for marker in sorted(markers):
+            item.add_marker(marker)
 
 
 @pytest.fixture(scope="session")

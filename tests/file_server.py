@@ -94,11 +94,7 @@ def serving(
 def running_server(certificate: ssl.SSLContext | None = None) -> Iterator[FileServer]:
     """Yield a running server, with a certificate by HTTPS, and stop it at the end."""
     shared = FileServer()
-
-    class Handler(_Handler):
-        server_files = shared
-
-    with serving(Handler, certificate) as shared.port:
+    with serving(type("Handler", (_Handler,), {"server_files": shared}), certificate) as shared.port:
         yield shared
 
 
@@ -135,34 +131,32 @@ class _Handler(BaseHTTPRequestHandler):
         if page:
             content = shared.listing(self.path)
         if answer.status or content is None:
-            self.send_response(answer.status or 404)
-            for name, value in {"Content-Length": "0", **answer.headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
+            self.head(answer.status or 404, {"Content-Length": "0", **answer.headers})
             return
         tag = f'"{hashlib.md5(content).hexdigest()}"' if shared.tags else None
         start = 0 if answer.ignore_range else self.start(tag)
         if start >= len(content) and start:
-            self.send_response(416)
-            self.send_header("Content-Range", f"bytes */{len(content)}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.head(416, {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"})
             return
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         length = len(content) - start if answer.promised is None else answer.promised
         headers = {"Content-Length": str(length), "Content-Type": "text/html" if page else "text/plain"}
+        if start:
+            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
         if length < 0:
             del headers["Content-Length"]
         if tag:
             headers["ETag"] = tag
-        for name, value in {**headers, **answer.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
+        self.head(206 if start else 200, {**headers, **answer.headers})
         if self.command == "GET":
             self.send(content[start:], answer)
         self.close_connection = length != len(content) - start or answer.break_after is not None
+
+    def head(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the status and the headers."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
 
     def start(self, tag: str | None) -> int:
         """Return the requested offset; 0 without a range or if If-Range names another ETag."""

@@ -47,11 +47,7 @@ class HubServer:
 def running_hub() -> Iterator[HubServer]:
     """Yield a running hub and stop it at the end."""
     shared = HubServer()
-
-    class Handler(_Handler):
-        hub = shared
-
-    with serving(Handler) as shared.port:
+    with serving(type("Handler", (_Handler,), {"hub": shared})) as shared.port:
         yield shared
 
 
@@ -87,12 +83,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Describe a repository."""
         files = self.hub.repositories.get(name)
         if rest == ["tree", "main"]:
-            listed = [
-                {"type": "file", "path": path, "size": len(content), "oid": "0" * 40}
-                for path, content in (files or {}).items()
-            ]
+            about = {"type": "file", "oid": "0" * 40}
             if self.allowed():
-                self.reply(200, listed)
+                own = (files or {}).items()
+                self.reply(200, [{**about, "path": path, "size": len(content)} for path, content in own])
         elif files is None:
             self.reply(404, {"error": "Repository not found"}, "RepoNotFound")
         elif rest == ["auth-check"]:
@@ -102,16 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif rest[:1] == ["tree"]:
             self.reply(200, [])
         else:
+            about = {"id": name.partition("/")[2], "sha": COMMIT}
             siblings = [{"rfilename": path} for path in files]
-            self.reply(
-                200,
-                {
-                    "id": name.partition("/")[2],
-                    "sha": COMMIT,
-                    "siblings": siblings,
-                    "gated": name in self.hub.gated,
-                },
-            )
+            self.reply(200, {**about, "gated": name in self.hub.gated, "siblings": siblings})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as pads
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -35,17 +36,13 @@ SMALL = {
     "audit.min_pairs": 20,
     "audit.max_pairs": 25,
     "multilingual.setting.languages": "en ja ar de",
-    "multilingual.setting.encoder.random.layers": 1,
-    "multilingual.setting.encoder.random.hidden_size": 32,
-    "multilingual.setting.encoder.random.vocabulary_size": 1000,
-    "monolingual.setting.encoder.random.layers": 1,
-    "monolingual.setting.encoder.random.hidden_size": 32,
-    "monolingual.setting.encoder.random.vocabulary_size": 1000,
+    **{
+        f"{setting}.setting.encoder.random.{name}": value
+        for setting in ("multilingual", "monolingual", "teach")
+        for name, value in {"layers": 1, "hidden_size": 32, "vocabulary_size": 1000}.items()
+    },
     "multilingual.mirror_bert.rows": 200,
     "monolingual.mirror_bert.rows": 200,
-    "teach.setting.encoder.random.layers": 1,
-    "teach.setting.encoder.random.hidden_size": 32,
-    "teach.setting.encoder.random.vocabulary_size": 1000,
     **{f"teach.{method}.training.max_steps": 6 for method in ("mlm", "ease_plus")},
     **{
         f"{setting}.{method}.training.{name}": value
@@ -113,6 +110,12 @@ class Project:
         """Return a copy of the project with its data, which a test may change."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Project(folder)
+
+
+def rows(table: Path) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file or folder in an order independent of the engine."""
+    files = [str(table)] if table.is_file() else sorted(map(str, table.glob("*.parquet")))
+    return sorted(pads.dataset(files).to_table().to_pylist(), key=repr)
 
 
 def params(**parameters: Any) -> str:

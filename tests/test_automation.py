@@ -29,23 +29,17 @@ def jobs(workflow: Path) -> dict[str, Any]:
     return dict(yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"])
 
 
-def make_goals() -> set[str]:
-    """Return the goals that workflows and the development container make."""
-    commands = [
-        step["run"]
-        for workflow in WORKFLOWS
-        for job in jobs(workflow).values()
-        for step in job["steps"]
-        if "run" in step
-    ]
-    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
-    commands += [container["postCreateCommand"]]
-    commands += [attributes["label"] for attributes in container["portsAttributes"].values()]
-    return {goal for command in commands for goal in re.findall(r"\bmake ([a-z-]+)", command)}
+def steps_with(key: str) -> list[str]:
+    """Return a value of all steps of all workflows, such as what they run."""
+    every = [step for workflow in WORKFLOWS for job in jobs(workflow).values() for step in job["steps"]]
+    return [step[key] for step in every if key in step]
 
 
 def test_automation_makes_existing_goals() -> None:
-    goals = make_goals()
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    commands = [*steps_with("run"), container["postCreateCommand"]]
+    commands += [attributes["label"] for attributes in container["portsAttributes"].values()]
+    goals = {goal for command in commands for goal in re.findall(r"\bmake ([a-z-]+)", command)}
     assert {"setup-dev", "test", "test-all", "test-data", "docs", "lock"} <= goals
     done = subprocess.run(
         ["make", "-n", *sorted(goals)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -74,21 +68,10 @@ def test_image_copies_what_the_wheel_needs() -> None:
 
 
 def test_actions_and_images_are_pinned_by_their_hashes() -> None:
-    used = [
-        step["uses"]
-        for workflow in WORKFLOWS
-        for job in jobs(workflow).values()
-        for step in job["steps"]
-        if "uses" in step
-    ]
+    used = steps_with("uses")
     assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action)] == []
-    files = [ROOT / "Dockerfile", ROOT / ".devcontainer" / "Dockerfile"]
-    images = [
-        line.split()[1]
-        for file in files
-        for line in file.read_text("utf-8").splitlines()
-        if line.startswith("FROM ")
-    ]
+    files = [(ROOT / name).read_text("utf-8") for name in ("Dockerfile", ".devcontainer/Dockerfile")]
+    images = [line.split()[1] for line in "\n".join(files).splitlines() if line.startswith("FROM ")]
     assert [image for image in images if not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image)] == []
     assert len(used) > 4
     assert len(images) == 3

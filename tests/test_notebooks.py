@@ -1,33 +1,36 @@
-"""The notebook compares runs of real trainings and is stored without outputs."""
+"""The notebooks run from top to bottom in a trained project, and are stored without outputs."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from tests.project import Project
+from tests.project import ROOT, Project, make_project, params
 
 pytestmark = pytest.mark.slow
 
 Execute = Callable[..., nbformat.NotebookNode]
 
-NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "compare_runs.ipynb"
+NOTEBOOKS = ROOT / "notebooks"
 LATER = {"multilingual__simcse__training__learning_rate": 3e-4, "multilingual__simcse__training__seed": 7}
 """Parameters of a second training of SimCSE, which runs after that of EASE."""
 
 
 @pytest.fixture(scope="module")
 def tracked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose MLflow store has one scored training of EASE and two of SimCSE."""
+    """A trained project with a second, scored training of SimCSE, in which notebooks write an index of sentences."""
     copy = project.copy(tmp_path_factory.mktemp("tracked") / "copy")
     copy.run("train,evaluate", "--namespaces=multilingual.simcse", **LATER)
     return copy
@@ -36,21 +39,18 @@ def tracked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Proje
 @pytest.fixture(scope="module")
 def runs(tracked: Project) -> dict[str, list[Run]]:
     """The trainings of each method, latest first."""
-    client = MlflowClient(tracked.store)
+    client, order = MlflowClient(tracked.store), ["start_time DESC"]
     return {
-        method: client.search_runs(
-            ["1"], f"run_name LIKE 'multilingual.{method}, %'", order_by=["start_time DESC"]
-        )
+        method: client.search_runs(["1"], f"run_name LIKE 'multilingual.{method}, %'", order_by=order)
         for method in ("ease", "simcse")
     }
 
 
 @pytest.fixture(scope="module")
-def execute(tracked: Project) -> Iterator[Execute]:
+def compare(tracked: Project) -> Iterator[Execute]:
     """Return a function that runs all cells in one kernel, from the notebook's folder."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
-    client = NotebookClient(notebook, timeout=120, resources=resources)
+    notebook = nbformat.read(NOTEBOOKS / "compare_runs.ipynb", as_version=4)
+    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(NOTEBOOKS)}})
     chosen = next(cell for cell in notebook.cells if cell.source.startswith("RUNS = "))
 
     def run(runs: list[str] | None = None) -> nbformat.NotebookNode:
@@ -69,15 +69,9 @@ def shown(notebook: nbformat.NotebookNode, kind: str) -> list[Any]:
     return [output.data[kind] for output in outputs if kind in output.get("data", {})]
 
 
-def average(run: Run) -> float:
-    """Return the main score of a training."""
-    score: float = run.data.metrics["sample_parallel/average"]
-    return score
-
-
-def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, runs: dict[str, list[Run]]) -> None:
+def test_the_latest_runs_of_two_methods_are_compared(compare: Execute, runs: dict[str, list[Run]]) -> None:
     simcse, ease = runs["simcse"][0], runs["ease"][0]
-    notebook = execute()
+    notebook = compare()
     text = "\n".join(shown(notebook, "text/plain"))
     assert "options.entity_weight" in text
     assert "training.batch_size" not in text, "equal parameters are shown"
@@ -85,7 +79,8 @@ def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, runs: dic
     parts = [line.split()[1:] for line in text.splitlines() if "training.learning_rate" in line]
     assert [rate for part in parts for rate in part] == ["0.0003", ease.data.params["training.learning_rate"]]
     row = next(line for line in text.splitlines() if "average" in line)
-    scores = [average(simcse), average(ease), average(ease) - average(simcse)]
+    one, other = (run.data.metrics["sample_parallel/average"] for run in (simcse, ease))
+    scores = [one, other, other - one]
     assert [float(cell) for cell in row.split()[-3:]] == pytest.approx(scores, abs=0.051)
     curves, bars = shown(notebook, "application/vnd.plotly.v1+json")
     assert {trace["name"] for trace in curves["data"] if "name" in trace} == {"SimCSE", "EASE"}
@@ -94,24 +89,117 @@ def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, runs: dic
     assert {"de", "ja"} < languages[0]
 
 
-def test_two_runs_of_one_method_have_distinct_labels(execute: Execute, runs: dict[str, list[Run]]) -> None:
+def test_two_runs_of_one_method_have_distinct_labels(compare: Execute, runs: dict[str, list[Run]]) -> None:
     identifiers = [run.info.run_id for run in runs["simcse"]]
     assert len(identifiers) == 2
-    text = "\n".join(shown(execute(identifiers), "text/plain"))
+    text = "\n".join(shown(compare(identifiers), "text/plain"))
     assert "training.learning_rate" in text
     assert all(f"multilingual.simcse {identifier[:6]}" in text for identifier in identifiers)
 
 
-def test_missing_run_is_an_error_that_names_it(execute: Execute) -> None:
+def test_missing_run_is_an_error_that_names_it(compare: Execute) -> None:
     with pytest.raises(
         CellExecutionError, match=r"has no run with scores named 'multilingual.none'.*kedro run"
     ):
-        execute(["multilingual.none", "multilingual.ease"])
+        compare(["multilingual.none", "multilingual.ease"])
 
 
 def test_notebooks_have_no_outputs() -> None:
-    paths = list(NOTEBOOK.parent.glob("*.ipynb"))
-    assert paths
-    for path in paths:
+    for path in NOTEBOOKS.glob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in cells), path.name
+
+
+def execute(project: Project, name: str, **values: Any) -> nbformat.NotebookNode:
+    """Run a notebook in the project's folder `notebooks`, with other values of its upper-case names."""
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        for constant, value in values.items():
+            cell.source = re.sub(rf"(?m)^{constant} = .*$", f"{constant} = {value!r}", cell.source)
+    folder = project.folder / "notebooks"
+    folder.mkdir(exist_ok=True)
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
+    client.execute(env={**os.environ, "DO_NOT_TRACK": "true"})
+    assert not any(folder.iterdir()), "a path is relative to the notebook instead of the project"
+    return notebook
+
+
+def text_of(notebook: nbformat.NotebookNode) -> str:
+    """Return the outputs as text; styled tables without their HTML."""
+    html = (
+        re.sub(r"<style.*?</style>|<[^>]+>", " ", each, flags=re.DOTALL)
+        for each in shown(notebook, "text/html")
+    )
+    return "\n".join((*shown(notebook, "text/plain"), *html))
+
+
+def test_quickstart_shows_scores_and_searches_across_languages(tracked: Project) -> None:
+    text = text_of(execute(tracked, "quickstart", TEXT="Euro", MODEL="ease"))
+    assert "sample_parallel" in text
+    assert "average" in text
+    for language in ("ar", "de", "en", "ja"):
+        assert re.search(rf"\s{language}\s", text)
+    assert "日本の通貨は円です。" in text
+    assert [*(tracked.folder / "data/07_model_output/search").rglob("*")], "no index is kept"
+
+
+@pytest.mark.parametrize(("installed", "there"), [(False, False), (True, False), (True, True)])
+def test_the_quickstart_makes_a_project_only_where_there_is_none(
+    installed: bool, there: bool, bare: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = nbformat.read(NOTEBOOKS / "quickstart.ipynb", as_version=4).cells
+    source = next(cell.source for cell in cells if cell.cell_type == "code")
+    commands: list[str] = []
+
+    class Shell:
+        def system(self, command: str) -> None:
+            commands.append(command)
+            if command.startswith("ease-project"):
+                (tmp_path / "ease-project").mkdir()
+
+        def run_line_magic(self, name: str, line: str) -> None:
+            commands.append(f"{name} {line}")
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if installed else None)
+    monkeypatch.chdir(bare.folder if there else tmp_path)
+    exec(TransformerManager().transform_cell(source), {"get_ipython": Shell})
+    made = ["ease-project ease-project", "cd ease-project && kedro run"]
+    expected = [] if there else made if installed else ["pip install -q ease-embeddings", *made]
+    assert [command for command in commands if not command.startswith("apt-get")] == expected
+    assert Path.cwd() == (bare.folder if there else tmp_path / "ease-project")
+
+
+def test_pairs_are_shown_with_titles_and_types(tracked: Project) -> None:
+    text = text_of(execute(tracked, "pairs_and_hard_negatives", LANGUAGE="de", ROWS=20))
+    vocabulary = pd.read_parquet(tracked.latest("03_primary/multilingual/entity_vocabulary.parquet"))
+    pairs = pd.read_parquet(tracked.latest("05_model_input/multilingual/training_pairs.parquet"))
+    labels = vocabulary.set_index("entity")["label"]
+    chosen = pairs[(pairs.language == "de") & pairs.hard_negative.notna()]
+    shown_pairs = [row for row in chosen.itertuples() if row.sentence in text]
+    assert len(shown_pairs) >= 10
+    for row in shown_pairs:
+        assert labels[row.entity] in text
+        assert labels[int(row.hard_negative)] in text
+    assert " none " not in text, "a hard negative shares no type with its entity"
+
+
+def test_errors_of_two_models_are_counted(tracked: Project) -> None:
+    notebook = execute(tracked, "error_analysis", MODELS=["untrained", "ease"])
+    text = text_of(notebook)
+    assert "only untrained" in text
+    assert "found by ease" in text
+    size = re.search(r"\((\d+), \['ar', 'de', 'ja'\]\)", text)
+    assert size
+    (counts,) = [table for table in shown(notebook, "text/html") if "only ease</th>" in table]
+    directions = 2 * 3
+    assert sum(int(count) for count in re.findall(r"<td>(\d+)</td>", counts)) == directions * int(size[1])
+
+
+@pytest.mark.long
+def test_a_language_is_taught(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    given = dict(item.split("=", 1) for item in params().split(","))
+    notebook = execute(project, "your_language", PARAMETERS={"teach.language": "eo", **given})
+    (page,) = [text for text in shown(notebook, "text/markdown") if "gained and lost" in text]
+    assert page.startswith("# Esperanto (eo)")
+    assert "nearest in en" in text_of(notebook)

@@ -37,21 +37,12 @@ CONTENTS = {
 
 
 class Experiment(NamedTuple):
-    """A row of a paper's table in the document."""
+    """A row of a paper's table in the document, with its tables and figures: `Table 1`, `Figure 2`."""
 
     pipeline: str
-    shows: str
+    numbers: set[str]
     hours: str
     differs: str
-
-    def numbers(self) -> set[str]:
-        """Return the row's tables and figures: `Tables 1, 3 to 5, Figure 2` are five."""
-        return {
-            f"{kind} {number}"
-            for kind, listed in re.findall(r"(Table|Figure)s? (\d[\dab, to]*)", self.shows)
-            for first, last in re.findall(r"(\d+[ab]?)(?: to (\d+))?", listed)
-            for number in (range(int(first), int(last) + 1) if last else [first])
-        }
 
 
 def section(title: str) -> str:
@@ -72,36 +63,35 @@ def cells_of(text: str) -> list[list[str]]:
 def experiments(title: str) -> list[Experiment]:
     (table,) = re.findall(r"^\| pipeline \|.*\n(?:\|.*\n)+", section(title), re.MULTILINE)
     _, *rows = cells_of(table)
-    return [Experiment(row[0].strip("`"), *row[1:]) for row in rows]
+    found = []
+    for pipeline, shows, hours, differs in rows:  # `Tables 1, 3 to 5, Figure 2` are five
+        numbers = {
+            f"{kind} {number}"
+            for kind, listed in re.findall(r"(Table|Figure)s? (\d[\dab, to]*)", shows)
+            for first, last in re.findall(r"(\d+[ab]?)(?: to (\d+))?", listed)
+            for number in (range(int(first), int(last) + 1) if last else [first])
+        }
+        found.append(Experiment(pipeline.strip("`"), numbers, hours, differs))
+    return found
 
 
 @pytest.mark.parametrize("title", CONTENTS)
-def test_every_table_and_figure_of_a_paper_has_a_row(title: str) -> None:
-    _, tables, figures = CONTENTS[title]
-    rows = experiments(title)
-    found = {re.sub(r"(?<=\d)[ab]$", "", number) for row in rows for number in row.numbers()}
+def test_every_table_and_figure_has_a_registered_pipeline_with_hours_or_a_reason(title: str) -> None:
+    name, tables, figures = CONTENTS[title]
+    rows, registered = experiments(title), register_pipelines()
+    found = {re.sub(r"(?<=\d)[ab]$", "", number) for row in rows for number in row.numbers}
     wanted = {f"Table {number}" for number in range(1, tables + 1)}
     assert found == wanted | {f"Figure {number}" for number in range(1, figures + 1)}
-
-
-@pytest.mark.parametrize("title", CONTENTS)
-def test_every_row_has_a_registered_pipeline_with_hours_or_a_reason(title: str) -> None:
-    registered = register_pipelines()
-    for row in experiments(title):
+    for row in rows:
         assert row.differs, f"{row.pipeline}: say what differs, or `nothing`"
         if row.pipeline == NONE:
             assert (row.hours, row.differs != "nothing") == ("", True), row
         else:
             assert row.pipeline in registered, row
             assert re.fullmatch(r"[\d.]+", row.hours), row
-
-
-@pytest.mark.parametrize("title", CONTENTS)
-def test_every_published_table_has_a_pipeline(title: str) -> None:
-    name, *_ = CONTENTS[title]
-    made = {number for row in experiments(title) if row.pipeline != NONE for number in row.numbers()}
-    numbers = published().root[name].tables
-    assert {f"Table {number}" if number[0].isdigit() else number for number in numbers} - made == set()
+    made = {number for row in rows if row.pipeline != NONE for number in row.numbers}
+    printed = published().root[name].tables
+    assert {f"Table {number}" if number[0].isdigit() else number for number in printed} <= made
 
 
 OTHER_TABLES = {
@@ -113,8 +103,14 @@ OTHER_TABLES = {
 """Tasks whose printed figures are of an encoder for each language, or of the other average of the same vectors."""
 
 
-def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(bare: Project) -> None:
-    evaluate = EvaluateOptions.model_validate(load_parameters(bare, "paper")["evaluate"])
+@pytest.fixture(scope="module")
+def parameters(bare: Project) -> dict[str, Any]:
+    """The papers' parameters as configured."""
+    return load_parameters(bare, "paper")
+
+
+def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(parameters: dict[str, Any]) -> None:
+    evaluate = EvaluateOptions.model_validate(parameters["evaluate"])
     for name, baseline in evaluate.baselines.items():
         (model,) = gather_models([baseline.about(name)])
         scored = {task_name(reference) for reference in baseline.tasks or ()}
@@ -159,8 +155,10 @@ FITTED = "whitening"
 """A method of `train` that no sweep varies."""
 
 
-def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(bare: Project) -> None:
-    models = list(scored_models(load_parameters(bare, "paper")))
+def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(
+    parameters: dict[str, Any],
+) -> None:
+    models = list(scored_models(parameters))
     for name, paper in published().root.items():
         for number, table in paper.tables.items():
             for row, figures in table.rows.items():
@@ -203,12 +201,6 @@ def test_every_sweep_is_in_the_document() -> None:
     assert {name for name in SWEEPS if f"| `{name}` |" not in text} == others
 
 
-def documented_files() -> dict[str, str]:
-    """Return the address cell of each documented file or pattern of files."""
-    (_, *rows) = cells_of(section("Files"))
-    return {name.strip("`"): address for names, address, _ in rows for name in names.split(", ")}
-
-
 def places(value: Any) -> Iterator[str]:
     """Yield the paths of training texts in nested parameters."""
     if isinstance(value, dict):
@@ -220,24 +212,14 @@ def places(value: Any) -> Iterator[str]:
         yield value.partition(TEXTS)[2]
 
 
-def test_every_place_of_training_texts_has_an_address(bare: Project) -> None:
-    named = {
-        place
-        for key, value in load_parameters(bare, "paper").items()
-        if key[0] != "_"
-        for place in places(value)
-    }
-    files = {
-        name.removeprefix("texts/"): address
-        for name, address in documented_files().items()
-        if name.startswith("texts/")
-    }
+def test_every_place_of_training_texts_and_every_documented_file_has_an_address(
+    parameters: dict[str, Any],
+) -> None:
+    _, *listed = cells_of(section("Files"))
+    files = {name.strip("`"): address for names, address, _ in listed for name in names.split(", ")}
+    assert {name for name, address in files.items() if "https://" not in address} == set()
+    texts = {name.removeprefix("texts/") for name in files if name.startswith("texts/")}
+    named = {place for key, value in parameters.items() if key[0] != "_" for place in places(value)}
     assert {"wiki1m_for_simcse.txt", "XNLI-MT-1.0/multinli"} <= named
-    assert {place for place in named if not any(fnmatchcase(place, pattern) for pattern in files)} == set()
-    assert {pattern for pattern in files if not any(fnmatchcase(place, pattern) for place in named)} == set()
-
-
-def test_every_documented_file_has_an_address() -> None:
-    assert documented_files()
-    without = {name for name, address in documented_files().items() if "https://" not in address}
-    assert without == set()
+    assert {place for place in named if not any(fnmatchcase(place, pattern) for pattern in texts)} == set()
+    assert {pattern for pattern in texts if not any(fnmatchcase(place, pattern) for place in named)} == set()

@@ -79,13 +79,9 @@ def test_older_versions_and_leftovers_are_listed_and_removed(data: Data) -> None
     assert "may be removed: python -m ease.pruning --delete" in listed
     data.prune("--delete")
     assert [path.name for path in (data.folder / "03_primary/pairs.parquet").iterdir()] == [TIMES[2]]
-    assert [path.exists() for path in (killed, work, cache, unfinished, own)] == [
-        False,
-        False,
-        True,
-        True,
-        True,
-    ]
+    assert not killed.exists()
+    assert not work.exists()
+    assert all(path.exists() for path in (cache, unfinished, own))
     assert "0 items of" in data.prune()
 
 
@@ -114,9 +110,8 @@ def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinishe
 
 
 def test_samples_are_kept_while_a_kept_version_names_them(data: Data) -> None:
-    samples = [
-        data.file(f"01_raw/sample/{name}/manifest.json").parent for name in ("sample-1-ab", "sample-old")
-    ]
+    names = ("sample-1-ab", "sample-old")
+    samples = [data.file(f"01_raw/sample/{name}/manifest.json").parent for name in names]
     data.version("dumps", "01_raw/m/dumps.json", TIMES[0], f'["/former/data/{samples[1].name}/wikipedia"]')
     data.version("dumps", "01_raw/m/dumps.json", TIMES[1], f'["/data/{samples[0].name}/wikipedia"]')
     data.prune("--delete")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.dataset as pads
 import pytest
 from huggingface_hub import ModelCard
 
@@ -32,36 +30,6 @@ def done(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     arguments[-1] = ",".join([arguments[-1], *small])
     made.log.write_text(made.kedro(*arguments).stderr, encoding="utf-8")
     return made
-
-
-def table(project: Project, path: str) -> pd.DataFrame:
-    """Return the newest version of a table."""
-    found = project.latest(path)
-    files = [str(found)] if found.is_file() else sorted(map(str, found.glob("*.parquet")))
-    return pads.dataset(files).to_table().to_pandas()
-
-
-def test_resolved_links_equal_the_manual_list(done: Project) -> None:
-    with (ROOT / "tests" / "entities" / "data" / "mini_links.tsv").open(encoding="utf-8", newline="") as file:
-        expected = [tuple(row) for row in list(csv.reader(file, delimiter="\t"))[1:]]
-    links = table(done, "02_intermediate/multilingual/links.parquet")
-    sentences = table(done, "02_intermediate/multilingual/sentences")
-    found = []
-    for row in links.merge(sentences, on=["language", "page_id", "sentence_index"]).itertuples():
-        # No link to the 49 items uses a redirect here, so the resolved title is the target.
-        surfaces = {
-            row.text[link["start"] : link["end"]] for link in row.links if link["target"] == row.title
-        }
-        assert len(surfaces) == 1
-        found.append((row.language, row.page_title, row.title, surfaces.pop(), str(row.entity)))
-    assert sorted(found) == sorted(expected)
-
-
-def test_pairs_equal_those_links(done: Project) -> None:
-    pairs = table(done, "03_primary/multilingual/pairs.parquet")
-    links = table(done, "02_intermediate/multilingual/links.parquet")
-    columns = ["language", "page_id", "entity"]
-    assert sorted(pairs[columns].itertuples(index=False)) == sorted(links[columns].itertuples(index=False))
 
 
 def test_document_shows_the_output_of_the_run(done: Project) -> None:

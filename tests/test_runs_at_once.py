@@ -8,20 +8,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import pyarrow.dataset as pads
 import pytest
 
-from tests.project import LIMIT, Project, params
+from tests.project import LIMIT, Project, params, rows
 from tests.test_breaks import Started
 
 pytestmark = pytest.mark.slow
-
-
-def rows(table: Path) -> list[dict[str, Any]]:
-    files = [str(table)] if table.is_file() else sorted(map(str, table.glob("*.parquet")))
-    return sorted(pads.dataset(files).to_table().to_pylist(), key=repr)
 
 
 def test_two_runs_at_once_make_the_same_rows(copy: Project, tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ import pytest
 from kedro.io import Version
 
 from ease.datasets.tables import PartsDataset, TableDataset
-from tests.project import Project, make_project
+from tests.project import Project, make_project, rows
 from tests.s3 import Bucket, make_bucket, start_s3_server
 from tests.spark import submit_arguments
-from tests.test_spark_run import rows
 
 __all__ = ["make_bucket", "start_s3_server"]
 

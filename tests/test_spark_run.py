@@ -5,12 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow.dataset as pads
 import pytest
 
-from tests.project import Project
+from tests.project import Project, rows
 from tests.spark import standing_cluster, submit_arguments
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.slow]
@@ -39,12 +37,6 @@ def on_spark(project: Project, workers: Path, tmp_path_factory: pytest.TempPathF
     shutil.rmtree(copy.folder / "data" / "02_intermediate" / "parts")
     copy.run("ingest,entity_pairs,hard_negatives", start=True, engine="spark")
     return copy
-
-
-def rows(table: Path) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file or folder in an order independent of the engine."""
-    files = [str(table)] if table.is_file() else sorted(map(str, table.glob("*.parquet")))
-    return sorted(pads.dataset(files).to_table().to_pylist(), key=repr)
 
 
 @pytest.mark.parametrize(

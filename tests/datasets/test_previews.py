@@ -68,59 +68,45 @@ def test_rows_of_several_languages_are_shown(tmp_path: Path, languages: list[str
 
 
 def test_a_table_without_rows_or_languages_is_shown(tmp_path: Path) -> None:
-    dataset = table_dataset(tmp_path / "pairs.parquet")
-    dataset.save(
-        ibis.memtable(
-            {"language": [None, None], "entity": [1, 2]}, schema={"language": "string", "entity": "int64"}
-        )
-    )
-    assert [row["entity"] for row in records(dataset.preview(spread="language"))] == [1, 2]
-    empty = table_dataset(tmp_path / "empty.parquet")
-    empty.save(
-        ibis.memtable({"language": [], "entity": []}, schema={"language": "string", "entity": "int64"})
-    )
-    preview = empty.preview(spread="language")
-    assert (preview["columns"], preview["data"]) == (["language", "entity"], [])
+    schema = {"language": "string", "entity": "int64"}
+    for languages, entities in (([None, None], [1, 2]), ([], [])):
+        dataset = table_dataset(tmp_path / f"{len(entities)}.parquet")
+        dataset.save(ibis.memtable({"language": languages, "entity": entities}, schema=schema))
+        preview = dataset.preview(spread="language")
+        assert preview["columns"] == ["language", "entity"]
+        assert [row[1] for row in preview["data"]] == entities
 
 
 def test_cells_have_types_that_a_browser_can_display(tmp_path: Path) -> None:
-    rows = [
-        {
-            "big": 2**60 + 1,
-            "small": -3,
-            "share": 0.5,
-            "true": True,
-            "none": None,
-            "nan": float("nan"),
-            "list": [1],
-        }
-    ]
-    preview = rows_dataset(tmp_path, rows).preview()
-    assert preview["data"] == [["1152921504606846977", -3, 0.5, "True", "", "", "[1]"]]
+    cells = {
+        2**60 + 1: "1152921504606846977",
+        -3: -3,
+        0.5: 0.5,
+        True: "True",
+        None: "",
+        "x": "x",
+        (1,): "[1]",
+    }
+    row = {str(number): value for number, value in enumerate([*cells, float("nan")])}
+    assert rows_dataset(tmp_path, [row]).preview()["data"] == [[*cells.values(), ""]]
 
 
-def test_a_history_has_a_row_for_each_step(tmp_path: Path) -> None:
+def test_chosen_columns_keep_their_order_and_a_history_has_a_row_for_each_step(tmp_path: Path) -> None:
+    dataset = rows_dataset(tmp_path, [{"value": 1, "task": "a", "code": "x"}, {"value": 2, "task": "b"}])
+    assert dataset.preview(columns=["task", "value"])["data"] == [["a", 1], ["b", 2]]
+    assert dataset.preview()["data"] == [[1, "a", "x"], [2, "b", ""]]
     values = [(2, "loss", 3.0), (2, "rate", 0.1), (4, "loss", 2.0), (4, "development", 70.0)]
-    dataset = rows_dataset(
-        tmp_path, [dict(zip(("step", "name", "value"), row, strict=True)) for row in values]
-    )
-    preview = dataset.preview(pivot=["step", "name", "value"])
+    points = [dict(zip(("step", "name", "value"), row, strict=True)) for row in values]
+    (tmp_path / "history").mkdir()
+    preview = rows_dataset(tmp_path / "history", points).preview(pivot=["step", "name", "value"])
     assert preview["columns"] == ["step", "loss", "rate", "development"]
     assert preview["data"] == [[2, 3.0, 0.1, ""], [4, 2.0, "", 70.0]]
 
 
-def test_chosen_columns_keep_their_order(tmp_path: Path) -> None:
-    dataset = rows_dataset(tmp_path, [{"value": 1, "task": "a", "code": "x"}, {"value": 2, "task": "b"}])
-    assert dataset.preview(columns=["task", "value"])["data"] == [["a", 1], ["b", 2]]
-    assert dataset.preview()["data"] == [[1, "a", "x"], [2, "b", ""]]
-
-
 def test_the_title_of_a_figure_is_above_its_panels_and_its_legend(tmp_path: Path) -> None:
-    figure = plot_curves(
-        pd.DataFrame(
-            {"method": ["ease", "simcse"] * 2, "step": 1, "name": ["loss"] * 2 + ["rate"] * 2, "value": 1.0}
-        )
-    )
+    names = ["loss"] * 2 + ["rate"] * 2
+    curves = {"method": ["ease", "simcse"] * 2, "step": 1, "name": names, "value": 1.0}
+    figure = plot_curves(pd.DataFrame(curves))
     dataset = FigureDataset(filepath=str(tmp_path / "plot.json"), version=Version(None, None))
     dataset.save(figure)
     layout: Any = dict(dataset.preview())["layout"]

@@ -63,19 +63,14 @@ def wiki(tables: Any) -> Inputs:
     return inputs(tables, sentences, [*both, *ambiguous, *unequal, *repeated])
 
 
-def select(engine: SQLBackend, given: Any, languages: Any, options: AuditOptions = OPTIONS) -> pa.Table:
-    """Select the audit by an engine, with saved tables in between as in the pipeline."""
-    *tables, types = given
-    candidates = engine.to_pyarrow(find_candidates(*tables, types, languages, options))
-    answers = engine.to_pyarrow(match_candidates(ibis.memtable(candidates), options))
-    return engine.to_pyarrow(
-        add_distractors(ibis.memtable(answers), ibis.memtable(candidates), types, options)
-    )
-
-
 def audit(engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS) -> list[dict[str, Any]]:
-    """Select the audit of tables in memory, as a list of rows."""
-    rows: list[dict[str, Any]] = select(engine, map(ibis.memtable, given), LANGUAGES, options).to_pylist()
+    """Select the audit by an engine, with saved tables in between as in the pipeline."""
+    *tables, types = map(ibis.memtable, given)
+    candidates = ibis.memtable(engine.to_pyarrow(find_candidates(*tables, types, LANGUAGES, options)))
+    answers = ibis.memtable(engine.to_pyarrow(match_candidates(candidates, options)))
+    rows: list[dict[str, Any]] = engine.to_pyarrow(
+        add_distractors(answers, candidates, types, options)
+    ).to_pylist()
     return rows
 
 
@@ -144,59 +139,7 @@ def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, table
     given = inputs(tables, sentences, [])
     assert answers(audit(duckdb_engine, given)) == {("first", "eo 1", "en 1")}
     # A second page of an item in one wiki.
-    given[0] = pa.concat_tables(
-        [
-            given[0],
-            tables.sentences([("eo", 5000, "Rome bis", 0, "eo 1 bis", []), ("eo", 5001, "x", 0, "y", [])]),
-        ]
-    )
+    second = tables.sentences([("eo", 5000, "Rome bis", 0, "eo 1 bis", []), ("eo", 5001, "x", 0, "y", [])])
+    given[0] = pa.concat_tables([given[0], second])
     given[2] = pa.concat_tables([given[2], tables.sitelinks([(1, "eo", "Rome bis")])])
     assert answers(audit(duckdb_engine, given)) == set()
-
-
-@pytest.fixture(scope="module")
-def random_wiki(tables: Any) -> tuple[Inputs, tuple[str, ...]]:
-    """The tables of a random wiki in three languages."""
-    wiki = tables.wiki(3, items=60, pages=150)
-    links = tables.links(
-        (row["language"], row["page_id"], row["sentence_index"], "T", 1 + len(link["target"]) % 7)
-        for row in wiki.sentences.to_pylist()
-        for link in row["links"]
-    )
-    texts = [
-        f"{row['language']} {row['page_id']} {row['sentence_index']}" for row in wiki.sentences.to_pylist()
-    ]
-    sentences = wiki.sentences.set_column(5, "text", pa.array(texts))
-    return [sentences, links, wiki.sitelinks, wiki.entity_types], wiki.languages
-
-
-RANDOM = AuditOptions(pivot="pt", min_pairs=2, max_share=1, max_pairs=9, min_characters=1, seed=5)
-
-
-@pytest.fixture(scope="module")
-def expected(random_wiki: tuple[Inputs, tuple[str, ...]], duckdb_engine: SQLBackend) -> pa.Table:
-    given, languages = random_wiki
-    return select(duckdb_engine, map(ibis.memtable, given), languages, RANDOM)
-
-
-@pytest.mark.slow
-def test_engines_orders_and_parts_give_the_same_rows(
-    another_store: Any, random_wiki: tuple[Inputs, tuple[str, ...]], expected: pa.Table
-) -> None:
-    given, languages = random_wiki
-    engine, store = another_store
-    again = select(engine, map(store, given), languages, RANDOM)
-    assert again.to_pylist() == expected.to_pylist()
-    assert again.schema.types == expected.schema.types
-
-
-@pytest.mark.slow
-def test_another_seed_gives_another_audit_of_all_grades(
-    duckdb_engine: SQLBackend, random_wiki: tuple[Inputs, tuple[str, ...]], expected: pa.Table
-) -> None:
-    assert len({row["subset"] for row in expected.to_pylist()}) == 2
-    assert {row["grade"] for row in expected.to_pylist()} == {"answer", "same_page", "same_type"}
-    given, languages = random_wiki
-    other = RANDOM.model_copy(update={"seed": 6})
-    changed = select(duckdb_engine, map(ibis.memtable, given), languages, other)
-    assert changed.to_pylist() != expected.to_pylist()

@@ -16,11 +16,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 from safetensors.numpy import save_file
 
-from ease.entities.embeddings import (
-    align_embeddings,
-    draw_like,
-    name_entities,
-)
+from ease.entities.embeddings import align_embeddings, draw_like, name_entities
 from ease.errors import EaseError
 
 TITLES = ["Zürich", "Tokyo (city)", "東京 都", "Missing", "Also missing", "Paris"]
@@ -112,28 +108,13 @@ def test_an_own_title_has_precedence_over_a_redirect(tmp_path: Path) -> None:
 
 
 def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend, tables: Any) -> None:
-    vocabulary = ibis.memtable(
-        pa.table(
-            {
-                "row": [0, 1, 2, 3],
-                "entity": [-9, 5, 6, 7],
-                "label": ["Roma", "Five", "Seis", "Seven"],
-                "link_count": [1] * 4,
-            }
-        )
-    )
+    labels = ["Roma", "Five", "Seis", "Seven"]
+    vocabulary = ibis.memtable(pa.table({"row": range(4), "entity": [-9, 5, 6, 7], "label": labels}))
     sitelinks = tables.sitelinks(
         [(5, "en", "Five"), (6, "pt", "Seis"), (7, "en", "Seven"), (7, "pt", "Sete")]
     )
-    redirects = tables.redirects(
-        [
-            ("en", "5", "Five"),
-            ("pt", "V", "Five"),
-            ("en", "Seven", "Five"),
-            ("en", "Rome", "Roma"),
-            ("en", "Six", "Seis"),
-        ]
-    )
+    english = [("5", "Five"), ("Seven", "Five"), ("Rome", "Roma"), ("Six", "Seis")]
+    redirects = tables.redirects([("pt", "V", "Five"), *(("en", *own) for own in english)])
     named = name_entities(vocabulary, ibis.memtable(sitelinks), ibis.memtable(redirects))
     rows = [tuple(row.values()) for row in duckdb_engine.to_pyarrow(named).to_pylist()]
     assert rows == [
@@ -144,7 +125,7 @@ def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQL
         (3, "Seven", True),
     ]
     by_label = duckdb_engine.to_pyarrow(name_entities(vocabulary)).to_pylist()
-    assert [row["title"] for row in by_label] == ["Roma", "Five", "Seis", "Seven"]
+    assert [row["title"] for row in by_label] == labels
 
 
 def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
@@ -162,9 +143,9 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
     [
         (bz2.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
         (gzip.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged"),
-        (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not numeric"),
-        (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* does not have 3 finite numbers"),
-        (b"1 3\nENTITY/Paris 1 2 nan\n", "does not have 3 finite numbers"),
+        (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not 3 finite numbers"),
+        (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* is not 3 finite numbers"),
+        (b"1 3\nENTITY/Paris 1 2 nan\n", "is not 3 finite numbers"),
         (b"<html>\n", "not a text file of vectors"),
         (b"9" * 5000 + b" " + b"9" * 5000 + b"\n", "have 999999999 dimensions"),
         (bz2.compress(b"ENTITY/A" + bytes(50 << 20)), "line 1: longer than 1048576 bytes"),

@@ -1,4 +1,4 @@
-"""Links are resolved through redirects to entities, and sitelinks joined, equally on both engines."""
+"""Links are resolved through redirects to entities, which a vocabulary numbers; sitelinks are joined."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ease.entities.links import (
     summarize_links,
     types_of_linked,
 )
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
@@ -66,11 +67,11 @@ def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
     return sorted(resolved)
 
 
-def test_links_equal_a_resolution_without_engine(engine: SQLBackend, tables: Any) -> None:
+def test_links_equal_a_resolution_without_engine(duckdb_engine: SQLBackend, tables: Any) -> None:
     wiki = tables.wiki(seed=1)
     resolved = resolve(wiki.sentences, wiki.redirects, wiki.sitelinks, wiki.languages)
     expected = resolve_one_by_one(wiki)
-    assert rows(engine, resolved) == expected
+    assert rows(duckdb_engine, resolved) == expected
     assert len(expected) > 100
 
 
@@ -105,19 +106,13 @@ def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables
     assert len(set(hashes.values())) == len(titles)
 
 
-def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, saved: Any, tables: Any) -> None:
-    sentences = tables.sentences(
-        [
-            ("en", 1, "P", 0, "s", ["A", "Dead", "A"]),
-            ("en", 1, "P", 1, "s", []),
-            ("ja", 2, "P", 0, "s", ["Dead"]),
-        ]
-    )
+def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
+    given = [("en", 1, 0, ["A", "Dead", "A"]), ("en", 1, 1, []), ("ja", 2, 0, ["Dead"])]
+    sentences = tables.sentences((*own[:2], "P", own[2], "s", own[3]) for own in given)
     sitelinks = tables.sitelinks([(7, "en", "A"), (7, "ja", "あ")])
     links = resolve(sentences, tables.redirects([]), sitelinks, ["en", "ja"])
-    summary = saved(duckdb_engine, summarize_links(ibis.memtable(sentences), links))
-    assert [tuple(row.values()) for row in summary.to_pylist()] == [("en", 2, 3, 2), ("ja", 1, 1, 0)]
-    assert [str(kind) for kind in summary.schema.types] == ["string", *["int64"] * 3]
+    summary = summarize_links(ibis.memtable(sentences), links)
+    assert rows(duckdb_engine, summary) == [("en", 2, 3, 2), ("ja", 1, 1, 0)]
     assert Counter(rows(duckdb_engine, links)) == {("en", 1, 0, "A", 7): 2}, (
         "a link twice in a sentence is two links"
     )
@@ -173,3 +168,26 @@ def test_joins_equal_those_of_dictionaries(engine: SQLBackend) -> None:
     assert in_order(engine, sitelinks) == expected
     types = types_of_linked(table(statements, TYPES), sitelinks)
     assert in_order(engine, types) == sorted({pair for pair in statements if pair[0] in linked})
+
+
+def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_languages(
+    duckdb_engine: SQLBackend, tables: Any
+) -> None:
+    given = [("en", 30, 10), ("en", 20, 11), ("ja", 7, 6), ("en", 7, 5), ("ja", 9, 10)]
+    links = tables.links((code, place, 0, "T", qid) for code, qid, times in given for place in range(times))
+    titles = [
+        (20, "ja", "に"),
+        (20, "en", "Two"),
+        (7, "pt", "Sete"),
+        (7, "ja", "なな"),
+        (99, "en", "Unlinked"),
+    ]
+    known, sitelinks = ibis.memtable(links), ibis.memtable(tables.sitelinks(titles))
+    for languages, label in ((["pt", "ja", "en"], "Sete"), (["ja", "pt"], "なな"), (["sv"], "T")):
+        vocabulary = build_vocabulary(known, sitelinks, VocabularyOptions(), languages)
+        assert rows(duckdb_engine, vocabulary) == [(0, 7, label, 11), (1, 20, "Two", 11)]
+    by_language = VocabularyOptions(min_link_count=5, count_over="language")
+    found = build_vocabulary(known, None, by_language, ["en"])
+    assert rows(duckdb_engine, found) == [
+        (n, qid, "T", c) for n, (qid, c) in enumerate([(7, 11), (9, 10), (20, 11), (30, 10)])
+    ]

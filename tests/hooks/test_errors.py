@@ -14,30 +14,22 @@ from ease.hooks.runs import _next_steps, show_exception
 from tests.project import ROOT
 
 
-def caught(error: BaseException) -> BaseException:
+def printed(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what is printed for an error that was raised."""
     try:
         raise error
     except BaseException as raised:
-        return raised
+        show_exception(type(raised), raised, raised.__traceback__)
+    return capsys.readouterr().err
 
 
-def test_a_user_error_is_printed_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    error = caught(EaseError("dump.xml: cut at its end; download it again."))
-    show_exception(type(error), error, error.__traceback__)
-    assert capsys.readouterr().err == "Error: dump.xml: cut at its end; download it again.\n"
-
-
-def test_the_cause_of_a_dataset_error_is_printed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    try:
-        try:
-            raise EaseError("the cause")
-        except EaseError as cause:
-            raise DatasetError("Failed while saving") from cause
-    except DatasetError as error:
-        show_exception(type(error), error, error.__traceback__)
-    assert capsys.readouterr().err == "Error: the cause\n"
+def test_a_user_error_or_cause_is_printed_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    error = EaseError("dump.xml: cut at its end; download it again.")
+    assert printed(error, capsys) == f"Error: {error}\n"
+    outer = DatasetError("Failed while saving")
+    outer.__cause__ = error
+    assert printed(outer, capsys) == f"Error: {error}\n"
+    assert "Traceback (most recent call last)" in printed(KeyError("a bug"), capsys)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +43,9 @@ def test_the_cause_of_a_dataset_error_is_printed(
 def test_a_full_disk_is_printed_in_one_line(
     error: Exception, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    raised = caught(error)
-    show_exception(type(raised), raised, raised.__traceback__)
-    printed = capsys.readouterr().err
-    assert printed.startswith(f"Error: {words}: make room on the disk")
-    assert printed.count("\n") == 1
+    line = printed(error, capsys)
+    assert line.startswith(f"Error: {words}: make room on the disk")
+    assert line.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -72,9 +62,3 @@ def test_the_next_command_is_named(name: str, expected: str, monkeypatch: pytest
     configure_project("ease")
     assert _next_steps(pipelines[name]).startswith(f"\nNext: {expected}" if expected else "")
     assert bool(_next_steps(pipelines[name])) == bool(expected)
-
-
-def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    error = caught(KeyError("a bug"))
-    show_exception(type(error), error, error.__traceback__)
-    assert "Traceback (most recent call last)" in capsys.readouterr().err

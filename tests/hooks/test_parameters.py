@@ -1,4 +1,4 @@
-"""Values of `--params` that YAML would read otherwise, and values that other parameters refer to."""
+"""Values of `--params` that YAML would read otherwise, values that others refer to, and the cache of files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import get_task
+from ease.hooks.names import ConfigLoader
+from ease.settings import CONFIG_LOADER_ARGS
 from tests.contexts import load_catalog
 from tests.project import Project, make_project
 
@@ -68,3 +70,30 @@ def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path
 def test_a_wrong_shared_value_is_refused(bare: Project, given: dict[str, str], expected: str) -> None:
     with pytest.raises(EaseError, match=expected):
         load_catalog(bare, **given)
+
+
+def make_loader(folder: Path, env: str | None = None) -> ConfigLoader:
+    for name, text in {
+        "base": "size: 1\nshape:\n  side: ${size}\n  name: square",
+        "paper": "size: 5",
+    }.items():
+        (folder / name).mkdir()
+        (folder / name / "parameters.yml").write_text(text)
+    (folder / "local").mkdir()
+    return ConfigLoader(str(folder), env=env, **CONFIG_LOADER_ARGS)
+
+
+def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path) -> None:
+    loader = make_loader(tmp_path)
+    first = loader["parameters"]
+    first["shape"]["name"] = "changed by a reader"
+    (tmp_path / "base" / "parameters.yml").write_text("size: 2\nshape:\n  side: ${size}")
+    assert loader["parameters"] == {"size": 1, "shape": {"side": 1, "name": "square"}, "engine": "duckdb"}
+    for size in (3, 4):
+        loader.runtime_params = {"size": size}
+        assert loader["parameters"]["shape"]["side"] == size
+
+
+def test_an_environment_overrides_single_values(tmp_path: Path) -> None:
+    loader = make_loader(tmp_path, "paper")
+    assert loader["parameters"] == {"size": 5, "shape": {"side": 1, "name": "square"}, "engine": "duckdb"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-from collections.abc import Callable
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import NamedTuple
@@ -57,11 +56,6 @@ def written_pages(sample: Sample) -> dict[str, list[WikiPage]]:
 def dumped_pages(sample_files: SampleFiles) -> dict[str, list[DumpedPage]]:
     """The pages of each dump by an independent parser."""
     return {language: read_dump(sample_files.wikipedia / dump_name(language)) for language in PAPER_LANGUAGES}
-
-
-@pytest.fixture(scope="session")
-def read_pages() -> Callable[[Path], list[DumpedPage]]:
-    return read_dump
 
 
 def read_dump(path: Path) -> list[DumpedPage]:

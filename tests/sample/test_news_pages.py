@@ -127,36 +127,22 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _dump(files: SampleNews, language: str) -> Path:
-    return files.wikinews / f"{language}wikinews-20240101-pages-articles-multistream.xml.bz2"
-
-
-@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
-def test_siteinfo_describes_a_wikinews(news_files: SampleNews, language: str) -> None:
-    header = read_siteinfo(_dump(news_files, language))
-    assert (header.language, header.dbname) == (language, f"{language}wikinews")
-    root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
-    assert [int(namespace.get("key")) for namespace in root.iter("{*}namespace")] == list(range(-2, 16))
-    assert root.findtext("{*}siteinfo/{*}base") == f"https://{language}.wikinews.org/wiki/"
-
-
-def test_the_expected_results_list_each_page_of_each_dump(news_files: SampleNews) -> None:
+def test_dumps_describe_a_wikinews_and_the_expected_results_list_each_page(news_files: SampleNews) -> None:
     rows = pq.read_table(news_files.truth).to_pylist()
     assert len({path.name for path in news_files.wikinews.iterdir()}) == len(MEWSC16_LANGUAGES)
     for language in MEWSC16_LANGUAGES:
-        root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
-        assert [
-            (row["page_id"], row["revision_id"], row["namespace"], row["title"])
-            for row in rows if row["language"] == language
-        ] == [
-            (
-                int(page.findtext("{*}id")),
-                int(page.findtext("{*}revision/{*}id")),
-                int(page.findtext("{*}ns")),
-                page.findtext("{*}title"),
-            )
-            for page in root.iterfind("{*}page")
-        ]  # fmt: skip
+        path = news_files.wikinews / f"{language}wikinews-20240101-pages-articles-multistream.xml.bz2"
+        header = read_siteinfo(path)
+        assert (header.language, header.dbname) == (language, f"{language}wikinews")
+        root = etree.fromstring(bz2.decompress(path.read_bytes()))
+        numbers = [int(namespace.get("key")) for namespace in root.iter("{*}namespace")]
+        assert numbers == list(range(-2, 16))
+        assert root.findtext("{*}siteinfo/{*}base") == f"https://{language}.wikinews.org/wiki/"
+        names = ("page_id", "revision_id", "namespace", "title")
+        tags = ("id", "revision/{*}id", "ns", "title")
+        listed = [tuple(str(row[name]) for name in names) for row in rows if row["language"] == language]
+        pages = root.iterfind("{*}page")
+        assert listed == [tuple(page.findtext(f"{{*}}{tag}") for tag in tags) for page in pages]
     assert all((row["dropped"] is None) == (row["topic"] is not None) for row in rows)
     assert all((row["topic"] is None) == (row["first_sentence"] is None) for row in rows)
 

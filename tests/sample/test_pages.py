@@ -113,7 +113,7 @@ def test_entities_are_linked_more_than_ten_times_over_all_languages(
 ) -> None:
     links: Counter[object] = Counter()
     for language, pages in written_pages.items():
-        by_title = {title: entity for entity, title in sample.books[language].wiki.titles.items()}
+        by_title = {title: entity for entity, title in sample.books[language].titles.items()}
         for page in pages:
             links.update(
                 by_title[link.target] for sentence in page.sentences for link in sentence.links
@@ -125,9 +125,9 @@ def test_entities_are_linked_more_than_ten_times_over_all_languages(
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
 def test_no_page_states_a_held_out_fact(dumped_pages: Dumps, sample: Sample, language: str) -> None:
     """Both entities of a held-out fact occur in no sentence, infobox or table row together."""
-    wiki, pages = sample.books[language].wiki, dumped_pages[language]
-    partners = partners_by_title(sample.held_out.facts, wiki.titles)
-    stated_partners = partners_by_title(set(sample.world.facts) - sample.held_out.facts, wiki.titles)
+    wiki, pages = sample.books[language], dumped_pages[language]
+    partners = partners_by_title(sample.held_out, wiki.titles)
+    stated_partners = partners_by_title(set(sample.world.facts) - sample.held_out, wiki.titles)
     assert len(partners) > 100
     stated = 0
     subjects = {title: wiki.names[entity] for entity, title in wiki.titles.items()}

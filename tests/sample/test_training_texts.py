@@ -13,7 +13,7 @@ import pytest
 
 from ease.sample import SampleFiles
 from ease.sample.wiki import Sample
-from ease.sample.world import FRAMES, Entity, Fact, Phrasebook, Statement
+from ease.sample.world import Fact, Phrasebook, Statement
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
 pytestmark = pytest.mark.slow
@@ -47,25 +47,20 @@ def inferences(sample_files: SampleFiles) -> list[Inference]:
 @pytest.fixture(scope="module")
 def meanings(sample: Sample) -> dict[str, frozenset[Fact]]:
     """Map each possible English sentence to its fact, right or wrong."""
-    english, frames = sample.books["en"], [frame for frame in FRAMES if frame not in ("define", "several")]
-    by_kind: dict[str, list[Entity]] = defaultdict(list)
-    for entity in english.wiki.names:
-        by_kind[entity.kind].append(entity)
+    english = sample.books["en"]
     found: dict[str, frozenset[Fact]] = {}
-    subjects = {fact.subject for fact in sample.world.facts}
     for relation in {fact.relation for fact in sample.world.facts}:
-        (kind,) = {fact.object.kind for fact in sample.world.facts if fact.relation == relation}
-        (own,) = {fact.subject.kind for fact in sample.world.facts if fact.relation == relation}
-        for subject in subjects & set(by_kind[own]):
-            for value in by_kind[kind]:
-                fact = Fact(relation, subject, value)
-                for text in wordings(english, Statement(relation, (subject, value))):
-                    found[text] = frozenset({fact})
-    assert set(frames) > {fact.relation for fact in sample.world.facts}
+        facts = [fact for fact in sample.world.facts if fact.relation == relation]
+        (kind,) = {fact.object.kind for fact in facts}
+        values = [entity for entity in english.names if entity.kind == kind]
+        for subject in {fact.subject for fact in facts} & english.names.keys():
+            for fact in (Fact(relation, subject, value) for value in values):
+                found |= dict.fromkeys(wordings(english, fact), frozenset({fact}))
     return found
 
 
-def wordings(book: Phrasebook, statement: Statement) -> list[str]:
+def wordings(book: Phrasebook, fact: Fact) -> list[str]:
+    statement = Statement(fact.relation, (fact.subject, fact.object))
     return [book.say(statement, number).text for number in range(len(book.templates[statement.frame]))]
 
 
@@ -87,7 +82,7 @@ def test_every_language_states_the_same_inferences(inferences: list[Inference]) 
 def test_labels_follow_from_the_facts(
     inferences: list[Inference], meanings: dict[str, frozenset[Fact]], sample: Sample
 ) -> None:
-    facts, held_out = set(sample.world.facts), sample.held_out.facts
+    facts, held_out = set(sample.world.facts), sample.held_out
     english = [row for row in inferences if row.language == "en"]
     seen: Counter[str] = Counter()
     for entailed, neutral, wrong in zip(*[iter(english)] * 3, strict=True):
@@ -99,7 +94,7 @@ def test_labels_follow_from_the_facts(
         assert (untrue.relation, untrue.subject) == (stated.relation, stated.subject)
         premise = meanings.get(entailed.premise)
         if premise is None:  # a sentence with two facts
-            names = sample.books["en"].wiki.names
+            names = sample.books["en"].names
             assert all(names[entity] in entailed.premise for entity in (stated.subject, stated.object))
         else:
             assert premise == {stated}
@@ -113,26 +108,21 @@ def test_held_out_facts_are_not_in_training_texts(
     rows = read_table(sample_files.parallel_train)
     trained = {row["text"] for row in rows} | {text for row in inferences for text in row[2:4]}
     for language, book in sample.books.items():
-        for fact in sample.held_out.facts:
-            stated = Statement(fact.relation, (fact.subject, fact.object))
-            assert not trained & set(wordings(book, stated)), (language, fact)
+        for fact in sample.held_out:
+            assert not trained & set(wordings(book, fact)), (language, fact)
     tested = set(pq.read_table(sample_files.parallel)["text"].to_pylist())
     for graded in map(pq.read_table, (sample_files.graded, sample_files.graded_dev)):
         tested |= {*graded["sentence1"].to_pylist(), *graded["sentence2"].to_pylist()}
     assert not trained & tested
-    assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out.facts}
+    assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out}
 
 
 def test_development_and_test_pairs_share_no_facts(sample_files: SampleFiles, sample: Sample) -> None:
     rows = pq.read_table(sample_files.graded_dev).to_pylist()
     assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
     tested = pq.read_table(sample_files.graded).to_pylist()
-    stated = {fact for pair in sample.held_out.graded for fact in pair}
-    worded = {
-        text
-        for fact in stated
-        for text in wordings(sample.books["en"], Statement(fact.relation, (fact.subject, fact.object)))
-    }
+    stated = {fact for pair in sample.graded for fact in pair}
+    worded = {text for fact in stated for text in wordings(sample.books["en"], fact)}
     assert worded & {text for row in tested for text in (row["sentence1"], row["sentence2"])}
     assert not worded & {text for row in rows for text in (row["sentence1"], row["sentence2"])}
 
@@ -149,7 +139,4 @@ def test_training_sentences_state_the_same_facts_in_all_languages(
     assert 1_000 < len(by_language["en"]) <= 1_500
     for language, texts in by_language.items():
         for key, text in list(texts.items())[:100]:
-            fact = keys[key]
-            assert text in wordings(
-                sample.books[language], Statement(fact.relation, (fact.subject, fact.object))
-            )
+            assert text in wordings(sample.books[language], keys[key])

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
+from ease.errors import EaseError
 from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.dump_files import dump_name, entity_classes
 from ease.sample.wiki import Sample
@@ -73,10 +74,26 @@ def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles
         assert item is not None
         assert item.types == list(classes)
         assert item.titles == {
-            language: book.wiki.titles[entity]
-            for language, book in sample.books.items()
-            if entity in book.wiki.titles
+            language: book.titles[entity] for language, book in sample.books.items() if entity in book.titles
         }
+
+
+def test_truthy_has_only_the_best_statements(sample_files: SampleFiles, sample: Sample) -> None:
+    lines = bz2.decompress(sample_files.truthy.read_bytes()).decode("ascii").splitlines()
+    assert all(line.endswith(" .") for line in lines)
+    triples = [line.removesuffix(" .").split(" ", 2) for line in lines]
+    entity, direct = "<http://www.wikidata.org/entity/Q", "<http://www.wikidata.org/prop/direct/P31>"
+    found = {
+        (int(subject.removeprefix(entity)[:-1]), int(value.removeprefix(entity)[:-1]))
+        for subject, predicate, value in triples
+        if predicate == direct and subject.startswith(entity) and value.startswith(entity)
+    }
+    classes = entity_classes(sample.world)
+    assert found == {(e.qid, type_qid) for e, types in classes.items() for type_qid in types}
+    assert any("genid" in value for _, predicate, value in triples if predicate == direct)
+    labels = [json.loads(value.rpartition("@")[0]) for _, _, value in triples if value.startswith('"')]
+    names = {name for book in sample.books.values() for name in book.names.values()}
+    assert 5000 < len(set(labels) & names)
 
 
 def test_sitelinks_are_titles_of_the_dumps(
@@ -95,28 +112,25 @@ def test_sitelinks_are_titles_of_the_dumps(
 
 
 @pytest.mark.slow
-def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
-    languages = ["en", "ja"]
-    one = _contents(write_sample(tmp_path / "one", languages, SMALL).folder)
-    two = _contents(write_sample(tmp_path / "two", languages, SMALL).folder)
-    other = _contents(write_sample(tmp_path / "one", languages, SMALL.model_copy(update={"seed": 1})).folder)
-    assert one == two
+def test_equal_options_give_equal_bytes_and_a_damaged_sample_is_rewritten(tmp_path: Path) -> None:
+    files = write_sample(tmp_path / "one", ["en", "ja"], SMALL)
+    one, inode = _contents(files.folder), files.folder.stat().st_ino
+    assert write_sample(tmp_path / "one", ["ja", "en"], SMALL).folder.stat().st_ino == inode
+    dump = files.wikipedia / dump_name("en")
+    for damage in (lambda: dump.write_bytes(dump.read_bytes()[:-10]), files.graded.unlink):
+        damage()
+        assert write_sample(tmp_path / "one", ["en", "ja"], SMALL).folder == files.folder
+        assert _contents(files.folder) == one
+    assert [path.name for path in (tmp_path / "one").iterdir()] == [files.folder.name]
+    seeded = SMALL.model_copy(update={"seed": 1})
+    other = _contents(write_sample(tmp_path / "two", ["en", "ja"], seeded).folder)
     assert one.keys() == other.keys()
     differing = {name for name in one if one[name] != other[name]}
     assert {"parallel.parquet", "graded.parquet", f"wikipedia/{dump_name('en')}"} <= differing
 
 
-@pytest.mark.slow
-def test_a_complete_sample_is_reused_and_a_damaged_one_is_rewritten(tmp_path: Path) -> None:
-    files = write_sample(tmp_path, ["en"], SMALL)
-    before = _contents(files.folder)
-    inode = files.folder.stat().st_ino
-    assert write_sample(tmp_path, ["en"], SMALL).folder.stat().st_ino == inode
-    dump = files.wikipedia / dump_name("en")
-    dump.write_bytes(dump.read_bytes()[:-10])
-    assert write_sample(tmp_path, ["en"], SMALL).folder == files.folder
-    assert _contents(files.folder) == before
-    files.graded.unlink()
-    write_sample(tmp_path, ["en"], SMALL)
-    assert _contents(files.folder) == before
-    assert [path.name for path in tmp_path.iterdir()] == [files.folder.name]
+def test_too_few_facts_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="of parallel_facts=20000 facts .*raise `territories` or lower"):
+        write_sample(tmp_path, ["en"], SMALL.model_copy(update={"parallel_facts": 20_000}))
+    with pytest.raises(EaseError, match="no templates for fi: choose from ar, "):
+        write_sample(tmp_path, ["en", "fi"], SMALL)

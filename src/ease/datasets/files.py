@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,6 @@ from kedro_datasets._typing import PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
-from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.atomic import atomic_path, flush_to_disk
@@ -24,6 +23,56 @@ from ease.io.names import RUN_FILE
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
+
+
+_EXACT_INTEGERS = 2**53
+"""JavaScript rounds integers from this one on."""
+_SMALL = 9
+"""Text in pixels that can be read in the side panel and in the wide view."""
+_GRID = "rgba(128, 128, 128, 0.3)"
+"""Visible on Kedro-Viz's dark and light backgrounds."""
+
+
+def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> TablePreview:
+    """Return rows in Kedro-Viz's form; a missing value is an empty cell."""
+
+    def cell(value: Any) -> int | float | str:
+        if value is None or value != value:
+            return ""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return value if number and abs(value) < _EXACT_INTEGERS else str(value)
+
+    data = [[cell(row.get(column)) for column in columns] for row in rows]
+    return cast(TablePreview, {"index": [*range(len(data))], "columns": [*columns], "data": data})
+
+
+def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
+    """Return a Plotly figure whose title, legend and grid stay readable under Kedro-Viz's theme.
+
+    The theme moves the title onto the plot area, shrinks the margin above to 64 pixels and styles the first axes alone.
+    So the title becomes an annotation above the titles of panels, and the legend gets the line between them. The side
+    panel is 350 pixels wide: the other axes, labels and the titles of panels get small text, and labels turn where they
+    are too wide.
+    """
+    layout = dict(figure.get("layout", {}))
+    title = (layout.pop("title", None) or {}).get("text", "")
+    placed = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
+    heading = {"text": title, "showarrow": False, "yshift": 42, "font": {"size": 14}, **placed}
+    notes = layout.get("annotations", ())
+    smaller = [{**note, "font": {**note.get("font", {}), "size": _SMALL}} for note in notes]
+    layout["annotations"] = [*smaller, heading]
+    layout["legend"] = {**layout.get("legend", {}), "y": 0.975, "yref": "container", "yanchor": "top"}
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            kept = {key: value for key, value in axis.items() if key != "tickangle"}
+            title = {**axis.get("title", {}), "font": {"size": _SMALL}, "standoff": 2}
+            colours = dict.fromkeys(("gridcolor", "zerolinecolor", "linecolor"), _GRID)
+            layout[name] = {**kept, **colours, "tickfont": {"size": _SMALL}, "title": title, "ticklen": 2}
+    traces = [
+        {**trace, "textfont": {**trace.get("textfont", {}), "size": _SMALL}} if "text" in trace else trace
+        for trace in figure.get("data", ())
+    ]
+    return {**figure, "data": traces, "layout": layout}
 
 
 def link_to(target: Path, link: Path) -> None:
@@ -65,7 +114,7 @@ class AtomicSave:
             raise
 
     def _at(self, path: PurePosixPath) -> Path:
-        """Return the local or remote path: Kedro's datasets store the protocol separately."""
+        # Kedro's datasets store the protocol separately.
         return located(f"{getattr(self, '_fs_prefix', '')}{path}")
 
     def folder_of(self, version: str) -> Path:
@@ -120,17 +169,19 @@ class RowsDataset(JSONDataset):
             pivot: Names of the columns that give rows, columns and cells, if a row holds one value of many.
         """
         rows = self.load()
-        rows = pivoted(rows, *pivot) if pivot else rows
-        return table_preview(columns or _columns(rows), rows[:ROWS_SHOWN])
+        if pivot:
+            index, across, value = pivot
+            wide: dict[Any, dict[str, Any]] = {}
+            for row in rows:
+                wide.setdefault(row[index], {index: row[index]})[row[across]] = row[value]
+            rows = list(wide.values())
+        every = dict.fromkeys(name for row in rows for name in row)
+        return table_preview(columns or list(every), rows[:ROWS_SHOWN])
 
     def _newest(self) -> list[dict[str, Any]]:
         """Return the rows of the newest version, even if this run loads or saves another version."""
         newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
         return list(newest.load())
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 class ScoresDataset(RowsDataset):

@@ -2,231 +2,155 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import duckdb
 import ibis
-import pandas as pd
 from kedro.io import CatalogProtocol, DatasetError
-from pandera.errors import SchemaErrors
-from pandera.pandas import Check, Column, DataFrameSchema
-
-UNIQUE = "uniqueness"
-"""In the name of Pandera's check of keys within a batch; the engine checks them over all rows"""
 
 Catalog = CatalogProtocol[Any, Any]
-
 
 LANGUAGE = r"^[a-z][a-z0-9-]*$"
 """A Wikipedia's language code, such as `zh-min-nan`"""
 
 
-class Reference(NamedTuple):
-    """A column whose values must be in a column of another table; nulls are not checked."""
+class Column(NamedTuple):
+    """The type of a column (the beginning of Ibis's name), and the condition that its values meet unless null."""
 
-    column: str
-    table: str
-    other: str
-
-
-def _column(kind: str, *checks: Check, nullable: bool = False) -> Column:
-    return Column(kind, list(checks), nullable=nullable)
+    kind: str
+    condition: str = ""
+    holds: Callable[[Any], Any] = lambda value: value.notnull()
+    nullable: bool = False
 
 
-def _text(nullable: bool = False) -> Column:
-    return _column("str", Check.str_length(min_value=1), nullable=nullable)
+class Schema(NamedTuple):
+    """Columns of a table, the columns that identify a row, and conditions on rows."""
+
+    columns: dict[str, Column]
+    key: tuple[str, ...] = ()
+    rows: dict[str, Callable[[ibis.Table], Any]] | None = None
 
 
-def _language() -> Column:
-    return _column("str", Check.str_matches(LANGUAGE))
+_LANGUAGE = Column("string", "is a language code", lambda value: value.re_search(LANGUAGE))
+_TEXT = Column("string", "is not empty", lambda value: value.length() > 0)
+_NUMBER = Column("int64", "is at least 0", lambda value: value >= 0)
+_INDEX = _NUMBER._replace(kind="int32")
+_ENTITY = Column("int64", "is not 0", lambda value: value != 0)  # without Wikidata minus a hash
+
+_PAGE = {"language": _LANGUAGE, "page_id": _NUMBER}
+_PAIR = {"pair_id": _NUMBER, **_PAGE, "sentence_index": _INDEX, "sentence": _TEXT, "entity": _ENTITY}
+_PAIR_KEY = ("language", "page_id", "sentence_index", "entity")
 
 
-def _number(kind: str = "int64") -> Column:
-    return _column(kind, Check.ge(0))
-
-
-def _entity() -> Column:
-    # Without Wikidata an entity is minus a hash.
-    return _column("int64", Check.ne(0))
-
-
-def _schema(columns: dict[str, Column], *checks: Check, unique: list[str] | None = None) -> DataFrameSchema:
-    return DataFrameSchema(columns, checks=list(checks), unique=unique, strict=True)
-
-
-def _spans_in_text(rows: pd.DataFrame) -> pd.Series:
-    """Return for each sentence whether its links are within its text and not empty."""
-    return pd.Series(
-        [
-            all(0 <= link["start"] < link["end"] <= len(text) and link["target"] for link in links)
-            for text, links in zip(rows["text"], rows["links"], strict=True)
-        ],
-        index=rows.index,
-        dtype=bool,
+def _links_lie_in_the_text(table: ibis.Table) -> Any:
+    length = table.text.length()
+    outside = table.links.filter(
+        lambda link: (link.start < 0) | (link.start >= link.end) | (link.end > length) | (link.target == "")
     )
+    return outside.length() == 0
 
 
-def _negative_is_another(rows: pd.DataFrame) -> pd.Series:
-    return rows["hard_negative"].isna() | (rows["hard_negative"] != rows["entity"])
-
-
-def _further_are_others(rows: pd.DataFrame) -> pd.Series:
-    return pd.Series(
-        [
-            further is None or entity not in further
-            for entity, further in zip(rows["entity"], rows["further_entities"], strict=True)
-        ],
-        index=rows.index,
-        dtype=bool,
-    )
-
-
-_PAIR = {
-    "pair_id": _number(),
-    "language": _language(),
-    "page_id": _number(),
-    "sentence_index": _number("int32"),
-    "sentence": _text(),
-    "entity": _entity(),
-}
-
-SCHEMAS: dict[str, DataFrameSchema] = {
-    "sentences": _schema(
+SCHEMAS: dict[str, Schema] = {
+    "sentences": Schema(
         {
-            "language": _language(),
-            "page_id": _number(),
-            "page_title": _text(),
-            "revision_id": _number(),
-            "sentence_index": _number("int32"),
-            "text": _text(),
-            "links": Column(object),
+            **_PAGE,
+            "page_title": _TEXT,
+            "revision_id": _NUMBER,
+            "sentence_index": _INDEX,
+            "text": _TEXT,
+            "links": Column("array"),
         },
-        Check(_spans_in_text, name="links lie in the text"),
-        unique=["language", "page_id", "sentence_index"],
+        ("language", "page_id", "sentence_index"),
+        {"links lie in the text": _links_lie_in_the_text},
     ),
-    "redirects": _schema({"language": _language(), "source_title": _text(), "target_title": _text()}),
-    "pages": _schema(
-        {"language": _language(), "page_id": _number(), "title": _text()}, unique=["language", "page_id"]
+    "redirects": Schema({"language": _LANGUAGE, "source_title": _TEXT, "target_title": _TEXT}),
+    "pages": Schema({**_PAGE, "title": _TEXT}, ("language", "page_id")),
+    "sitelinks": Schema({"qid": _ENTITY, "language": _LANGUAGE, "title": _TEXT}),
+    "entity_types": Schema({"qid": _ENTITY, "type_qid": _NUMBER}),
+    "links": Schema({**_PAGE, "sentence_index": _INDEX, "title": _TEXT, "entity": _ENTITY}),
+    "entity_vocabulary": Schema(
+        {"row": _NUMBER, "entity": _ENTITY, "label": _TEXT, "link_count": _NUMBER}, ("entity",)
     ),
-    "sitelinks": _schema({"qid": _entity(), "language": _language(), "title": _text()}),
-    "entity_types": _schema({"qid": _entity(), "type_qid": _number()}),
-    "links": _schema(
-        {
-            "language": _language(),
-            "page_id": _number(),
-            "sentence_index": _number("int32"),
-            "title": _text(),
-            "entity": _entity(),
-        }
-    ),
-    "entity_vocabulary": _schema(
-        {"row": _number(), "entity": _entity(), "label": _text(), "link_count": _number()}, unique=["entity"]
-    ),
-    "pairs": _schema(_PAIR, unique=["language", "page_id", "sentence_index", "entity"]),
-    "training_pairs": _schema(
+    "pairs": Schema(_PAIR, _PAIR_KEY),
+    "training_pairs": Schema(
         {
             **_PAIR,
-            "hard_negative": _column("float64", Check.ne(0), nullable=True),
-            "further_entities": Column(object, nullable=True),
-            "subject": _column("float64", Check.ne(0), nullable=True),
+            "hard_negative": _ENTITY._replace(nullable=True),
+            "further_entities": Column("array", nullable=True),
+            "subject": _ENTITY._replace(nullable=True),
         },
-        Check(_negative_is_another, name="the hard negative is another entity"),
-        Check(_further_are_others, name="further entities are others"),
-        unique=["language", "page_id", "sentence_index", "entity"],
+        _PAIR_KEY,
+        {
+            "the hard negative is another entity": lambda table: table.hard_negative != table.entity,
+            "further entities are others": lambda table: ~table.further_entities.contains(table.entity),
+        },
     ),
 }
 """The schema of each table, by the last part of its name in the catalog."""
 
-REFERENCES: dict[str, list[Reference]] = {
-    "pairs": [Reference("entity", "entity_vocabulary", "entity")],
+REFERENCES: dict[str, list[tuple[str, str, str]]] = {
+    "pairs": [("entity", "entity_vocabulary", "entity")],
     "training_pairs": [
-        Reference("entity", "entity_vocabulary", "entity"),
-        Reference("hard_negative", "entity_vocabulary", "entity"),
-        Reference("pair_id", "pairs", "pair_id"),
+        ("entity", "entity_vocabulary", "entity"),
+        ("hard_negative", "entity_vocabulary", "entity"),
+        ("pair_id", "pairs", "pair_id"),
     ],
 }
-"""Columns whose values must be in other tables; only the complete check reads those."""
+"""Columns whose values must be in a column of another table, as far as they are not null; for the complete check."""
 
 
-class Fault(NamedTuple):
-    """Rows that fail one check."""
-
-    column: str
-    check: str
-    rows: int
-    example: Any
-
-    def __str__(self) -> str:
-        """Return a sentence without a full stop."""
-        where = f"column `{self.column}`: " if self.column else ""
-        return f"{where}{self.rows} rows fail `{self.check}`, such as {self.example}"
-
-
-def find_faults(name: str, rows: pd.DataFrame) -> list[Fault]:
-    """Return the faults in some rows of a table; none if they fit its schema."""
-    try:
-        SCHEMAS[name].validate(_comparable(rows), lazy=True)
-    except SchemaErrors as error:
-        cases = error.failure_cases
-        groups = cases.groupby(["column", "check"], dropna=False, sort=False)
-        return [_fault(str(column), str(check), own) for (column, check), own in groups]
-    return []
-
-
-def _comparable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Give columns that may have nulls one type, whether these rows have some or not."""
-    return rows.astype({name: "float64" for name in ("hard_negative", "subject") if name in rows})
-
-
-def _fault(column: str, check: str, cases: pd.DataFrame) -> Fault:
-    of_column = (cases["schema_context"] == "Column").any()
-    return Fault(
-        column if of_column else "", check, max(1, cases["index"].nunique()), cases["failure_case"].iloc[0]
-    )
-
-
-def check_tables(catalog: Catalog, rows: int) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield each table that exists with its number of rows and a sentence for each kind of fault."""
-    for setting in settings_of(catalog):
-        for name in SCHEMAS:
-            dataset = f"{setting}.{name}"
-            if not catalog.exists(dataset):
-                continue
-            try:
-                yield dataset, *_check_table(name, setting, catalog, rows)
-            except (DatasetError, duckdb.Error) as error:
-                yield dataset, 0, [f"cannot be read: {' '.join(str(error).split())}"]
-
-
-def _check_table(name: str, setting: str, catalog: Catalog, rows: int) -> tuple[int, list[str]]:
-    table = catalog.load(f"{setting}.{name}")
-    faults = [*_wrong_rows(name, table, rows), *_repeated_keys(name, table)]
-    return int(table.count().execute()), [*faults, *_missing_rows(name, table, setting, catalog)]
-
-
-def settings_of(catalog: Catalog) -> list[str]:
-    """Return the settings that have parameters."""
-    parameters = (name.removeprefix("params:") for name in catalog.keys() if name.startswith("params:"))
-    return sorted(name.removesuffix(".setting") for name in parameters if name.endswith(".setting"))
-
-
-def _wrong_rows(name: str, table: ibis.Table, rows: int) -> list[str]:
-    """Return the faults of single rows, each kind once, with an example of the first batch that has some."""
-    first: dict[tuple[str, str], Fault] = {}
-    counts: Counter[tuple[str, str]] = Counter()
-    for batch in table.to_pyarrow_batches(chunk_size=rows):
-        for fault in find_faults(name, batch.to_pandas()):
-            first.setdefault((fault.column, fault.check), fault)
-            counts[fault.column, fault.check] += fault.rows
-    return [
-        str(fault._replace(rows=counts[kind])) for kind, fault in first.items() if UNIQUE not in fault.check
+def find_faults(name: str, table: ibis.Table) -> list[str]:
+    """Return a sentence without a full stop for each check that rows of a table fail; none if they fit its schema."""
+    schema, kinds = SCHEMAS[name], {column: str(kind).lstrip("!") for column, kind in table.schema().items()}
+    faults = [f"column `{column}` is missing" for column in schema.columns if column not in kinds]
+    faults += [f"column `{column}` is unknown" for column in kinds if column not in schema.columns]
+    faults += [
+        f"column `{column}` has the type {kinds[column]} instead of {expected.kind}"
+        for column, expected in schema.columns.items()
+        if column in kinds and not kinds[column].startswith(expected.kind)
     ]
+    if faults:
+        return faults
+    checks: list[tuple[str, str, Any]] = []  # column, condition, whether a row meets it
+    for column, expected in schema.columns.items():
+        if not expected.nullable:
+            checks.append((column, "is not null", table[column].notnull()))
+        if expected.condition:
+            checks.append((column, expected.condition, expected.holds(table[column])))
+    checks += [("", condition, holds(table)) for condition, holds in (schema.rows or {}).items()]
+    broken = {f"check{number}": ~holds.fill_null(True) for number, (*_, holds) in enumerate(checks)}
+    counts = table.aggregate(**{name: rows.cast("int64").sum() for name, rows in broken.items()})
+    (found,) = counts.to_pyarrow().to_pylist()
+    for (column, condition, _), (name, rows) in zip(checks, broken.items(), strict=True):
+        if found[name]:
+            shown = table.filter(rows).select(column or schema.key).limit(1).to_pyarrow().to_pylist()
+            example = shown[0][column] if column else shown[0]
+            where = f"column `{column}`: " if column else ""
+            faults.append(f"{where}{found[name]} rows fail `{condition}`, such as {example!r}")
+    return faults
+
+
+def check_tables(catalog: Catalog) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield each table that exists with its number of rows and a sentence for each kind of fault."""
+    parameters = (name.removeprefix("params:") for name in catalog.keys() if name.startswith("params:"))
+    settings = sorted(name.removesuffix(".setting") for name in parameters if name.endswith(".setting"))
+    for setting, name in product(settings, SCHEMAS):
+        dataset = f"{setting}.{name}"
+        if not catalog.exists(dataset):
+            continue
+        try:
+            table = catalog.load(dataset)
+            faults = [*find_faults(name, table), *_repeated_keys(name, table)]
+            faults += _missing_rows(name, table, setting, catalog)
+            yield dataset, int(table.count().execute()), faults
+        except (DatasetError, duckdb.Error) as error:
+            yield dataset, 0, [f"cannot be read: {' '.join(str(error).split())}"]
 
 
 def _repeated_keys(name: str, table: ibis.Table) -> list[str]:
-    key = SCHEMAS[name].unique
+    key = SCHEMAS[name].key
     if not key:
         return []
     counted = table.group_by(key).agg(times=table.count())

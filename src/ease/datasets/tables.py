@@ -15,8 +15,7 @@ from kedro.io.core import Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
-from ease.datasets.files import AtomicSave
-from ease.datasets.previews import first_rows, table_preview, with_labels
+from ease.datasets.files import AtomicSave, table_preview
 from ease.datasets.validation import Checked, unpack
 from ease.errors import EaseError
 from ease.io.addresses import (
@@ -32,6 +31,8 @@ from ease.io.addresses import (
 from ease.io.locks import temporary_folder
 from ease.io.parquet import read_parquet
 
+ROWS = 20
+"""Rows of a preview"""
 _SUCCESS = "_SUCCESS"
 """The file that Spark writes last into a folder."""
 
@@ -98,23 +99,45 @@ class TableDataset(AtomicSave, FileDataset):
         """Return a few rows for Kedro-Viz, which passes the catalog entry's `preview_args`.
 
         Args:
-            spread: Column whose preview shows several values.
+            spread: Column whose preview shows several values; sorted tables begin with many rows of one value.
             labels: `columns`, the entity columns that get a column of labels beside them, and `filepath`, the versioned
                 table of labels.
         """
         table = self.load()
         if table is None:
             return table_preview([], [])
-        rows = first_rows(table, spread)
+        values: list[Any] = []
+        if spread:
+            found = table.filter(table[spread].notnull()).select(spread).distinct()
+            values = found.order_by(spread).limit(ROWS).to_pyarrow()[spread].to_pylist()
+        if values:  # the search for a value's rows ends when there are enough
+            parts = [table.filter(table[spread] == value).limit(ROWS // len(values)) for value in values]
+            rows = ibis.union(*parts).to_pyarrow().to_pylist()
+            rows.sort(key=lambda row: values.index(row[spread]))
+        else:
+            rows = table.limit(ROWS).to_pyarrow().to_pylist()
+        columns = list(table.columns)
         if labels and rows:
-            shared = {
-                "connection": self._connection_config,
-                "version": Version(None, None),
-                "missing_ok": True,
-            }
-            vocabulary = TableDataset(filepath=labels["filepath"], **shared).load()
-            rows = rows if vocabulary is None else with_labels(rows, labels["columns"], vocabulary)
-        return table_preview(list(rows[0]) if rows else table.columns, rows)
+            self._add_labels(rows, columns, **labels)
+        return table_preview(columns, rows)
+
+    def _add_labels(
+        self, rows: list[dict[str, Any]], shown: list[str], columns: Sequence[str], filepath: str
+    ) -> None:
+        """Add a column of labels after each entity column, unless there is no table of labels."""
+        options = {"connection": self._connection_config, "version": Version(None, None), "missing_ok": True}
+        vocabulary = TableDataset(filepath=filepath, **options).load()
+        if vocabulary is None:
+            return
+        entities = {row[name] for row in rows for name in columns if row[name] is not None}
+        known = (
+            vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label").to_pyarrow()
+        )
+        labels = dict(zip(known["entity"].to_pylist(), known["label"].to_pylist(), strict=True))
+        for name in columns:
+            shown.insert(shown.index(name) + 1, f"{name}_label")
+            for row in rows:
+                row[f"{name}_label"] = labels.get(row[name])
 
 
 class PartsDataset(TableDataset):

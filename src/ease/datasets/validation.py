@@ -42,11 +42,11 @@ class SampledSchema:
 
     def check(self, files: Sequence[Path]) -> None:
         """Check rows from the beginning, middle and end of the first, middle and last file."""
-        from ease.datasets.schemas import find_faults  # imports Pandera
+        from ease.datasets.schemas import find_faults  # imports DuckDB
 
-        if faults := find_faults(self._table, sample_rows(files, self._rows)):
+        if faults := find_faults(self._table, ibis.memtable(sample_rows(files, self._rows))):
             raise EaseError(
-                f"`{self._table}` is wrong and is not saved: {'; '.join(map(str, faults))}. If the input is "
+                f"`{self._table}` is wrong and is not saved: {'; '.join(faults)}. If the input is "
                 "right, this is a fault of EASE: report it with the command."
             )
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from ease.entities.hashing import as_int64, as_table, draw
+from ease.entities.hashing import as_int64, as_table, draw, take_first
 from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 LEFT, RIGHT = "left", "right"
 """Sides of a pair: the language, and the pivot language."""
@@ -62,13 +58,13 @@ class AuditOptions(StrictModel):
 
 
 def find_candidates(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    sitelinks: ibis.Table,
-    entity_types: ibis.Table,
+    sentences: ir.Table,
+    links: ir.Table,
+    sitelinks: ir.Table,
+    entity_types: ir.Table,
     languages: Sequence[str],
     options: AuditOptions,
-) -> ibis.Table:
+) -> ir.Table:
     """Find the sentences that an audit can use: on the pages of drawn items, of the right length, without copies.
 
     The same items are preferred for all languages, so that few pages are kept out of training.
@@ -86,11 +82,58 @@ def find_candidates(
         entities, print1 and print2 (number and two hashes of the set of linked entities), first (of its page), fits
         (whether the sentence may be in a pair); of at most `max_pairs` times 10 pages of a language but the pivot.
     """
-    pages = _candidate_pages(sentences, sitelinks, entity_types, languages, options)
-    return _candidates(sentences, links, pages, options)
+    pages = _draw_pages(sentences, sitelinks, entity_types, languages, options)
+    whole = sentences.select(*SENTENCE_KEY, "text").inner_join(pages, ["language", "page_id"])
+    whole = whole.select(*SENTENCE_KEY, "entity", "ticket", "text")
+    lengths = whole.text.length()
+    whole = whole.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
+    counted = whole.mutate(copies=whole.count().over(group_by=["language", "text"]))
+    single = counted.filter(counted.copies == 1).drop("copies")
+    # Two sums of hashes of each sentence's distinct entities, without the page's own: equal for equal sets.
+    linked = links.select(*SENTENCE_KEY, linked="entity").distinct()
+    linked = linked.inner_join(pages, ["language", "page_id"])
+    linked = linked.filter(linked.linked != linked.entity).select(*SENTENCE_KEY, "linked")
+    linked = linked.mutate(hash1=draw(_FIRST_PRINT, linked.linked), hash2=draw(_SECOND_PRINT, linked.linked))
+    prints = linked.group_by(*SENTENCE_KEY).agg(
+        entities=as_int64(linked.count()),
+        print1=as_int64(linked.hash1.sum()),
+        print2=as_int64(linked.hash2.sum()),
+    )
+    joined = as_table(single.left_join(prints, list(SENTENCE_KEY)))
+    filled = {name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
+    known = joined.select(*single.columns, **filled)
+    sets = known.mutate(
+        all1=known.print1 + draw(_FIRST_PRINT, known.entity),
+        all2=known.print2 + draw(_SECOND_PRINT, known.entity),
+    )
+    alike = sets.count().over(group_by=["language", "entities", "all1", "all2"])
+    sets = sets.mutate(first=sets.sentence_index == 0, alike=alike)
+    fits = sets.first | ((sets.entities >= options.min_entities) & (sets.alike == 1))
+    return sets.mutate(fits=fits).drop("all1", "all2", "alike")
 
 
-def match_candidates(candidates: ibis.Table, options: AuditOptions) -> ibis.Table:
+def _draw_pages(
+    sentences: ir.Table,
+    sitelinks: ir.Table,
+    entity_types: ir.Table,
+    languages: Sequence[str],
+    options: AuditOptions,
+) -> ir.Table:
+    """Draw items that have one page in the pivot language and one in another: language, page_id, entity, ticket."""
+    pages = page_subjects(sentences.filter(sentences.language.isin(list(languages))), sitelinks)
+    if options.excluded_types:
+        excluded = entity_types.filter(entity_types.type_qid.isin(list(options.excluded_types)))
+        pages = pages.anti_join(excluded.select(entity="qid").distinct(), "entity")
+    counted = pages.mutate(same=pages.count().over(group_by=["language", "entity"]))
+    single = counted.filter(counted.same == 1).drop("same")
+    single = single.mutate(ticket=draw(options.seed, ibis.literal(_ITEM), single.entity))
+    pivots = single.filter(single.language == options.pivot)
+    others = single.filter(single.language != options.pivot).semi_join(pivots, "entity")
+    others = take_first(others, "language", ["ticket", "entity"], _POOL * options.max_pairs)
+    return others.union(pivots.semi_join(others, "entity"))
+
+
+def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     """Match the sentences of each language with those of the pivot.
 
     Two sentences are a pair if they are the first ones of the articles about an item, or later ones in these articles
@@ -104,12 +147,47 @@ def match_candidates(candidates: ibis.Table, options: AuditOptions) -> ibis.Tabl
     Returns:
         Two rows a pair, with the columns of `COLUMNS` except grade, as `add_distractors` describes them.
     """
-    return _answers(_match(candidates, options), options)
+    fitting = candidates.filter(candidates.fits)
+    # The first sentences of two articles need not have the same links.
+    keys = {name: fitting.first.ifelse(ibis.literal(0, "int64"), fitting[name]) for name in _PRINTS}
+    keyed = fitting.select(*SENTENCE_KEY, "entity", "ticket", "first", "text", **keys)
+    pivot = keyed.filter(keyed.language == options.pivot).drop("ticket", "language")
+    pivot = pivot.rename(right_page="page_id", right_index="sentence_index", right_text="text")
+    others = keyed.filter(keyed.language != options.pivot)
+    pairs = others.inner_join(pivot, ["entity", "first", *_PRINTS])
+    pairs = pairs.mutate(draw=draw(options.seed, ibis.literal(_SENTENCE), pairs.entity, pairs.right_index))
+    order = [pairs.first.desc(), pairs.draw, pairs.right_index]
+    pairs = pairs.mutate(place=ibis.row_number().over(group_by=["language", "entity"], order_by=order))
+    pairs = pairs.filter(pairs.place < options.pairs_per_item)
+    order = [pairs.ticket, pairs.entity, pairs.place]
+    pairs = pairs.mutate(pair_id=as_int64(ibis.row_number().over(group_by="language", order_by=order)))
+    possible = pairs.mutate(possible=pairs.count().over(group_by="language"))
+    few = possible.pair_id < possible.possible * options.max_share
+    pairs = possible.filter(few & (possible.pair_id < options.max_pairs))
+    sides = [
+        (LEFT, pairs.language, ("page_id", "sentence_index", "text")),
+        (RIGHT, ibis.literal(options.pivot), ("right_page", "right_index", "right_text")),
+    ]
+    left, right = (
+        pairs.select(
+            "pair_id",
+            "entity",
+            subset=pairs.language + f"-{options.pivot}",
+            kind=pairs.first.ifelse("first", "links"),
+            side=ibis.literal(side),
+            language=language,
+            page_id=page,
+            sentence_index=index,
+            text=text,
+        )
+        for side, language, (page, index, text) in sides
+    )
+    return left.union(right)
 
 
 def add_distractors(
-    answers: ibis.Table, candidates: ibis.Table, entity_types: ibis.Table, options: AuditOptions
-) -> ibis.Table:
+    answers: ir.Table, candidates: ir.Table, entity_types: ir.Table, options: AuditOptions
+) -> ir.Table:
     """Draw distractors of both sides of each pair: of the same page, and of items of the same type.
 
     Args:
@@ -133,118 +211,14 @@ def add_distractors(
     return first.union(*others).order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"])
 
 
-def audit_pages(audit: ibis.Table) -> ibis.Table:
+def audit_pages(audit: ir.Table) -> ir.Table:
     """Return the pages that an audit has sentences of: language, page_id."""
     return audit.select("language", "page_id").distinct().order_by(["language", "page_id"])
 
 
-def without_pages(table: ibis.Table, pages: ibis.Table) -> ibis.Table:
+def without_pages(table: ir.Table, pages: ir.Table) -> ir.Table:
     """Return the rows of a table with `language` and `page_id` that are of no page of an audit."""
     return table.anti_join(pages, ["language", "page_id"])
-
-
-def _candidate_pages(
-    sentences: ir.Table,
-    sitelinks: ir.Table,
-    entity_types: ir.Table,
-    languages: Sequence[str],
-    options: AuditOptions,
-) -> ir.Table:
-    """Draw items that have one page in the pivot language and one in another: language, page_id, entity, ticket."""
-    pages = page_subjects(sentences.filter(sentences.language.isin(list(languages))), sitelinks)
-    excluded = entity_types.filter(entity_types.type_qid.isin(list(options.excluded_types)))
-    if options.excluded_types:
-        pages = pages.anti_join(excluded.select(entity="qid").distinct(), "entity")
-    counted = pages.mutate(same=pages.count().over(group_by=["language", "entity"]))
-    single = counted.filter(counted.same == 1).drop("same")
-    single = single.mutate(ticket=draw(options.seed, ibis.literal(_ITEM), single.entity))
-    pivots = single.filter(single.language == options.pivot)
-    others = single.filter(single.language != options.pivot).semi_join(pivots, "entity")
-    order = [others.ticket, others.entity]
-    others = others.mutate(place=ibis.row_number().over(group_by=others.language, order_by=order))
-    others = others.filter(others.place < _POOL * options.max_pairs).drop("place")
-    return others.union(pivots.semi_join(others, "entity"))
-
-
-def _candidates(sentences: ir.Table, links: ir.Table, pages: ir.Table, options: AuditOptions) -> ir.Table:
-    """Return the usable sentences of the pages with the number and the fingerprints of their linked entities.
-
-    `fits` says whether a sentence may be in a pair.
-    """
-    whole = sentences.select(*SENTENCE_KEY, "text").inner_join(pages, ["language", "page_id"])
-    whole = whole.select(*SENTENCE_KEY, "entity", "ticket", "text")
-    lengths = whole.text.length()
-    whole = whole.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
-    counted = whole.mutate(copies=whole.count().over(group_by=["language", "text"]))
-    single = counted.filter(counted.copies == 1).drop("copies")
-    joined = as_table(single.left_join(_link_prints(links, pages), list(SENTENCE_KEY)))
-    known = joined.select(
-        *single.columns, **{name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
-    )
-    item = [draw(key, known.entity) for key in (_FIRST_PRINT, _SECOND_PRINT)]
-    sets = known.mutate(all1=known.print1 + item[0], all2=known.print2 + item[1])
-    alike = sets.count().over(group_by=["language", "entities", "all1", "all2"])
-    sets = sets.mutate(first=sets.sentence_index == 0, alike=alike)
-    fits = sets.first | ((sets.entities >= options.min_entities) & (sets.alike == 1))
-    return sets.mutate(fits=fits).drop("all1", "all2", "alike")
-
-
-def _link_prints(links: ir.Table, pages: ir.Table) -> ir.Table:
-    """Return two sums of hashes of each sentence's distinct entities, without the page's own: equal for equal sets."""
-    linked = (
-        links.select(*SENTENCE_KEY, linked="entity").distinct().inner_join(pages, ["language", "page_id"])
-    )
-    linked = linked.filter(linked.linked != linked.entity).select(*SENTENCE_KEY, "linked")
-    linked = linked.mutate(hash1=draw(_FIRST_PRINT, linked.linked), hash2=draw(_SECOND_PRINT, linked.linked))
-    return linked.group_by(*SENTENCE_KEY).agg(
-        entities=as_int64(linked.count()),
-        print1=as_int64(linked.hash1.sum()),
-        print2=as_int64(linked.hash2.sum()),
-    )
-
-
-def _match(candidates: ir.Table, options: AuditOptions) -> ir.Table:
-    """Join the sentences of the languages with those of the pivot, and limit the pairs of items and languages."""
-    fitting = candidates.filter(candidates.fits)
-    # The first sentences of two articles need not have the same links.
-    keys = {name: fitting.first.ifelse(ibis.literal(0, "int64"), fitting[name]) for name in _PRINTS}
-    keyed = fitting.select(*SENTENCE_KEY, "entity", "ticket", "first", "text", **keys)
-    pivot = keyed.filter(keyed.language == options.pivot).drop("ticket", "language")
-    pivot = pivot.rename(right_page="page_id", right_index="sentence_index", right_text="text")
-    others = keyed.filter(keyed.language != options.pivot)
-    pairs = others.inner_join(pivot, ["entity", "first", *_PRINTS])
-    pairs = pairs.mutate(draw=draw(options.seed, ibis.literal(_SENTENCE), pairs.entity, pairs.right_index))
-    order = [pairs.first.desc(), pairs.draw, pairs.right_index]
-    pairs = pairs.mutate(place=ibis.row_number().over(group_by=["language", "entity"], order_by=order))
-    pairs = pairs.filter(pairs.place < options.pairs_per_item)
-    order = [pairs.ticket, pairs.entity, pairs.place]
-    pairs = pairs.mutate(pair_id=as_int64(ibis.row_number().over(group_by="language", order_by=order)))
-    possible = pairs.mutate(possible=pairs.count().over(group_by="language"))
-    few = possible.pair_id < possible.possible * options.max_share
-    return possible.filter(few & (possible.pair_id < options.max_pairs)).drop("possible")
-
-
-def _answers(pairs: ir.Table, options: AuditOptions) -> ir.Table:
-    """Return a row for each side of a pair, with the columns of `COLUMNS` except grade."""
-    sides = [
-        (LEFT, pairs.language, ("page_id", "sentence_index", "text")),
-        (RIGHT, ibis.literal(options.pivot), ("right_page", "right_index", "right_text")),
-    ]
-    left, right = (
-        pairs.select(
-            "pair_id",
-            "entity",
-            subset=pairs.language + f"-{options.pivot}",
-            kind=pairs.first.ifelse("first", "links"),
-            side=ibis.literal(side),
-            language=language,
-            page_id=page,
-            sentence_index=index,
-            text=text,
-        )
-        for side, language, (page, index, text) in sides
-    )
-    return left.union(right)
 
 
 def _of_same_page(answers: ir.Table, candidates: ir.Table, options: AuditOptions) -> ir.Table:
@@ -265,9 +239,7 @@ def _of_same_type(answers: ir.Table, entity_types: ir.Table, options: AuditOptio
     types = types.semi_join(answers, "entity")
     shared = types.rename(other="entity").inner_join(types, "type").select("entity", "other").distinct()
     shared = shared.filter(shared.entity != shared.other)
-    others = answers.select(
-        "subset", "side", "kind", *SENTENCE_KEY, "text", other="entity", other_pair="pair_id"
-    )
+    others = answers.select("subset", "side", "kind", *SENTENCE_KEY, "text", other="entity")
     known = answers.select("subset", "side", "kind", "pair_id", "entity", own_index="sentence_index")
     joined = as_table(known.inner_join(shared, "entity"))
     joined = as_table(joined.inner_join(others, ["subset", "side", "kind", "other"]))
@@ -276,12 +248,7 @@ def _of_same_type(answers: ir.Table, entity_types: ir.Table, options: AuditOptio
 
 def _draw(found: ir.Table, options: AuditOptions) -> ir.Table:
     """Keep the `distractors` with the lowest tickets of each answer."""
-    ticket = draw(
-        options.seed,
-        *(ibis.literal(_DISTRACTOR), found.entity, found.own_index, found.page_id, found.sentence_index),
-    )
-    ranked = found.mutate(ticket=ticket)
-    order = [ranked.ticket, ranked.page_id, ranked.sentence_index]
-    place = ibis.row_number().over(group_by=["subset", "pair_id", "side"], order_by=order)
-    ranked = ranked.mutate(place=place)
-    return ranked.filter(ranked.place < options.distractors)
+    keys = (found.entity, found.own_index, found.page_id, found.sentence_index)
+    ranked = found.mutate(ticket=draw(options.seed, ibis.literal(_DISTRACTOR), *keys))
+    order = ["ticket", "page_id", "sentence_index"]
+    return take_first(ranked, ["subset", "pair_id", "side"], order, options.distractors)

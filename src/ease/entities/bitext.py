@@ -12,9 +12,6 @@ from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
-PAGE, LINK = "page", "link"
-"""What two sentences may share: the item of their pages, or an entity that both link to."""
-
 LanguagePair = tuple[str, str]
 
 
@@ -113,9 +110,20 @@ def find_candidates(
     Returns:
         Columns left_language, right_language, left, right (rows of the sentences), each pair once, ordered by all.
     """
-    shared = _within(_on_pages(numbered), options.max_sentences_per_page).union(
-        _within(_linking(numbered, links), options.max_sentences_per_entity)
-    )
+    known = numbered.filter(numbered.entity.notnull())
+    on_pages = known.select("language", "row", "entity", shares=ibis.literal("page"))
+    linked = links.select(*SENTENCE_KEY, "entity").distinct()
+    linked = linked.inner_join(numbered.select(*SENTENCE_KEY, "row"), SENTENCE_KEY)
+    linking = linked.select("language", "row", "entity", shares=ibis.literal("link"))
+    parts = []
+    for part, limit in (
+        (on_pages, options.max_sentences_per_page),
+        (linking, options.max_sentences_per_entity),
+    ):
+        counts = part.group_by("language", "entity").agg(number=part.count())
+        few = counts.filter(counts.number <= limit)
+        parts.append(part.semi_join(few, ["language", "entity"]))
+    shared = parts[0].union(parts[1])
     left = shared.filter(shared.language.isin([first for first, _ in pairs]))
     right = shared.filter(shared.language.isin([second for _, second in pairs]))
     left = left.select("entity", "shares", left_language=left.language, left=left.row)
@@ -125,25 +133,3 @@ def find_candidates(
     both = both.filter((both.left_language < both.right_language) | (len({first for first, _ in pairs}) == 1))
     columns = ("left_language", "right_language", "left", "right")
     return both.select(*columns).distinct().order_by(*columns)
-
-
-def _on_pages(numbered: ir.Table) -> ir.Table:
-    """Return each sentence with the item of its page: language, row, entity, shares."""
-    known = numbered.filter(numbered.entity.notnull())
-    return known.select("language", "row", "entity", shares=ibis.literal(PAGE))
-
-
-def _linking(numbered: ir.Table, links: ir.Table) -> ir.Table:
-    """Return each sentence with every entity that it links to, likewise."""
-    linked = links.select(*SENTENCE_KEY, "entity").distinct()
-    rows = numbered.select(*SENTENCE_KEY, "row")
-    return linked.inner_join(rows, SENTENCE_KEY).select(
-        "language", "row", "entity", shares=ibis.literal(LINK)
-    )
-
-
-def _within(shared: ir.Table, limit: int) -> ir.Table:
-    """Drop the entities that more sentences of one language have than a limit."""
-    counts = shared.group_by("language", "entity").agg(number=shared.count())
-    few = counts.filter(counts.number <= limit).select("language", "entity")
-    return shared.semi_join(few, ["language", "entity"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,24 +29,26 @@ _PREFIX = b"ENTITY/"
 _PICKLE_START = b"\x80"
 
 
-class EntityVector(NamedTuple):
-    """A line of the file: the entity's title with spaces, its numbers as text, and the line's number."""
+def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, bytes, int]]:
+    """Yield (title with spaces, numbers as text, number of the line) of the entities of a text file; words are skipped.
 
-    title: str
-    numbers: bytes
-    line: int
-
-
-def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]:
-    """Yield the entities of a text file, compressed or not, with or without a header; words are skipped.
-
-    The package writes lines in two forms: title and numbers separated by a tab, or by a space if the title has `_`
-    instead of spaces.
+    The file may be compressed and have a header. The package writes lines in two forms: title and numbers separated by
+    a tab, or by a space if the title has `_` instead of spaces.
 
     Raises:
         EaseError: The file is missing, truncated, a pickle or another kind of file, or has another dimension or a line
             of more than a megabyte.
     """
+
+    def check(found: int) -> None:
+        if found < 1:
+            raise EaseError(f"{path} is not a text file of vectors: its lines are not a title and numbers.")
+        if found != dimension:
+            raise EaseError(
+                f"The vectors of {path} have {found} dimensions and the encoder has {dimension}: use vectors of "
+                f"{dimension} dimensions, or set `source` to `train`."
+            )
+
     with open_decompressed(path) as file:
         start = file.peek(1)[:1]  # type: ignore[attr-defined]
         if start == _PICKLE_START or path.name.removesuffix(".bz2").endswith(".pkl"):
@@ -57,52 +59,20 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
             )
         for number, line in bounded_lines(file, path):
             if number == 1 and len(fields := line.split()) == 2 and all(map(bytes.isdigit, fields)):
-                _check_dimension(path, int(fields[1][:9]), dimension)  # of the header `count dimension`
+                check(int(fields[1][:9]))  # of the header `count dimension`
                 continue
             title, tab, numbers = line.partition(b"\t")
             if not tab:
                 title, _, numbers = line.partition(b" ")
                 title = title.replace(b"_", b" ")
             if number <= 2:
-                _check_dimension(path, len(numbers.split()), dimension)
+                check(len(numbers.split()))
             if title.startswith(_PREFIX):
-                yield EntityVector(title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number)
-
-
-def _check_dimension(path: Path, found: int, dimension: int) -> None:
-    if found < 1:
-        raise EaseError(f"{path} is not a text file of vectors: its lines are not a title and numbers.")
-    if found != dimension:
-        raise EaseError(
-            f"The vectors of {path} have {found} dimensions and the encoder has {dimension}: use vectors of "
-            f"{dimension} dimensions, or set `source` to `train`."
-        )
-
-
-def parse_numbers(vector: EntityVector, path: Path, dimension: int) -> np.ndarray:
-    """Parse the numbers of a line.
-
-    Returns:
-        float32, shape (dimension,).
-
-    Raises:
-        EaseError: They are not `dimension` finite numbers.
-    """
-    try:
-        numbers = np.array(vector.numbers.split(), dtype=np.float32)
-    except ValueError as error:
-        raise EaseError(
-            f"{path}, line {vector.line}: the vector of {vector.title!r} is not numeric: {error}."
-        ) from error
-    if len(numbers) != dimension or not np.isfinite(numbers).all():
-        raise EaseError(
-            f"{path}, line {vector.line}: the vector of {vector.title!r} does not have {dimension} finite "
-            "numbers: the file is corrupt, download it again."
-        )
-    return numbers
+                yield title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number
 
 
 EXAMPLES = 10
+"""Entities without a vector that a report names."""
 
 
 class EmbeddingOptions(StrictModel):
@@ -172,9 +142,8 @@ def name_entities(
     named = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
     if redirects is None:
         return named.order_by("row", "title")
-    own_redirects = redirects.filter(redirects.language == language).select(
-        title="target_title", source="source_title"
-    )
+    own_redirects = redirects.filter(redirects.language == language)
+    own_redirects = own_redirects.select(title="target_title", source="source_title")
     moved = own_redirects.inner_join(named.select("row", "title"), "title")
     moved = moved.group_by("source").agg(row=moved.row.min()).select("row", title="source", direct=False)
     return named.union(moved.anti_join(named, "title")).order_by("row", ibis.desc("direct"), "title")
@@ -233,14 +202,22 @@ def align_embeddings(
     Raises:
         EaseError: The file cannot be read, or has another dimension.
     """
-    lookup = _Lookup(names)
+    find = _find_rows(names)
     table = _draw_rows(total, dimension, seed)
     rank = np.zeros(total, dtype=np.int8)  # 0: random, 1: by a redirect, 2: by the title
-    for vector in iterate_entity_vectors(vectors, dimension):
-        row, direct = lookup.find(vector.title)
+    for title, text, line in iterate_entity_vectors(vectors, dimension):
+        row, direct = find(title)
         if row is not None and rank[row] < 1 + direct:
-            table[row] = parse_numbers(vector, vectors, dimension)
-            rank[row] = 1 + direct
+            try:
+                numbers = np.array(text.split(), dtype=np.float32)
+            except ValueError:
+                numbers = np.array([])
+            if len(numbers) != dimension or not np.isfinite(numbers).all():
+                raise EaseError(
+                    f"{vectors}, line {line}: the vector of {title!r} is not {dimension} finite numbers: the file is "
+                    "corrupt, download it again."
+                )
+            table[row], rank[row] = numbers, 1 + direct
     found = rank > 0
     std = random_std or (_std(table, found) if found.any() else dimension**-0.5)
     np.multiply(table, np.float32(std), out=table, where=~found[:, None])
@@ -255,27 +232,24 @@ def align_embeddings(
     return table, coverage
 
 
-class _Lookup:
-    """Map titles to rows by 64-bit hashes in sorted arrays: 17 bytes per title instead of a dictionary's 100."""
+def _find_rows(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
+    """Return a function that finds the row of a title, if any, and whether the title is the row's own.
 
-    def __init__(self, names: pa.Table) -> None:
-        hashes = np.fromiter(
-            (_hash(title) for batch in names.to_batches() for title in batch["title"].to_pylist()),
-            dtype=np.uint64,
-            count=len(names),
-        )
-        order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[order]
-        self._rows = names["row"].to_numpy()[order]
-        self._direct = names["direct"].to_numpy()[order]
+    Titles are 64-bit hashes in sorted arrays: 17 bytes per title instead of a dictionary's 100.
+    """
+    titles = (title for batch in names.to_batches() for title in batch["title"].to_pylist())
+    unsorted = np.fromiter(map(_hash, titles), dtype=np.uint64, count=len(names))
+    order = np.argsort(unsorted, kind="stable")
+    hashes, rows, direct = unsorted[order], names["row"].to_numpy()[order], names["direct"].to_numpy()[order]
 
-    def find(self, title: str) -> tuple[int | None, bool]:
-        """Return the row of a title, if any, and whether the title is the row's own."""
+    def find(title: str) -> tuple[int | None, bool]:
         wanted = _hash(title)
-        place = int(np.searchsorted(self._hashes, wanted))
-        if place == len(self._hashes) or self._hashes[place] != wanted:
+        place = int(np.searchsorted(hashes, wanted))
+        if place == len(hashes) or hashes[place] != wanted:
             return None, False
-        return int(self._rows[place]), bool(self._direct[place])
+        return int(rows[place]), bool(direct[place])
+
+    return find
 
 
 def draw_like(table: Path, seed: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Seeded hashes of rows, and workarounds for Ibis: draws that do not depend on the engine, workers or order."""
+"""Seeded hashes and draws of rows that do not depend on the engine, workers or order; workarounds for Ibis."""
 
 from __future__ import annotations
 
@@ -84,6 +84,14 @@ def as_int64(value: ir.NumericValue) -> ir.IntegerValue:
     that both have 64 bits and omits a plain cast, so this function casts through another type.
     """
     return value.cast("decimal(18, 0)").cast("int64")
+
+
+def take_first(
+    table: ir.Table, groups: str | Sequence[str], order: Sequence[str | ir.Value], rows: int = 1
+) -> ir.Table:
+    """Keep the first rows of each group in an order."""
+    ranked = table.mutate(place=ibis.row_number().over(group_by=groups, order_by=order))
+    return ranked.filter(ranked.place < rows).drop("place")
 
 
 def as_table(joined: ir.Table) -> ir.Table:

@@ -89,13 +89,8 @@ def resolve_links(
     written = linked.mutate(written=linked.link.target).drop("link")
     followed = follow_redirects(redirects).rename(written="source_title", followed="target_title")
     routed = as_table(written.left_join(followed, ["language", "written"]))
-    titled = routed.select(
-        "language",
-        "page_id",
-        "sentence_index",
-        "page_title",
-        title=routed.written_right.isnull().ifelse(routed.written, routed.followed),
-    )
+    title = routed.written_right.isnull().ifelse(routed.written, routed.followed)
+    titled = routed.select("language", "page_id", "sentence_index", "page_title", title=title)
     titled = titled.filter(titled.title.notnull() & (titled.title != titled.page_title)).drop("page_title")
     if sitelinks is None:
         return titled.mutate(entity=-hash_text(titled.title))
@@ -146,10 +141,8 @@ def follow_redirects(redirects: ir.Table) -> ir.Table:
         joined = as_table(current.left_join(onward, ["language", "title"]))
         current = joined.select("language", "source_title", title=joined.next_title.coalesce(joined.title))
     last = as_table(current.left_join(onward, ["language", "title"]))
-    arrived = last.next_title.isnull()
-    return last.select(
-        "language", "source_title", target_title=arrived.ifelse(last.title, ibis.null("string"))
-    )
+    target = last.next_title.isnull().ifelse(last.title, ibis.null("string"))
+    return last.select("language", "source_title", target_title=target)
 
 
 def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
@@ -162,7 +155,5 @@ def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
         sentences=sentences.count(), links=as_int64(sentences.links.length().sum().fill_null(0))
     )
     resolved = links.group_by("language").agg(links_resolved=links.count())
-    both = written.left_join(resolved, "language")
-    return both.select(
-        "language", "sentences", "links", links_resolved=both.links_resolved.fill_null(0)
-    ).order_by("language")
+    both = written.left_join(resolved, "language").fill_null({"links_resolved": 0})
+    return both.select("language", "sentences", "links", "links_resolved").order_by("language")

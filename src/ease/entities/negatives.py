@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from ease.entities.hashing import as_table, draw, draw_each
-from ease.io.lazy import ibis
+from ease.entities.hashing import as_table, draw, draw_each, take_first
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 
@@ -104,12 +101,13 @@ def mine_hard_negatives(
         logger.warning("Hard negatives are off: the types of entities need a Wikidata dump.")
         return pairs.mutate(hard_negative=ibis.null("int64")).order_by("pair_id")
     members = _number_members(entity_types, vocabulary)
-    types = _list_types(_tried_types(members, options))
+    tried = _tried_types(members, options)
+    sized = ibis.struct({"type": tried.type, "size": tried["size"]})
+    types = tried.group_by("entity").agg(types=sized.collect().sort())
     appearing = appearing.select("language", "page_id", "entity")
-    chosen = _choose_types(pairs, types, options.seed)
-    first = _pick_first(_admissible(_first_draws(chosen, options.seed), members, appearing))
-    ranked = _rank_types(pairs.anti_join(first, "pair_id"), types, options.seed)
-    later = _pick_first(_admissible(_later_draws(ranked, appearing, options), members, appearing))
+    first = _pick_first(_admissible(_first_draws(pairs, types, options.seed), members, appearing))
+    left = pairs.anti_join(first, "pair_id")
+    later = _pick_first(_admissible(_later_draws(left, types, appearing, options), members, appearing))
     found = first.union(later)
     mined = (
         pairs.left_join(found, "pair_id") if options.without == "keep" else pairs.inner_join(found, "pair_id")
@@ -145,16 +143,9 @@ def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
     after = training_pairs.group_by("language").agg(
         with_negative=training_pairs.hard_negative.count(), kept=training_pairs.count()
     )
-    both = (
-        before.left_join(after, "language").drop("language_right").fill_null({"with_negative": 0, "kept": 0})
-    )
-    return both.select(
-        "language",
-        "pairs",
-        "with_negative",
-        kept_without=both.kept - both.with_negative,
-        dropped=both.pairs - both.kept,
-    ).order_by("language")
+    both = before.left_join(after, "language").fill_null({"with_negative": 0, "kept": 0})
+    counts = {"kept_without": both.kept - both.with_negative, "dropped": both.pairs - both.kept}
+    return both.select("language", "pairs", "with_negative", **counts).order_by("language")
 
 
 def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
@@ -173,19 +164,14 @@ def _tried_types(members: ir.Table, options: HardNegativeOptions) -> ir.Table:
     if options.further_types:
         return types
     types = types.mutate(ticket=draw(options.seed, ibis.literal(_TYPE), types.entity, types.type))
-    place = ibis.row_number().over(group_by=types.entity, order_by=[types.ticket, types.type])
-    types = types.mutate(place=place)
-    return types.filter(types.place == 0).select("entity", "type", "size")
+    return take_first(types, "entity", ["ticket", "type"]).drop("ticket")
 
 
-def _list_types(types: ir.Table) -> ir.Table:
-    """Return a row per entity with a list of its types and their sizes, ordered by type."""
-    sized = ibis.struct({"type": types.type, "size": types["size"]})
-    return types.group_by("entity").agg(types=sized.collect().sort())
+def _first_draws(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
+    """Draw a few member numbers of the first type of each pair's entity in random order; `turn` orders them.
 
-
-def _choose_types(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
-    """Return a row per pair with the first type of its entity in random order, as `_rank_types` but without a sort."""
+    The order is that of `_later_draws`, found without a sort.
+    """
     typed = pairs.select("pair_id", "language", "page_id", "entity").inner_join(types, "entity")
     ids = typed.types.map(lambda one: one["type"])
     tickets = draw_each(seed, ibis.literal(_TYPE), typed.pair_id, last=ids)
@@ -193,31 +179,30 @@ def _choose_types(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
     placed = tickets.map(lambda ticket, place: ticket * _MOST_TYPES + place)
     first = typed.types[(placed.mins() % _MOST_TYPES).cast("int32")]
     chosen = typed.select("pair_id", "language", "page_id", "entity", first=first)
-    return chosen.mutate(
-        type=chosen.first["type"], size=chosen.first["size"], type_rank=ibis.literal(0)
-    ).drop("first")
-
-
-def _rank_types(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
-    """Return a row per pair and type of its entity, with the type's place in random order (type_rank from 0)."""
-    keys = pairs.select("pair_id", "language", "page_id", "entity")
-    typed = keys.inner_join(types, "entity")
-    typed = typed.select(*keys.columns, one=typed.types.unnest())
-    typed = typed.select(*keys.columns, type=typed.one["type"], size=typed.one["size"])
-    ticket = draw(seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
-    typed = typed.mutate(ticket=ticket)
-    type_rank = ibis.row_number().over(group_by=typed.pair_id, order_by=[typed.ticket, typed.type])
-    return typed.mutate(type_rank=type_rank).drop("ticket")
-
-
-def _first_draws(chosen: ir.Table, seed: int) -> ir.Table:
-    """Draw a few member numbers of each pair's first type; `turn` orders them."""
-    drawn = chosen.mutate(turn=ibis.range(0, _FIRST_DRAWS).unnest())
+    drawn = chosen.select(
+        *("pair_id", "language", "page_id", "entity"),
+        type=chosen.first["type"],
+        size=chosen.first["size"],
+        type_rank=ibis.literal(0),
+        turn=ibis.range(0, _FIRST_DRAWS).unnest(),
+    )
     return drawn.mutate(position=draw(seed, ibis.literal(_FIRST), drawn.pair_id, drawn.turn) % drawn["size"])
 
 
-def _later_draws(ranked: ir.Table, appearing: ir.Table, options: HardNegativeOptions) -> ir.Table:
-    """Return all member numbers of narrow types, shuffled, and draws of broad types; `turn` orders them."""
+def _later_draws(
+    pairs: ir.Table, types: ir.Table, appearing: ir.Table, options: HardNegativeOptions
+) -> ir.Table:
+    """Return all member numbers of narrow types, shuffled, and draws of broad types.
+
+    `type_rank` orders the types of a pair's entity at random, `turn` the draws.
+    """
+    typed = pairs.select("pair_id", "language", "page_id", "entity").inner_join(types, "entity")
+    typed = typed.mutate(one=typed.types.unnest()).drop("types")
+    typed = typed.mutate(type=typed.one["type"], size=typed.one["size"]).drop("one")
+    ticket = draw(options.seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
+    typed = typed.mutate(ticket=ticket)
+    type_rank = ibis.row_number().over(group_by=typed.pair_id, order_by=[typed.ticket, typed.type])
+    ranked = typed.mutate(type_rank=type_rank).drop("ticket")
     here = appearing.semi_join(ranked, ["language", "page_id"])
     counts = here.group_by("language", "page_id").agg(on_page=here.entity.nunique())
     counted = as_table(ranked.left_join(counts, ["language", "page_id"]))
@@ -242,18 +227,10 @@ def _admissible(drawn: ir.Table, members: ir.Table, appearing: ir.Table) -> ir.T
     )
     candidates = candidates.filter(candidates.candidate != candidates.entity)
     candidates = candidates.select("pair_id", "language", "page_id", "type_rank", "turn", "candidate")
-    return candidates.anti_join(
-        appearing,
-        [
-            candidates.language == appearing.language,
-            candidates.page_id == appearing.page_id,
-            candidates.candidate == appearing.entity,
-        ],
-    )
+    return candidates.anti_join(appearing.rename(candidate="entity"), ["language", "page_id", "candidate"])
 
 
 def _pick_first(candidates: ir.Table) -> ir.Table:
     """Return each pair's candidate of the first type and turn."""
-    order = [candidates.type_rank, candidates.turn, candidates.candidate]
-    ranked = candidates.mutate(place=ibis.row_number().over(group_by=candidates.pair_id, order_by=order))
-    return ranked.filter(ranked.place == 0).select("pair_id", hard_negative="candidate")
+    first = take_first(candidates, "pair_id", ["type_rank", "turn", "candidate"])
+    return first.select("pair_id", hard_negative="candidate")

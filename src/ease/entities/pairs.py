@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
 
-from ease.entities.hashing import as_int64, draw, hash_text
+from ease.entities.hashing import as_int64, draw, hash_text, take_first
 from ease.entities.links import SENTENCE_KEY, check_limits
 from ease.entities.negatives import Mining, have_negatives
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
 
 MAX_FURTHER = 15
 """Further entities kept of a sentence; a sentence of 1,000 characters rarely links to more."""
@@ -46,24 +42,16 @@ def add_further_entities(
     linked = linked.semi_join(known, linked.other == known.entity)
     both = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
     both = both.filter(both.other != both.entity)
-    ticket = draw(seed, both.pair_id, both.other)
-    further = both.group_by("pair_id").agg(
-        drawn=ibis.struct({"ticket": ticket, "entity": both.other}).collect()
-    )
-    further = further.select(
-        "pair_id",
-        further_entities=further.drawn.sort()[:MAX_FURTHER].map(lambda drawn: drawn.entity),
-    )
+    drawn = ibis.struct({"ticket": draw(seed, both.pair_id, both.other), "entity": both.other})
+    further = both.group_by("pair_id").agg(drawn=drawn.collect().sort()[:MAX_FURTHER])
+    further = further.select("pair_id", further_entities=further.drawn.map(lambda one: one.entity))
     subject = subjects.semi_join(known, "entity").select("language", "page_id", subject="entity")
     joined = pairs.left_join(further, "pair_id").drop("pair_id_right")
     joined = joined.left_join(subject, ["language", "page_id"])
-    linked_too = (joined.subject == joined.entity) | joined.further_entities.contains(
-        joined.subject
-    ).coalesce(False)
-    named = joined.select(
-        *pairs.columns, "further_entities", subject=linked_too.ifelse(ibis.null("int64"), joined.subject)
-    )
-    return named.order_by("pair_id")
+    in_further = joined.further_entities.contains(joined.subject).coalesce(False)
+    is_linked = (joined.subject == joined.entity) | in_further
+    subject_alone = is_linked.ifelse(ibis.null("int64"), joined.subject)
+    return joined.select(*pairs.columns, "further_entities", subject=subject_alone).order_by("pair_id")
 
 
 def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:
@@ -83,45 +71,36 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     languages = training_pairs.select("language").distinct()
     members = languages.cross_join(vocabulary.select("entity"))
     ticket = draw(seed, hash_text(members.language), members.entity)
-    place = ibis.row_number().over(group_by=members.language, order_by=members.entity)
-    turn = ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity])
-    numbered = members.mutate(place=place, turn=turn)
-    renamed = numbered.select("language", "entity", number="place").inner_join(
-        numbered.select("language", number="turn", other="entity"), ["language", "number"]
+    numbered = members.mutate(
+        place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
+        turn=ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity]),
     )
+    others = numbered.select("language", number="turn", other="entity")
+    renamed = numbered.select("language", "entity", number="place").inner_join(others, ["language", "number"])
     names = renamed.select("language", "entity", "other")
-    renamed_pairs = training_pairs
-    for column in ("entity", "hard_negative", "subject"):
-        if column in training_pairs.columns:
-            renamed_pairs = _rename(renamed_pairs, column, names)
-    if "further_entities" in training_pairs.columns:
-        renamed_pairs = _rename_further(renamed_pairs, names)
-    return renamed_pairs.order_by("pair_id")
-
-
-def _rename(pairs: ir.Table, column: str, names: ir.Table) -> ir.Table:
-    """Replace the entities of a column; nulls remain."""
-    own = names.select("language", **{column: "entity", "renamed": "other"})
-    joined = pairs.left_join(own, ["language", column])
-    return joined.select(**{name: joined["renamed" if name == column else name] for name in pairs.columns})
-
-
-def _rename_further(pairs: ir.Table, names: ir.Table) -> ir.Table:
-    """Replace the entities of the arrays, in their order."""
-    place = ibis.range(0, pairs.further_entities.length()).unnest()
-    placed = pairs.filter(pairs.further_entities.notnull()).mutate(place=place)
-    single = placed.select("pair_id", "language", "place", entity=placed.further_entities[placed.place])
-    single = single.inner_join(names, ["language", "entity"])
-    entries = single.group_by("pair_id").agg(
-        entries=ibis.struct({"place": single.place, "entity": single.other}).collect()
-    )
-    renamed = entries.select("pair_id", renamed=entries.entries.sort().map(lambda entry: entry.entity))
-    joined = pairs.left_join(renamed, "pair_id")
-    columns = {"further_entities": "renamed"}
-    return joined.select(**{name: joined[columns.get(name, name)] for name in pairs.columns})
+    pairs = training_pairs
+    for column in [name for name in ("entity", "hard_negative", "subject") if name in pairs.columns]:
+        joined = pairs.left_join(names.rename({column: "entity"}), ["language", column])
+        pairs = joined.select(**{name: joined["other" if name == column else name] for name in pairs.columns})
+    if "further_entities" in pairs.columns:
+        placed = pairs.mutate(place=ibis.range(0, pairs.further_entities.length()).unnest())
+        single = placed.select("pair_id", "language", "place", entity=placed.further_entities[placed.place])
+        single = single.inner_join(names, ["language", "entity"])
+        entry = ibis.struct({"place": single.place, "entity": single.other})
+        entries = single.group_by("pair_id").agg(entries=entry.collect().sort())
+        arrays = entries.select("pair_id", further_entities=entries.entries.map(lambda one: one.entity))
+        pairs = pairs.drop("further_entities").left_join(arrays, "pair_id").select(*pairs.columns)
+    return pairs.order_by("pair_id")
 
 
 KEY = (*SENTENCE_KEY, "entity")
+
+_FILTERS = {
+    "rare_entity": "by `min_link_count` (their entity has too few links)",
+    "too_short": "by `min_characters`",
+    "too_long": "by `max_characters`",
+    "no_negative": "by `hard_negatives.without: drop` (no other entity of their type)",
+}
 
 
 class PairOptions(StrictModel):
@@ -164,12 +143,12 @@ class PairOptions(StrictModel):
 
 
 def filter_links(
-    sentences: ibis.Table,
-    links: ibis.Table,
-    vocabulary: ibis.Table,
+    sentences: ir.Table,
+    links: ir.Table,
+    vocabulary: ir.Table,
     options: PairOptions,
     mining: Mining | None = None,
-) -> ibis.Table:
+) -> ir.Table:
     """Return each pair of a sentence and a linked entity once, with the first filter that removes it.
 
     Args:
@@ -201,7 +180,7 @@ def filter_links(
     return joined.select(*KEY, removed_by=joined.removed_by.coalesce(lacking))
 
 
-def select_pairs(filtered: ibis.Table, sentences: ibis.Table, options: PairOptions) -> ibis.Table:
+def select_pairs(filtered: ir.Table, sentences: ir.Table, options: PairOptions) -> ir.Table:
     """Select the sentence–entity pairs to train on: cap per entity, sample per language.
 
     The sample depends on the seed and the pairs' keys, not on the order of rows or the engine. The cap and the sample
@@ -218,8 +197,12 @@ def select_pairs(filtered: ibis.Table, sentences: ibis.Table, options: PairOptio
     """
     kept = filtered.filter(filtered.removed_by.isnull()).select(*KEY)
     kept = kept.mutate(ticket=draw(options.seed, kept.page_id, kept.sentence_index, kept.entity))
-    kept = _keep_first(kept, ("language", "entity"), options.max_pairs_per_entity)
-    kept = _keep_first(kept, ("language",), options.max_pairs_per_language)
+    for groups, limit in (
+        (["language", "entity"], options.max_pairs_per_entity),
+        (["language"], options.max_pairs_per_language),
+    ):
+        if limit is not None:
+            kept = take_first(kept, groups, ["ticket", *KEY], limit)
     texts = sentences.select(*SENTENCE_KEY, sentence="text")
     # Numbered without the texts: Spark orders all rows of this window in a single task.
     numbered = kept.select(*KEY, pair_id=as_int64(ibis.row_number().over(order_by=KEY)))
@@ -240,20 +223,13 @@ def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
         passed=filtered.removed_by.isnull().ifelse(1, 0).sum(),
     )
     cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
-    by_entity = by_entity.mutate(
-        capped=by_entity.passed if cap is None else ibis.least(by_entity.passed, cap)
-    )
+    passed = by_entity.passed
+    by_entity = by_entity.mutate(capped=passed if cap is None else ibis.least(passed, cap))
     names = ("pairs", *_FILTERS, "passed", "capped")
     funnel = by_entity.group_by("language").agg(**{name: as_int64(by_entity[name].sum()) for name in names})
-    funnel = funnel.mutate(left=funnel.capped if limit is None else ibis.least(funnel.capped, limit))
-    return funnel.select(
-        "language",
-        "pairs",
-        *_FILTERS,
-        over_entity_cap=funnel.passed - funnel.capped,
-        over_language_limit=funnel.capped - funnel.left,
-        left=funnel.left,
-    ).order_by("language")
+    left = funnel.capped if limit is None else ibis.least(funnel.capped, limit)
+    cut = {"over_entity_cap": funnel.passed - funnel.capped, "over_language_limit": funnel.capped - left}
+    return funnel.select("language", "pairs", *_FILTERS, **cut, left=left).order_by("language")
 
 
 def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence[str] = ()) -> None:
@@ -267,6 +243,11 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
     Raises:
         EaseError: Too few pairs are left; the message names the filters that removed pairs, and their parameters.
     """
+
+    def removed(counts: Mapping[str, int]) -> str:
+        named = (f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
+        return "; ".join(named) or "none"
+
     counts = funnel.drop(columns="language").sum().astype(int)
     if not counts["pairs"]:
         raise EaseError(
@@ -275,7 +256,7 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
         )
     if not counts["left"]:
         raise EaseError(
-            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {_removed(counts)}. Relax "
+            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {removed(counts)}. Relax "
             "these limits, or use larger dumps."
         )
     found = {row["language"]: row for row in funnel.to_dict("records")}
@@ -284,30 +265,6 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
         if row["left"] < minimum:
             raise EaseError(
                 f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, "
-                f"fewer than `min_pairs_per_language` {minimum}; removed: {_removed(row)}. Relax these limits, or use "
+                f"fewer than `min_pairs_per_language` {minimum}; removed: {removed(row)}. Relax these limits, or use "
                 "a larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
             )
-
-
-def _removed(counts: Mapping[str, int]) -> str:
-    """Name the filters that removed pairs, with their numbers."""
-    return (
-        "; ".join(f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name]) or "none"
-    )
-
-
-_FILTERS = {
-    "rare_entity": "by `min_link_count` (their entity has too few links)",
-    "too_short": "by `min_characters`",
-    "too_long": "by `max_characters`",
-    "no_negative": "by `hard_negatives.without: drop` (no other entity of their type)",
-}
-
-
-def _keep_first(pairs: ir.Table, groups: tuple[str, ...], limit: int | None) -> ir.Table:
-    """Keep the pairs with the lowest tickets of each group."""
-    if limit is None:
-        return pairs
-    place = ibis.row_number().over(group_by=groups, order_by=["ticket", *KEY])
-    ranked = pairs.mutate(place=place)
-    return ranked.filter(ranked.place < limit).drop("place")

@@ -165,12 +165,18 @@ def read_released(path: Path) -> Iterator[Record]:
         TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape") as text,
     ):
         try:
-            for record in map(_checked, _iterate_values(text)):
+            for value in _iterate_values(text):
+                record = Record.model_validate(value)
                 number += 1
                 yield record
         except (ValueError, RecursionError) as error:
+            reason: object = error
+            if isinstance(error, ValidationError):
+                fault = error.errors()[0]
+                place = ".".join(map(str, fault["loc"])) or "a record"
+                reason = f"`{place}`: {fault['msg']}, not {fault['input']!r:.60}"
             raise EaseError(
-                f"{path}, record {number + 1}: {error}; correct or remove the record, or fetch the file again."
+                f"{path}, record {number + 1}: {reason}; correct or remove the record, or fetch the file again."
             ) from None
     if not number:
         raise EaseError(
@@ -206,13 +212,3 @@ def _iterate_values(file: IO[str]) -> Iterator[Any]:
                 return
         else:
             yield value
-
-
-def _checked(value: Any) -> Record:
-    """Return a record; raises ValueError with its first faulty field."""
-    try:
-        return Record.model_validate(value)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"])) or "a record"
-        raise ValueError(f"`{place}`: {fault['msg']}, not {fault['input']!r:.60}") from None

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ease.entities.hashing import as_int64
+from ease.entities.hashing import as_int64, take_first
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
@@ -65,13 +65,18 @@ def build_vocabulary(
     decisive = counts.link_count if options.count_over == "all" else counts.most_in_a_language
     counts = counts.filter(decisive > options.min_link_count)
     counts = counts.left_join(links.group_by("entity").agg(title=links.title.min()), "entity")
-    if sitelinks is None:
-        labelled = counts.select("entity", "link_count", label="title")
-    else:
-        joined = counts.select("entity", "link_count", "title").left_join(
-            _label(sitelinks, languages), "entity"
+    label = counts.title
+    if sitelinks is not None:
+        # The English title, else that in the first language that has one.
+        preference = ["en", *(language for language in languages if language != "en")]
+        rank = sitelinks.language.cases(
+            *((language, place) for place, language in enumerate(preference)), else_=len(preference)
         )
-        labelled = joined.select("entity", "link_count", label=joined.label.coalesce(joined.title))
+        titles = sitelinks.filter(sitelinks.language.isin(preference)).mutate(rank=rank)
+        titles = take_first(titles, "qid", ["rank", "title"]).select(entity="qid", label="title")
+        counts = counts.select("entity", "link_count", "title").left_join(titles, "entity")
+        label = counts.label.coalesce(counts.title)
+    labelled = counts.select("entity", "link_count", label=label)
     row = as_int64(ibis.row_number().over(order_by=labelled.entity))
     return labelled.select("entity", "label", "link_count", row=row).relocate("row").order_by("row")
 
@@ -89,22 +94,6 @@ def number_titles(links: ir.Table, titles: ir.Table) -> ir.Table:
     labels = titles.group_by("qid").agg(label=titles.title.min())
     counts = links.group_by("entity").agg(link_count=links.count())
     joined = labels.select("label", entity="qid").left_join(counts, "entity")
-    numbered = joined.select(
-        "entity",
-        "label",
-        link_count=joined.link_count.fill_null(0),
-        row=as_int64(ibis.row_number().over(order_by=joined.entity)),
-    )
+    row = as_int64(ibis.row_number().over(order_by=joined.entity))
+    numbered = joined.select("entity", "label", link_count=joined.link_count.fill_null(0), row=row)
     return numbered.relocate("row").order_by("row")
-
-
-def _label(sitelinks: ir.Table, languages: Sequence[str]) -> ir.Table:
-    """Label each entity: its English title, else its title in the first language that has one."""
-    preference = ["en", *(language for language in languages if language != "en")]
-    rank = sitelinks.language.cases(
-        *((language, place) for place, language in enumerate(preference)), else_=len(preference)
-    )
-    titles = sitelinks.filter(sitelinks.language.isin(preference)).mutate(rank=rank)
-    best = ibis.row_number().over(group_by=titles.qid, order_by=[titles.rank, titles.title])
-    titles = titles.mutate(place=best)
-    return titles.filter(titles.place == 0).select(entity="qid", label="title")

@@ -88,43 +88,31 @@ def train_wikipedia2vec(
     with report_write_errors(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
-            vectors = Path(folder) / "vectors.txt"
-            _run_worker(chosen, dimension, options, vectors)
+            vectors, job_file = Path(folder).absolute() / "vectors.txt", Path(folder) / "job.json"
+            job = {
+                "dumps": [dump.as_json() for dump in chosen],
+                "dimension": dimension,
+                "options": options.model_dump(),
+                "vectors": str(vectors),
+            }
+            job_file.write_text(json.dumps(job), encoding="utf-8")
+            paths = ", ".join(str(dump.path) for dump in chosen)
+            logger.info("Training Wikipedia2Vec of %d dimensions on %s", dimension, paths)
+            environment = {
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+                "PYTHONHASHSEED": "0",
+                # Threads slow down products of single vectors.
+                **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+            }
+            command = [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)]
+            done = subprocess.run(
+                command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8"
+            )
+            if done.returncode == FAULT_STATUS:
+                raise EaseError(done.stdout)
+            if done.returncode:
+                raise RuntimeError(
+                    f"The training of Wikipedia2Vec ended with status {done.returncode}; its messages are above."
+                )
             os.replace(vectors, output)
-
-
-def _run_worker(
-    dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path
-) -> None:
-    job = {
-        "dumps": [dump.as_json() for dump in dumps],
-        "dimension": dimension,
-        "options": options.model_dump(),
-        "vectors": str(vectors.absolute()),
-    }
-    job_file = vectors.with_name("job.json")
-    job_file.write_text(json.dumps(job), encoding="utf-8")
-    paths = ", ".join(str(dump.path) for dump in dumps)
-    logger.info("Training Wikipedia2Vec of %d dimensions on %s", dimension, paths)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        "PYTHONHASHSEED": "0",
-        # Threads slow down products of single vectors.
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    }
-    command = [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)]
-    done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8")
-    if done.returncode == FAULT_STATUS:
-        raise EaseError(done.stdout)
-    if done.returncode:
-        raise RuntimeError(
-            f"The training of Wikipedia2Vec ended with status {done.returncode}; its messages are above."
-        )
-
-
-def read_job(job_file: Path) -> tuple[list[DumpFile], int, Wikipedia2VecOptions, Path]:
-    """Read the dumps, dimension, options and output of a job that `train_wikipedia2vec` wrote for the worker."""
-    job = json.loads(job_file.read_text(encoding="utf-8"))
-    dumps = [DumpFile.from_json(dump) for dump in job["dumps"]]
-    return dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import json
 import logging
 import os
 import random
@@ -19,7 +20,7 @@ from wikipedia2vec.mention_db import MentionDB
 from wikipedia2vec.utils.tokenizer import get_tokenizer
 from wikipedia2vec.utils.wiki_page import WikiPage
 
-from ease.entities.wikipedia2vec import FAULT_STATUS, Wikipedia2VecOptions, read_job
+from ease.entities.wikipedia2vec import FAULT_STATUS, Wikipedia2VecOptions
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
@@ -27,6 +28,12 @@ from ease.wikimedia.dumps.pages import ARTICLES, iterate_pages, redirect_of
 from ease.wikimedia.wikitext.titles import normalize_title
 
 _CHUNK_SIZE = 100
+_COUNTING = {"lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi"}
+_NAMING = {"min_link_prob", "min_prior_prob", "max_mention_len"}
+_TRAINING = {
+    *("window", "iteration", "negative", "entities_per_page", "init_alpha", "min_alpha", "sample"),
+    *("word_neg_power", "entity_neg_power", "pool_size"),
+}
 
 QUIET_MILLISECONDS = 30_000
 """No progress is shown in this time: the package logs a dozen steps in the two seconds that a small dump takes."""
@@ -61,12 +68,14 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     """
     progress = {"progressbar": sys.stderr.isatty(), "chunk_size": _CHUNK_SIZE}
     building = {"pool_size": options.build_workers, **progress}
-    database = vectors.with_name("dump.db")
-    dump_db = _build_database(dumps, options, database)
+    database = str(vectors.with_name("dump.db"))
+    try:
+        DumpDB.build(DumpReader(dumps), database, options.build_workers, _CHUNK_SIZE)
+    except lmdb.DiskError as error:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+    dump_db = DumpDB(database)
     tokenizer = get_tokenizer(options.tokenizer, dumps[0].language)
-    counting = _choose(
-        options, "lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi"
-    )
+    counting = options.model_dump(include=_COUNTING)
     dictionary = Dictionary.build(dump_db, tokenizer, **counting, **building)
     if not dictionary.word_size or not dictionary.entity_size:
         raise EaseError(
@@ -77,28 +86,26 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     link_graph = _build_link_graph(dump_db, dictionary, building) if options.link_graph else None
     mention_db = None
     if options.link_mentions:
-        naming = _choose(options, "min_link_prob", "min_prior_prob", "max_mention_len")
+        naming = options.model_dump(include=_NAMING)
         mention_db = MentionDB.build(
             dump_db, dictionary, tokenizer, case_sensitive=False, **naming, **building
         )
-    _seed(options)
+    # The package uses the global generators.
+    random.seed(options.seed)
+    seed_numpy = functools.partial(np.random.seed, options.seed)
+    seed_numpy()
+    if options.pool_size == 1:
+        # The package's worker calls `np.random.seed()` without a seed.
+        np.random.seed = seed_numpy
     model = Wikipedia2Vec(dictionary)
-    training = _choose(
-        options,
-        *("window", "iteration", "negative", "entities_per_page", "init_alpha", "min_alpha", "sample"),
-        *("word_neg_power", "entity_neg_power", "pool_size"),
-    )
+    training = options.model_dump(include=_TRAINING)
     model.train(dump_db, link_graph, mention_db, tokenizer, None, dim_size=dimension, **training, **progress)
-    _write(model, dictionary, vectors)
-
-
-def _build_database(dumps: Sequence[DumpFile], options: Wikipedia2VecOptions, database: Path) -> DumpDB:
-    """Write the package's database of pages and open it."""
-    try:
-        DumpDB.build(DumpReader(dumps), str(database), options.build_workers, _CHUNK_SIZE)
-    except lmdb.DiskError as error:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-    return DumpDB(str(database))
+    # With all digits: the package itself writes three decimals.
+    with vectors.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{dictionary.entity_size} {model.syn0.shape[1]}\n")
+        for entity in dictionary.entities():
+            numbers = " ".join(f"{number:.9g}" for number in model.syn0[entity.index].tolist())
+            file.write(f"ENTITY/{entity.title.replace(' ', '_')} {numbers}\n")
 
 
 def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[str, int | bool]) -> LinkGraph:
@@ -115,29 +122,6 @@ def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[st
     return LinkGraph.load(graph, dictionary)
 
 
-def _choose(options: Wikipedia2VecOptions, *names: str) -> dict[str, int | float | bool]:
-    return {name: getattr(options, name) for name in names}
-
-
-def _seed(options: Wikipedia2VecOptions) -> None:
-    """Seed the global generators, which the package uses."""
-    random.seed(options.seed)
-    seed_numpy = functools.partial(np.random.seed, options.seed)
-    seed_numpy()
-    if options.pool_size == 1:
-        # The package's worker calls `np.random.seed()` without a seed.
-        np.random.seed = seed_numpy
-
-
-def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:
-    """Write all digits; the package itself writes three decimals."""
-    with vectors.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{dictionary.entity_size} {model.syn0.shape[1]}\n")
-        for entity in dictionary.entities():
-            numbers = " ".join(f"{number:.9g}" for number in model.syn0[entity.index].tolist())
-            file.write(f"ENTITY/{entity.title.replace(' ', '_')} {numbers}\n")
-
-
 def main() -> None:
     """Run the job whose file is the only argument."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
@@ -146,8 +130,10 @@ def main() -> None:
     )
     job_file = Path(sys.argv[1])
     try:
+        job = json.loads(job_file.read_text(encoding="utf-8"))
+        dumps = [DumpFile.from_json(dump) for dump in job["dumps"]]
         with report_write_errors(job_file.parent):
-            train(*read_job(job_file))
+            train(dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"]))
     except EaseError as error:
         # Not to a file: the disk may be full.
         sys.stdout.buffer.write(str(error).encode())

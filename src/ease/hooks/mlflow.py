@@ -23,7 +23,7 @@ from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from kedro_mlflow.framework.hooks import MlflowHook
-from mlflow.entities import Dataset, DatasetInput, InputTag
+from mlflow.entities import Dataset, DatasetInput, InputTag, RunInfo
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import (
@@ -57,37 +57,21 @@ from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
 
-CODE = "code"
-"""The parameter that holds the version of the code."""
-
-COMMAND = "kedro_command"
-"""The tag in which kedro-mlflow keeps the command of a run."""
-
-FEW = 4
-"""Languages, and parameters of the command, that a run's name lists; more are counted."""
-
-SHORT = 20
-"""Characters of the longest value in a run's name."""
-
-OF_METHOD = re.compile(r"[\w-]+\.[\w-]+")
-"""Names of the trainings of a setting's methods."""
-
-GENERAL = ("setting", "training", "options")
-"""Groups of parameters that a run's name does not mention."""
+CODE = "code"  # the parameter that holds the version of the code
+COMMAND = "kedro_command"  # the tag in which kedro-mlflow keeps the command of a run
+FEW = 4  # languages, and parameters of the command, that a run's name lists; more are counted
+SHORT = 20  # characters of the longest value in a run's name
+OF_METHOD = re.compile(r"[\w-]+\.[\w-]+")  # names of the trainings of a setting's methods
+GENERAL = ("setting", "training", "options")  # groups of parameters that a run's name does not mention
+SWEEP = "_sweep"  # suffix of the tables that sweeps make
+DIGEST_LENGTH = 36  # maximum length of a data set's digest in MLflow
 
 KIND = ("mlflow.experimentKind", "custom_model_development")
 """The tag of an experiment by which MLflow's list of experiments opens it as model training."""
 VIEW = "scores"
-"""Key of a shared view of the experiment, which shows columns of scores."""
+"""Key of a shared view of the experiment, which shows `COLUMNS` columns of scores."""
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 COLUMNS = 3
-"""Columns of scores in that view."""
-
-SWEEP = "_sweep"
-"""Suffix of the tables that sweeps make."""
-
-DIGEST_LENGTH = 36
-"""Maximum length of a data set's digest in MLflow."""
 
 SQLITE = "sqlite:///"
 LOCATIONS = {
@@ -146,14 +130,14 @@ class MlflowStore:
             config = OmegaConf.create(context.config_loader["mlflow"])
         except (KeyError, MissingConfigException):
             return
+        place = "tracking.experiment.create_experiment_kwargs.artifact_location"
+        artifacts = str(OmegaConf.select(config, place))
         address = str(OmegaConf.select(config, "server.mlflow_tracking_uri"))
-        artifacts = str(
-            OmegaConf.select(config, "tracking.experiment.create_experiment_kwargs.artifact_location")
-        )
-        store = Path(context.project_path) / address.removeprefix(SQLITE)
+        project = Path(context.project_path)
+        store = project / address.removeprefix(SQLITE)
         outside = "://" in artifacts or Path(artifacts).is_absolute()
         if address.startswith(SQLITE) and not outside and store.is_file():
-            follow_project(store, Path(context.project_path), artifacts)
+            follow_project(store, project, artifacts)
 
 
 def follow_project(store: Path, project: Path, artifacts: str) -> None:
@@ -197,19 +181,16 @@ class Tracking:
             mlflow.set_tags(process_tags())
             mlflow.set_experiment_tag(*KIND)
             close_killed_runs(run)
-        named_by_kedro = "+".join(run_params.get("pipeline_names") or ["__default__"])
-        if run is None or run.info.run_name != named_by_kedro:
+        names = run_params.get("pipeline_names") or ["__default__"]
+        if run is None or run.info.run_name != "+".join(names):
             return  # the configuration names it
         named = sorted(name for name in pipeline.inputs() if name.endswith(".setting"))
         settings = [Setting.model_validate(catalog.load(name)) for name in named]
-        names = run_params.get("pipeline_names") or ["__default__"]
+        described = [describe_setting(settings[0])] if len(settings) == 1 else []
         # Kedro lists them in the order of a set, which is another one in each process.
         chosen = [*(name for name in pipelines if name in names), *(run_params.get("namespaces") or ())]
-        described, setting = (
-            ([describe_setting(settings[0])], settings[0].name) if len(settings) == 1 else ([], "")
-        )
-        words = [" ".join(chosen), *described, *name_overrides(self._overrides, setting)]
-        mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join(words))
+        overridden = name_overrides(self._overrides, settings[0].name if described else "")
+        mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described, *overridden]))
         tags = MlflowClient().get_run(run.info.run_id).data.tags
         command = tags.get(COMMAND, "").replace("pipeline=", "pipelines=")
         given = ",".join(f"{name}={value}" for name, value in self._overrides.items())
@@ -236,30 +217,36 @@ class Tracking:
         parent = mlflow.active_run()
         if parent is None:
             return
+        scores: dict[str, dict[str, float]] = {}
         for name, rows in outputs.items():
             if name.endswith(".scores"):
-                self._add_scores(parent.info.run_id, _headlines(name.removesuffix(".scores"), rows))
+                scores |= _headlines(name.removesuffix(".scores"), rows)
             if name.endswith(SWEEP):
-                self._add_scores(parent.info.run_id, variant_headlines(name.removesuffix(SWEEP), rows))
+                scores |= variant_headlines(name.removesuffix(SWEEP), rows)
+        if scores:
+            self._scores |= {owner: own for owner, own in scores.items() if own}
+            values = {f"{owner}/{key}": value for owner, own in scores.items() for key, value in own.items()}
+            log_values(parent.info.run_id, [(0, values)])
         data = _data_inputs(node, catalog)
         new = [described for name, (_, described) in data.items() if name not in self._data]
         if new and (TRAINING_TAG in node.tags or not self._trains):
             MlflowClient().log_inputs(parent.info.run_id, new)
             self._data |= data.keys()
         if TRAINING_TAG in node.tags:
-            inside = f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
-            for run in MlflowClient().search_runs([parent.info.experiment_id], inside):
-                if CODE not in run.data.params:
-                    _log_data(run.info.run_id, data)
-                    if OF_METHOD.fullmatch(name := run.info.run_name):
-                        words = [name, *name_overrides(self._overrides, name)]
-                        MlflowClient().set_tag(run.info.run_id, MLFLOW_RUN_NAME, ", ".join(words))
+            self._log_trainings(parent.info, data)
 
-    def _add_scores(self, run_id: str, scores: dict[str, dict[str, float]]) -> None:
-        """Log scores by encoder and name."""
-        self._scores |= {owner: own for owner, own in scores.items() if own}
-        values = {f"{owner}/{name}": value for owner, own in scores.items() for name, value in own.items()}
-        log_values(run_id, [(0, values)])
+    def _log_trainings(self, parent: RunInfo, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
+        """Log versions as parameters, which MLflow can compare, and digests as data sets, to each new nested run."""
+        client, inside = MlflowClient(), f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.run_id}'"
+        for run in client.search_runs([parent.experiment_id], inside):
+            if CODE not in run.data.params:
+                client.log_param(run.info.run_id, CODE, code_version())
+                for name, (version, _) in data.items():
+                    client.log_param(run.info.run_id, f"data.{name}", version)
+                client.log_inputs(run.info.run_id, [described for _, described in data.values()])
+                if OF_METHOD.fullmatch(name := run.info.run_name):
+                    words = [name, *name_overrides(self._overrides, name)]
+                    client.set_tag(run.info.run_id, MLFLOW_RUN_NAME, ", ".join(words))
 
     # Before the run is ended.
     @hook_impl(tryfirst=True)
@@ -332,12 +319,12 @@ def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the main scores, by `task/subset`, of each encoder: `multilingual.ease`, or `baselines.NAME`."""
-    methods = dict.fromkeys(row.get("method") for row in rows)
+    by_method: dict[str | None, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_method.setdefault(row.get("method"), []).append(row)
     return {
-        f"{owner}.{safe_name(method)}" if method else owner: headline(
-            [row for row in rows if row.get("method") == method]
-        )
-        for method in methods
+        f"{owner}.{safe_name(method)}" if method else owner: headline(own)
+        for method, own in by_method.items()
     }
 
 
@@ -373,12 +360,3 @@ def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, Datas
             found[name] = version, described
     # MLflow's list of runs shows the first one.
     return dict(sorted(found.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))
-
-
-def _log_data(run_id: str, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
-    """Log versions as parameters, which MLflow can compare, and digests as data sets."""
-    client = MlflowClient()
-    client.log_param(run_id, CODE, code_version())
-    for name, (version, _) in data.items():
-        client.log_param(run_id, f"data.{name}", version)
-    client.log_inputs(run_id, [described for _, described in data.values()])

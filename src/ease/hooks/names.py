@@ -131,10 +131,7 @@ def _check(option: str, names: Iterable[str], known: Iterable[str], where: str =
 
 
 def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
-    """Refuse a shared value that no file has, or that is not one of its choices.
-
-    The choices of `_dueam` are the keys of `_dueam_data`; without such a table, any value is right.
-    """
+    """Refuse a shared value that no file has, or that is not a key of its table (of `_dueam`: `_dueam_data`)."""
     loader.runtime_params = {}
     configured = loader["parameters"]
     loader.runtime_params = given

@@ -18,7 +18,7 @@ from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _BATCH_ROWS = 100_000
 """Rows held in memory while a table is written"""
@@ -108,7 +108,7 @@ class _ExactReads(AbstractFileSystem):
         return cast(datetime, self._store.modified(self._strip_protocol(path)))
 
 
-def sample_rows(files: Sequence[Path], rows: int) -> pd.DataFrame:
+def sample_rows(files: Sequence[Path], rows: int) -> pa.Table:
     """Return rows of the first, middle and last Parquet file, from their first, middle and last row groups.
 
     Args:
@@ -124,4 +124,4 @@ def sample_rows(files: Sequence[Path], rows: int) -> pd.DataFrame:
                 for group in {0: None, groups // 2: None, groups - 1: None} if groups else ():
                     batches.extend(islice(opened.iter_batches(rows, row_groups=[group]), 1))
                 schema = opened.schema_arrow
-    return pa.Table.from_batches(batches, schema=schema).to_pandas()
+    return pa.Table.from_batches(batches, schema=schema)

@@ -38,13 +38,23 @@ def create_project(folder: Path) -> None:
     Raises:
         EaseError: If the folder contains other files, or if it cannot be written.
     """
-    found = sorted({path.name for path in _entries(folder)} - _PERMITTED)
+    try:
+        found = sorted({path.name for path in folder.iterdir()} - _PERMITTED) if folder.exists() else []
+    except OSError as error:
+        raise EaseError(
+            f"{folder} cannot be read as a folder ({error.strerror}): choose a new or an empty folder for the project."
+        ) from error
     if found:
         raise EaseError(f"{folder} contains {found[0]}: choose a new or an empty folder for the project.")
     try:
-        for name in _CONFIGURATION:
-            _copy(_shipped("conf") / name, folder / "conf" / name)
-        _copy(_shipped("constraints.txt"), folder / "constraints.txt")
+        for name in (*(f"conf/{name}" for name in _CONFIGURATION), "constraints.txt"):
+            # A wheel has them in this package; an editable install has them in the checkout.
+            source = _PACKAGE / name if (_PACKAGE / name).exists() else _CHECKOUT / name
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, folder / name)
+            else:
+                shutil.copyfile(source, folder / name)
         for name, target in _TEMPLATE.items():
             text = (_PACKAGE / "template" / name).read_text(encoding="utf-8")
             (folder / target).write_text(text.replace("VERSION", ease.__version__), encoding="utf-8")
@@ -52,45 +62,13 @@ def create_project(folder: Path) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             (folder / name / ".gitkeep").touch()
     except (OSError, shutil.Error) as error:
-        _clear(folder)
+        # Remove what was written, so that the folder can be used again.
+        for path in set(folder.glob("*")) - {folder / name for name in _PERMITTED}:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or error
         raise EaseError(
             f"Cannot write to {folder} ({reason}): choose a folder that you may write to."
         ) from error
-
-
-def _clear(folder: Path) -> None:
-    """Remove what was written, so that the folder can be used again."""
-    for path in _entries(folder):
-        if path.name in _PERMITTED:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-
-
-def _entries(folder: Path) -> list[Path]:
-    """Return what a folder contains; nothing if it is missing."""
-    try:
-        return list(folder.iterdir())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise EaseError(
-            f"{folder} cannot be read as a folder ({error.strerror}): choose a new or an empty folder for the project."
-        ) from error
-
-
-def _shipped(name: str) -> Path:
-    """Return a file or folder that a wheel has in this package; an editable install has it in the checkout."""
-    packaged = _PACKAGE / name
-    return packaged if packaged.exists() else _CHECKOUT / name
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copyfile(source, target)

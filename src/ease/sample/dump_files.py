@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,24 +41,21 @@ def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stre
             file.write(bz2.compress(stream.encode(), compresslevel=1))
 
 
-def write_content_export(folder: Path, site: Site, pages: Sequence[WikiPage]) -> list[Path]:
-    """Write an export of all namespaces, with a talk page for each article, as two files of consecutive pages."""
+def write_content_export(folder: Path, site: Site, pages: Sequence[WikiPage]) -> None:
+    """Write an export of all namespaces, with a talk page for each article, as two files of consecutive pages.
+
+    The files are added to SHA256SUMS, which a content export has when it is complete.
+    """
     articles = (page for page in pages if page.namespace == 0)
     talk = [WikiPage(f"{site.names[1]}:{page.title}", page.text, namespace=1) for page in articles]
     written = [_page(page, number, site.language) for number, page in enumerate([*pages, *talk], start=1)]
     middle, date = len(pages) // 2, f"{DUMP_DATE[:4]}-{DUMP_DATE[4:6]}-{DUMP_DATE[6:]}"
-    files = []
     for first, last in ((1, middle), (middle + 1, len(written))):
-        files.append(folder / f"{site.dbname}-{date}-p{first}p{last}.xml.bz2")
+        file = folder / f"{site.dbname}-{date}-p{first}p{last}.xml.bz2"
         content = "".join((_head(site), *written[first - 1 : last], "</mediawiki>\n"))
-        files[-1].write_bytes(bz2.compress(content.encode(), compresslevel=1))
-    return files
-
-
-def write_checksums(folder: Path, files: Sequence[Path]) -> None:
-    """Write SHA256SUMS, which a content export has when it is complete."""
-    lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
-    (folder / CHECKSUM_LIST).write_text("".join(lines), encoding="utf-8")
+        file.write_bytes(bz2.compress(content.encode(), compresslevel=1))
+        with (folder / CHECKSUM_LIST).open("a", encoding="utf-8") as sums:
+            sums.write(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n")
 
 
 def _head(site: Site) -> str:
@@ -90,8 +88,7 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
     content = page.text.encode()
     sha1 = int(hashlib.sha1(content, usedforsecurity=False).hexdigest(), 16)
     digest = np.base_repr(sha1, 36).lower().rjust(31, "0")  # as MediaWiki writes it
-    text = f'<text bytes="{len(content)}" sha1="{digest}" xml:space="preserve"'
-    text += f">{escape(page.text)}</text>" if page.text else "/>"
+    text = f">{escape(page.text)}</text>" if page.text else "/>"
     return f"""<page>
   <title>{escape(page.title)}</title>
   <ns>{page.namespace}</ns>
@@ -106,7 +103,7 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
     <origin>{number}</origin>
     <model>wikitext</model>
     <format>text/x-wiki</format>
-    {text}
+    <text bytes="{len(content)}" sha1="{digest}" xml:space="preserve"{text}
     <sha1>{digest}</sha1>
   </revision>
 </page>
@@ -119,14 +116,10 @@ def revision_id(language: str, identifier: int) -> int:
 
 
 _ROWS_PER_STATEMENT = 500
-_TEMPLATE = 10
 _HEAD, _FOOT = files("ease.sample").joinpath("page_props.sql").read_text(encoding="utf-8").split("ROWS\n")
-_ESCAPES = {
-    **{b"\\": b"\\\\", b"'": b"\\'", b'"': b'\\"'},
-    **{b"\0": b"\\0", b"\n": b"\\n", b"\r": b"\\r", b"\x1a": b"\\Z"},
-}
-Property = tuple[str, bytes, str]
-"""Name, value and sort key."""
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "'": "\\'", '"': '\\"', "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
+)
 
 
 def page_props_name(language: str) -> str:
@@ -138,8 +131,20 @@ def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Ma
     """Write the dump of pages that are in the order of the wiki's dump, which numbers them; `qids` are by title."""
     rows = []
     for number, page in enumerate(pages, 1):
-        for name, value, sort_key in sorted(_properties(number, page, qids.get(page.title))):
-            escaped = b"".join(_ESCAPES.get(bytes((byte,)), bytes((byte,))) for byte in value)
+        properties = []  # name, value, sort key
+        if (qid := qids.get(page.title)) is not None:
+            properties.append(("wikibase_item", f"Q{qid}".encode(), "NULL"))
+            properties.append(("wikibase-badge-Q17437796", b"1", "1"))
+        if number % 3 == 0:
+            properties.append(("displaytitle", f"<i>''{page.title}''</i>".encode(), "NULL"))
+        if number % 20 == 7:  # would mislead a parser that ignores quotes and escapes
+            text = f"\\'),({number},'wikibase_item','Q{number}',NULL),\n\"\\"
+            properties.append(("wikibase-shortdesc", text.encode(), "NULL"))
+        if page.namespace == 10:  # MediaWiki stores this property of templates compressed
+            data = json.dumps({"description": page.title}).encode()
+            properties.append(("templatedata", zlib.compress(data, 9), "NULL"))
+        for name, value, sort_key in sorted(properties):
+            escaped = value.decode("latin-1").translate(_ESCAPES).encode("latin-1")
             rows.append(b"(%d,'%s','%s',%s)" % (number, name.encode(), escaped, sort_key.encode()))
     statements = [
         b"INSERT INTO `page_props` VALUES " + b",".join(rows[start : start + _ROWS_PER_STATEMENT]) + b";\n"
@@ -148,21 +153,6 @@ def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Ma
     head = _HEAD.replace("DATABASE", site.dbname)
     content = b"".join((head.encode(), *statements, _FOOT.encode()))
     path.write_bytes(gzip.compress(content, mtime=0))
-
-
-def _properties(number: int, page: WikiPage, qid: int | None) -> Iterator[Property]:
-    if qid is not None:
-        yield "wikibase_item", f"Q{qid}".encode(), "NULL"
-        yield "wikibase-badge-Q17437796", b"1", "1"
-    if number % 3 == 0:
-        yield "displaytitle", f"<i>''{page.title}''</i>".encode(), "NULL"
-    if number % 20 == 7:
-        # Would mislead a parser that ignores quotes and escapes.
-        text = f"\\'),({number},'wikibase_item','Q{number}',NULL),\n\"\\"
-        yield "wikibase-shortdesc", text.encode(), "NULL"
-    if page.namespace == _TEMPLATE:
-        # MediaWiki stores this property compressed.
-        yield "templatedata", zlib.compress(json.dumps({"description": page.title}).encode(), 9), "NULL"
 
 
 TRUTHY_NAME = f"wikidata-{DUMP_DATE}-truthy-BETA.nt.bz2"
@@ -179,11 +169,11 @@ _LABELS = (
 
 def write_truthy(path: Path, entities: Iterable[Mapping[str, Any]]) -> None:
     """Write the truthy statements of the JSON dump's entities."""
-    lines = "".join(f"{line} .\n" for entity in entities for line in _statements(entity))
+    lines = "".join(f"{line} .\n" for entity in entities for line in _triples(entity))
     path.write_bytes(bz2.compress(lines.encode("ascii"), compresslevel=1))
 
 
-def _statements(entity: Mapping[str, Any]) -> Iterator[str]:
+def _triples(entity: Mapping[str, Any]) -> Iterator[str]:
     subject = f"<{_ENTITY}{entity['id']}>"
     for language, label in entity["labels"].items():
         for predicate in _LABELS:
@@ -205,12 +195,12 @@ def _statements(entity: Mapping[str, Any]) -> Iterator[str]:
 
 def _escape(text: str) -> str:
     """Escape a text for N-Triples in ASCII."""
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    codes = ((letter, ord(letter)) for letter in text)
-    return "".join(
-        letter if code < 128 else f"\\u{code:04X}" if code < 1 << 16 else f"\\U{code:08X}"
-        for letter, code in codes
-    )
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return re.sub(r"[^\x00-\x7f]", lambda letter: _code(ord(letter[0])), escaped)
+
+
+def _code(point: int) -> str:
+    return f"\\u{point:04X}" if point < 1 << 16 else f"\\U{point:08X}"
 
 
 WIKIDATA_NAME = f"wikidata-{DUMP_DATE}-all.json.bz2"
@@ -261,31 +251,29 @@ def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator
         }
     for kind in KINDS:
         labels = {language: book.words[kind]["short"] for language, book in books.items()}
-        yield _item(class_of(kind), labels, {"P31": []}, {})
+        yield _item(class_of(kind), labels, {}, {})
     parts = {fact.subject: fact.object for fact in world.facts if fact.relation in ("located", "part")}
     for number, (entity, classes) in enumerate(entity_classes(world).items()):
-        wikis = {language: book.wiki for language, book in books.items() if entity in book.wiki.names}
-        labels = {language: wiki.names[entity] for language, wiki in wikis.items()}
-        titles = {language: wiki.titles[entity] for language, wiki in wikis.items()}
-        claims = {"P31": _instance_of(entity, classes, number)}
+        known = {language: book for language, book in books.items() if entity in book.names}
+        labels = (
+            {} if number % 50 == 9 else {language: book.names[entity] for language, book in known.items()}
+        )
+        titles = {language: book.titles[entity] for language, book in known.items()}
+        identifier = f"Q{entity.qid}"
+        # Some items have preferred or deprecated statements, or an unknown value.
+        rank = "preferred" if number % 10 == 3 else "normal"
+        types = [_statement("P31", identifier, value, rank) for value in classes]
+        if number % 10 == 3:
+            types.append(_statement("P31", identifier, CODED))
+        if number % 10 == 5:
+            wrong = class_of(KINDS[(KINDS.index(entity.kind) + 1) % len(KINDS)])
+            types.insert(0, _statement("P31", identifier, wrong, "deprecated"))
+        if number % 10 == 7:
+            types.append(_statement("P31", identifier, None))
+        claims = {"P31": types}
         if entity in parts:
-            claims["P361"] = [_statement("P361", f"Q{entity.qid}", parts[entity].qid)]
-        yield _item(entity.qid, {} if number % 50 == 9 else labels, claims, titles)
-
-
-def _instance_of(entity: Entity, classes: tuple[int, ...], number: int) -> list[Json]:
-    """Return the statements of P31; some items have preferred or deprecated statements or an unknown value."""
-    identifier = f"Q{entity.qid}"
-    rank = "preferred" if number % 10 == 3 else "normal"
-    statements = [_statement("P31", identifier, value, rank) for value in classes]
-    if rank == "preferred":
-        statements.append(_statement("P31", identifier, CODED))
-    if number % 10 == 5:
-        wrong = class_of(KINDS[(KINDS.index(entity.kind) + 1) % len(KINDS)])
-        statements.insert(0, _statement("P31", identifier, wrong, "deprecated"))
-    if number % 10 == 7:
-        statements.append(_statement("P31", identifier, None))
-    return statements
+            claims["P361"] = [_statement("P361", identifier, parts[entity].qid)]
+        yield _item(entity.qid, labels, claims, titles)
 
 
 def _statement(property_id: str, subject: str, value: int | None, rank: str = "normal") -> Json:
@@ -312,7 +300,7 @@ def _item(
         "labels": {language: {"language": language, "value": label} for language, label in labels.items()},
         "descriptions": {},
         "aliases": [],  # PHP writes an empty map as a list; the real dump has both forms
-        "claims": {property_id: statements for property_id, statements in claims.items() if statements},
+        "claims": claims,
         "sitelinks": sitelinks,
         "lastrevid": qid - QID_BASE,
     }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from random import Random
 from typing import NamedTuple
@@ -20,8 +20,6 @@ from ease.sample.world import (
     Sentence,
     Site,
     Statement,
-    WikiNames,
-    World,
     statement_of,
     statement_of_two,
 )
@@ -34,6 +32,9 @@ RIGHT_TO_LEFT_MARK = "\u200f"
 _STYLES = read_data_file("ease.sample", "markup_styles.yml")
 _WORD = re.compile(r"(?<![\w'])[^\W\d_]{3,}(?![\w'\u0300-\u036f\u064b-\u0670\u200c])")
 
+Aliases = Mapping[str, Mapping[Entity, str]]
+"""Titles of redirects by link style and target; a `double_redirect` leads there through a `redirect`."""
+
 
 class ExpectedSentence(NamedTuple):
     """A sentence or heading that a parser should find."""
@@ -43,25 +44,28 @@ class ExpectedSentence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Aliases:
-    """Titles of redirects by their target; `double` redirects lead there through another redirect."""
+class WikiPage:
+    """A page of a dump, and the sentences that a parser should find in it."""
 
-    single: Mapping[Entity, str]
-    double: Mapping[Entity, str]
+    title: str
+    text: str
+    namespace: int = 0
+    redirect: str | None = None
+    sentences: tuple[ExpectedSentence, ...] = ()
 
 
 class Marker:
     """Writes sentences as wikitext; styles rotate, so that each occurs in every wiki."""
 
-    def __init__(self, wiki: WikiNames, aliases: Aliases, heading: str, random: Random) -> None:
+    def __init__(self, book: Phrasebook, aliases: Aliases, heading: str, random: Random) -> None:
         """Prepare for a wiki; `heading` is the section that some links name, `random` shuffles the styles."""
-        self._wiki = wiki
-        self._aliases = {"redirect": aliases.single, "double_redirect": aliases.double}
-        self._heading = heading
+        self._language, self._titles = book.language, book.titles
+        self._is_right_to_left = Language(book.language).is_right_to_left
+        self._aliases, self._heading = aliases, heading
         self._link_styles = cycle(random.sample(_STYLES["links"], len(_STYLES["links"])))
         self._extras = cycle(random.sample(_STYLES["extras"], len(_STYLES["extras"])))
-        self._trail = re.compile(link_trail(wiki.language))
-        self._prefix = re.compile(link_prefix(wiki.language) or "")
+        self._trail = re.compile(link_trail(book.language))
+        self._prefix = re.compile(link_prefix(book.language) or "")
 
     def write(
         self, sentence: Sentence, subject: Entity | None = None, lead: bool = False
@@ -81,7 +85,7 @@ class Marker:
                 pieces.append(f"'''{surface}'''" if lead and not links and "'" not in surface else surface)
                 lead = False
             else:
-                markup, target = self.link(surface, entity)
+                markup, target = self._link(surface, entity)
                 pieces.append(markup)
                 # An Arabic "and" before the link joins it.
                 joined = self._prefix.match(sentence.text[position:start][::-1])
@@ -89,38 +93,33 @@ class Marker:
             position = end
         pieces.append(sentence.text[position:])
         text = sentence.text
-        if extra == "direction" and Language(self._wiki.language).is_right_to_left:
+        if extra == "direction" and self._is_right_to_left:
             pieces[-1], text = (f"{end[:-1]}{RIGHT_TO_LEFT_MARK}{end[-1]}" for end in (pieces[-1], text))
         if extra in _STYLES["emphasis"]:
             _emphasise(pieces, *_STYLES["emphasis"][extra])
         trailer = _STYLES["trailers"].get(extra, "")
-        trailer = trailer.replace("TITLE", self._wiki.titles[sentence.mentions[0].entity])
+        trailer = trailer.replace("TITLE", self._titles[sentence.mentions[0].entity])
         return "".join(pieces) + trailer, ExpectedSentence(text, tuple(links))
 
-    def link(self, surface: str, entity: Entity) -> tuple[str, str]:
+    def _link(self, surface: str, entity: Entity) -> tuple[str, str]:
         """Return a link with the text `surface` in the next style, and the title of its target."""
-        style, title = next(self._link_styles), self._wiki.titles[entity]
+        style, title = next(self._link_styles), self._titles[entity]
         if alias := self._aliases.get(style, {}).get(entity):
             return f"[[{alias}|{surface}]]", alias
-        if style == "plain" and capitalize_first(surface, self._wiki.language) == title:
+        if style == "plain" and capitalize_first(surface, self._language) == title:
             return f"[[{surface}]]", title
         if style == "trail" and surface[-4:-2].isalpha() and self._trail.fullmatch(surface[-2:]):
             return f"[[{title}|{surface[:-2]}]]{surface[-2:]}", title
         if style == "italic" and "'" not in surface:
             return f"[[{title}|''{surface}'']]", title
-        return f"[[{self._head(style, title)}|{surface.replace('&', '&amp;')}]]", title
-
-    def _head(self, style: str, title: str) -> str:
-        """Write a title as a piped link in this style does."""
-        language = self._wiki.language
         heads = {
             "underscores": title.replace(" ", "_"),
             "fragment": f"{title}#{self._heading}",
             "colon": f":{title}",
-            "lower": lower_first(title, language),
-            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if Language(language).is_right_to_left else title,
+            "lower": lower_first(title, self._language),
+            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if self._is_right_to_left else title,
         }
-        return heads.get(style, title)
+        return f"[[{heads.get(style, title)}|{surface.replace('&', '&amp;')}]]", title
 
 
 def lower_first(title: str, language: str) -> str:
@@ -147,127 +146,79 @@ OWN_PAGE_SHARE = 0.4
 _LEADS = {"territory": "located", "region": "part"}
 
 
-@dataclass
-class ArticlePlan:
-    """Sentences of one article: the first one, those about its subject, and those about other entities."""
-
-    entity: Entity
-    lead: Sentence
-    facts: list[Sentence] = field(default_factory=list)
-    comparison: list[Sentence] = field(default_factory=list)
-
-
-def facts_to_state(world: World, held_out: Collection[Fact], book: Phrasebook) -> dict[Entity, list[Fact]]:
-    """Return the facts about each entity that are not held out and have names in the language."""
-    names = book.wiki.names
-    facts: dict[Entity, list[Fact]] = {entity: [] for entity in names}
-    for fact in world.facts:
-        if fact not in held_out and fact.subject in names and fact.object in names:
-            facts[fact.subject].append(fact)
-            facts[fact.object].append(fact)
-    return facts
-
-
-class StatementDeck:
-    """Draws statements about an entity, evenly over the frames."""
-
-    def __init__(self, world: World, held_out: Collection[Fact], book: Phrasebook) -> None:
-        self._members: dict[str, list[Entity]] = defaultdict(list)
-        for entity in world.entities:
-            if entity in book.wiki.names:
-                self._members[entity.kind].append(entity)
-        self._facts: dict[Entity, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
-        for entity, facts in facts_to_state(world, held_out, book).items():
-            for fact in facts:
-                self._facts[entity][fact.relation].append(fact)
-
-    def lead(self, entity: Entity, random: Random) -> Statement:
-        """Draw an article's first statement: the location of a place, or the kind of the subject."""
-        relation = _LEADS.get(entity.kind)
-        facts = [fact for fact in self._facts[entity].get(relation or "", ()) if fact.subject == entity]
-        if relation is None or not facts:
-            return Statement("define", (entity,))
-        return statement_of(random.choice(facts))
-
-    def draw(self, entity: Entity, random: Random) -> Statement:
-        """Draw a statement that mentions the entity: first its frame, then the other entities."""
-        by_relation = self._facts[entity]
-        ways = ["define", "several", *by_relation]
-        ways += [SHARED_FRAMES[relation] for relation in by_relation if relation in SHARED_FRAMES]
-        if "pays" in by_relation or "speaks" in by_relation:
-            ways.append("pays_speaks")
-        way = random.choice(ways)
-        if way == "several":
-            return self._several(entity, random)
-        if way in by_relation:
-            return statement_of(random.choice(by_relation[way]))
-        if way == "pays_speaks":
-            return self._pays_and_speaks(entity, random)
-        relations = [relation for relation, shared in SHARED_FRAMES.items() if shared == way]
-        return self._shared(entity, relations[0], random) if relations else Statement("define", (entity,))
-
-    def _several(self, entity: Entity, random: Random) -> Statement:
-        others = [other for other in random.sample(self._members[entity.kind], 3) if other != entity][:2]
-        if len(others) < 2:
-            return Statement("define", (entity,))
-        return Statement("several", tuple(random.sample([entity, *others], 3)))
-
-    def _pays_and_speaks(self, entity: Entity, random: Random) -> Statement:
-        relations = [relation for relation in ("pays", "speaks") if relation in self._facts[entity]]
-        fact = random.choice(self._facts[entity][random.choice(relations)])
-        other = "speaks" if fact.relation == "pays" else "pays"
-        partners = self._facts[fact.subject].get(other)
-        if not partners:
-            return statement_of(fact)
-        return statement_of_two(fact, random.choice(partners))
-
-    def _shared(self, entity: Entity, relation: str, random: Random) -> Statement:
-        fact = random.choice(self._facts[entity][relation])
-        partners = [
-            other
-            for other in self._facts[fact.object][relation]
-            if other.object == fact.object and other.subject != fact.subject
-        ]
-        return statement_of_two(fact, random.choice(partners)) if partners else statement_of(fact)
-
-
 def plan_articles(
-    world: World, held_out: Collection[Fact], book: Phrasebook, sentences: int, seed: int
-) -> list[ArticlePlan]:
+    facts: Mapping[Entity, Sequence[Fact]], book: Phrasebook, sentences: int, seed: int
+) -> dict[Entity, tuple[list[Sentence], list[Sentence]]]:
     """Plan one article per entity, so that all entities are mentioned about equally often.
 
-    `sentences` is the number in all articles; each has at least one.
+    Args:
+        facts: What may be stated about each entity.
+        book: Words and names.
+        sentences: Sentences of all articles; each has at least one.
+        seed: Seed of the statements and their wordings.
+
+    Returns:
+        By subject, the sentences about it (the first one locates a place or defines its kind), and those about others.
     """
     random = Random(f"articles {seed} {book.language}")
-    deck = StatementDeck(world, held_out, book)
-    plans = {
-        entity: ArticlePlan(entity, book.say(deck.lead(entity, random), template=0))
-        for entity in world.entities
-        if entity in book.wiki.names
-    }
+    by_relation: dict[Entity, dict[str, list[Fact]]] = {}
+    same_kind: dict[str, list[Entity]] = defaultdict(list)
+    plans: dict[Entity, tuple[list[Sentence], list[Sentence]]] = {}
+    for entity, own in facts.items():
+        same_kind[entity.kind].append(entity)
+        by_relation[entity] = defaultdict(list)
+        for fact in own:
+            by_relation[entity][fact.relation].append(fact)
+        leads = [fact for fact in own if fact.relation == _LEADS.get(entity.kind) and fact.subject == entity]
+        lead = statement_of(random.choice(leads)) if leads else Statement("define", (entity,))
+        plans[entity] = [book.say(lead, template=0)], []
     entities = list(plans)
     left = max(0, sentences - len(plans))
     while left:
         random.shuffle(entities)
         for entity in entities[:left]:
-            statement = deck.draw(entity, random)
+            statement = _draw_statement(entity, by_relation, same_kind[entity.kind], random)
             sentence = book.say(statement, random.randrange(1_000_000))
             host = random.choice(statement.entities if random.random() < OWN_PAGE_SHARE else entities)
-            page = plans[host]
-            (page.facts if host in statement.entities else page.comparison).append(sentence)
+            about, compared = plans[host]
+            (about if host in statement.entities else compared).append(sentence)
         left -= len(entities[:left])
-    return list(plans.values())
+    return plans
 
 
-@dataclass(frozen=True)
-class WikiPage:
-    """A page of a dump, and the sentences that a parser should find in it."""
-
-    title: str
-    text: str
-    namespace: int = 0
-    redirect: str | None = None
-    sentences: tuple[ExpectedSentence, ...] = ()
+def _draw_statement(
+    entity: Entity,
+    facts: Mapping[Entity, Mapping[str, list[Fact]]],
+    same_kind: Sequence[Entity],
+    random: Random,
+) -> Statement:
+    """Draw a statement that mentions the entity: first its frame, then the other entities."""
+    own = facts[entity]
+    ways = ["define", "several", *own, *(SHARED_FRAMES[way] for way in own if way in SHARED_FRAMES)]
+    if "pays" in own or "speaks" in own:
+        ways.append("pays_speaks")
+    way = random.choice(ways)
+    if way in own:
+        return statement_of(random.choice(own[way]))
+    if way == "several":
+        others = [other for other in random.sample(same_kind, 3) if other != entity][:2]
+        if len(others) == 2:
+            return Statement("several", tuple(random.sample([entity, *others], 3)))
+    if way in ("define", "several"):
+        return Statement("define", (entity,))
+    if way == "pays_speaks":
+        relation = random.choice([relation for relation in ("pays", "speaks") if relation in own])
+        fact = random.choice(own[relation])
+        partners = facts[fact.subject].get("speaks" if relation == "pays" else "pays", [])
+    else:
+        (relation,) = (relation for relation, shared in SHARED_FRAMES.items() if shared == way)
+        fact = random.choice(own[relation])
+        partners = [
+            other
+            for other in facts[fact.object][relation]
+            if other.object == fact.object and other.subject != fact.subject
+        ]
+    return statement_of_two(fact, random.choice(partners)) if partners else statement_of(fact)
 
 
 class ArticleWriter:
@@ -283,118 +234,91 @@ class ArticleWriter:
         random: Random,
     ) -> None:
         """Prepare for a wiki; `facts` are those of each entity that may be stated."""
-        self._book = book
-        self._site = site
-        self._facts = facts
-        self._titles_elsewhere = titles_elsewhere
-        self._random = random
-        self._titles = book.wiki.titles
-        self._marker = Marker(book.wiki, aliases, book.headings["facts"], random)
+        self._book, self._site, self._facts = book, site, facts
+        self._titles_elsewhere, self._random = titles_elsewhere, random
+        self._marker = Marker(book, aliases, book.headings["facts"], random)
 
-    def write(self, plan: ArticlePlan, number: int) -> WikiPage:
+    def write(
+        self, subject: Entity, about: Sequence[Sentence], compared: Sequence[Sentence], number: int
+    ) -> WikiPage:
         """Write an article; its number in the wiki selects its parts."""
-        subject = plan.entity
-        blocks: list[str] = []
+        book, titles, blocks = self._book, self._book.titles, []
         expected: list[ExpectedSentence] = []
+
+        def heading(name: str) -> None:
+            expected.append(ExpectedSentence(book.headings[name]))
+            blocks.append(f"== {book.headings[name]} ==")
+
         if number % 3 == 0:
             blocks.append(self._infobox(subject))
         if number % 5 == 1:
-            blocks.append(self._picture(subject))
-        first, rest = plan.facts[:1], plan.facts[1:]
-        blocks.append(self._paragraph([plan.lead, *first], subject, expected, lead=True))
-        if rest:
-            blocks.append(self._heading("facts", expected))
-            blocks.append(self._paragraph(rest, subject, expected))
+            caption = book.note("caption", subject)
+            start, end, _ = caption.mentions[0]
+            linked = (
+                f"{caption.text[:start]}[[{titles[subject]}|{caption.text[start:end]}]]{caption.text[end:]}"
+            )
+            file = f"{self._site.names[6]}:{subject.kind} {subject.code} map.svg"
+            blocks.append(f'[[{file}|thumb|220px|{linked}<ref name="cldr" />]]')
+        blocks.append(self._prose(about[:2], subject, expected, lead=True))
+        if about[2:]:
+            heading("facts")
+            blocks.append(self._prose(about[2:], subject, expected))
         if number % 7 == 2:
-            blocks.append(self._table(subject))
-        if plan.comparison:
-            blocks.append(self._heading("comparison", expected))
-            write = self._list if number % 4 == 3 else self._paragraph
-            blocks.append(write(plan.comparison, subject, expected))
+            facts = self._facts[subject][:5]
+            rows = [f"|-\n| [[{titles[fact.subject]}]] || [[{titles[fact.object]}]]\n" for fact in facts]
+            caption_of_list = book.headings["list"]
+            blocks.append(
+                f'{{| class="wikitable sortable"\n|+ {caption_of_list}\n! A !! B\n{"".join(rows)}|}}'
+            )
+        if compared:
+            heading("comparison")
+            bullet = self._random.choice("*#") if number % 4 == 3 else None
+            blocks.append(self._prose(compared, subject, expected, bullet))
         if number % 12 == 5:
-            blocks.append(self._heading("see_also", expected))
-            blocks.append(self._see_also(subject, expected))
-        if number % 40 == 7:
-            blocks.append(self._note_on_markup(subject, expected))
+            heading("see_also")
+            others = [entity for entity in titles if entity.kind == subject.kind and entity != subject]
+            items = [book.note("item", other) for other in self._random.sample(others, min(2, len(others)))]
+            blocks.append(self._prose(items, subject, expected, self._random.choice("*#")))
+        if number % 40 == 7:  # a sentence that shows wiki syntax, which is not a link
+            before, _, after = book.notes["markup"].partition("{X}")
+            syntax = f"[[{titles[subject]}]]"
+            expected.append(ExpectedSentence(before + syntax + after))
+            blocks.append(f"{before}<nowiki>{syntax}</nowiki>{after}")
         blocks.append(self._foot(subject, number))
         text = "\n\n".join(block for block in blocks if block)
-        return WikiPage(self._titles[subject], text, sentences=tuple(expected))
+        return WikiPage(titles[subject], text, sentences=tuple(expected))
 
-    def _paragraph(
+    def _prose(
         self,
         sentences: Sequence[Sentence],
         subject: Entity,
         expected: list[ExpectedSentence],
+        bullet: str | None = None,
         lead: bool = False,
     ) -> str:
-        """Write sentences as a paragraph, with line breaks that parsers must ignore."""
+        """Write a list, or a paragraph with line breaks that parsers must ignore."""
         space = Language(self._book.language).sentence_separator
         text = ""
         for position, sentence in enumerate(sentences):
             markup, found = self._marker.write(sentence, subject, lead and position == 0)
-            text += ("\n" if position % 5 == 4 else space if position else "") + markup
             expected.append(found)
+            if position:
+                text += "\n" if bullet or position % 5 == 4 else space
+            text += f"{bullet} {markup}" if bullet else markup
         return text
-
-    def _list(self, sentences: Sequence[Sentence], subject: Entity, expected: list[ExpectedSentence]) -> str:
-        bullet = self._random.choice("*#")
-        lines = []
-        for sentence in sentences:
-            markup, found = self._marker.write(sentence, subject)
-            lines.append(f"{bullet} {markup}")
-            expected.append(found)
-        return "\n".join(lines)
-
-    def _heading(self, name: str, expected: list[ExpectedSentence]) -> str:
-        words = self._book.headings[name]
-        expected.append(ExpectedSentence(words))
-        return f"== {words} =="
-
-    def _see_also(self, subject: Entity, expected: list[ExpectedSentence]) -> str:
-        others = [entity for entity in self._titles if entity.kind == subject.kind and entity != subject]
-        items = [
-            self._book.note("item", entity) for entity in self._random.sample(others, min(2, len(others)))
-        ]
-        return self._list(items, subject, expected)
-
-    def _note_on_markup(self, subject: Entity, expected: list[ExpectedSentence]) -> str:
-        """Write a sentence that shows wiki syntax, which is not a link."""
-        before, _, after = self._book.notes["markup"].partition("{X}")
-        syntax = f"[[{self._titles[subject]}]]"
-        expected.append(ExpectedSentence(before + syntax + after))
-        return f"{before}<nowiki>{syntax}</nowiki>{after}"
 
     def _infobox(self, subject: Entity) -> str:
         """Write a template with links, a file and nested templates."""
         rows = [
-            f"| name = {self._book.wiki.names[subject]}",
+            f"| name = {self._book.names[subject]}",
             f"| image = [[{self._site.names[6]}:{subject.kind} {subject.code}.svg|200px]]",
             f"| code = {{{{Code|{{{{uc:{subject.code}}}}}|kind={subject.kind}}}}}",
         ]
         for fact in self._facts[subject][:4]:
             other = fact.object if fact.subject == subject else fact.subject
-            rows.append(
-                f"| {self._book.words[other.kind]['short']} = {{{{Nowrap|[[{self._titles[other]}]]}}}}"
-            )
+            noun, title = self._book.words[other.kind]["short"], self._book.titles[other]
+            rows.append(f"| {noun} = {{{{Nowrap|[[{title}]]}}}}")
         return "\n".join([f"{{{{Infobox {subject.kind}", *rows, "}}"])
-
-    def _picture(self, subject: Entity) -> str:
-        """Write a file whose caption has a link."""
-        caption = self._book.note("caption", subject)
-        start, end, _ = caption.mentions[0]
-        linked = (
-            f"{caption.text[:start]}[[{self._titles[subject]}|{caption.text[start:end]}]]{caption.text[end:]}"
-        )
-        name = f"{self._site.names[6]}:{subject.kind} {subject.code} map.svg"
-        return f'[[{name}|thumb|220px|{linked}<ref name="cldr" />]]'
-
-    def _table(self, subject: Entity) -> str:
-        rows = [
-            f"|-\n| [[{self._titles[fact.subject]}]] || [[{self._titles[fact.object]}]]"
-            for fact in self._facts[subject][:5]
-        ]
-        title = self._book.headings["list"]
-        return "\n".join([f'{{| class="wikitable sortable"\n|+ {title}\n! A !! B', *rows, "|}"])
 
     def _foot(self, subject: Entity, number: int) -> str:
         """Write the end of a page: references, navigation, categories, links to other languages."""
@@ -418,79 +342,67 @@ EMPTY = "ISO 3166 QO"
 MISSING = "ISO 3166 QP"
 """A title without a page, to which a redirect leads."""
 
-
 _INFOBOX = '{| class="infobox"\n! {{{name|}}}\n|-\n| {{{image|}}}\n|}'
 
 
 def name_aliases(entities: Sequence[Entity]) -> Aliases:
     """Return titles of redirects: one for each third entity, and one to that redirect for each sixth entity."""
-    single = {entity: f"{STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]}
-    double = {entity: f"{STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]}
-    return Aliases(single, double)
+    return {
+        "redirect": {entity: f"{STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]},
+        "double_redirect": {entity: f"{STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]},
+    }
 
 
 def write_redirects(book: Phrasebook, site: Site, aliases: Aliases) -> Iterator[WikiPage]:
     """Yield redirects to pages, to redirects, to a section, to a missing page, and a loop of redirects."""
-    titles = book.wiki.titles
-    section = book.headings["facts"]
-    for number, (entity, alias) in enumerate(aliases.single.items()):
-        if entity in titles:
-            target = f"{titles[entity]}#{section}" if number % 10 == 3 else titles[entity]
-            yield _redirect(alias, target, site, number)
-    for number, (entity, alias) in enumerate(aliases.double.items()):
-        if entity in titles:
-            yield _redirect(alias, aliases.single[entity], site, number)
-    yield _redirect(LOOP[0], LOOP[1], site, 0)
-    yield _redirect(LOOP[1], LOOP[0], site, 1)
-    yield _redirect(f"{MISSING} (1)", MISSING, site, 0)
-
-
-def _redirect(title: str, target: str, site: Site, number: int) -> WikiPage:
-    """Write a redirect with the wiki's own keyword or the English one."""
-    keyword = site.redirect_keyword if number % 2 else "REDIRECT"
-    return WikiPage(title, f"#{keyword} [[{target}]]", redirect=target.partition("#")[0])
+    titles, section, single = book.titles, book.headings["facts"], aliases["redirect"]
+    redirects = [
+        (alias, f"{titles[entity]}#{section}" if number % 10 == 3 else titles[entity], number)
+        for number, (entity, alias) in enumerate(single.items())
+        if entity in titles
+    ]
+    redirects += [
+        (alias, single[entity], number)
+        for number, (entity, alias) in enumerate(aliases["double_redirect"].items())
+        if entity in titles
+    ]
+    redirects += [(*LOOP, 0), (*LOOP[::-1], 1), (f"{MISSING} (1)", MISSING, 0)]
+    for title, target, number in redirects:  # with the wiki's own keyword or the English one
+        keyword = site.redirect_keyword if number % 2 else "REDIRECT"
+        yield WikiPage(title, f"#{keyword} [[{target}]]", redirect=target.partition("#")[0])
 
 
 def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
     """Yield a page for each name of several entities, and for one code of both a country and a language."""
-    for title, entities in book.wiki.ambiguous.items():
-        yield _disambiguation(book, title, entities, ())
-    by_code = {entity.code.upper(): entity for entity in book.wiki.titles if entity.kind == "territory"}
-    taken = {*book.wiki.titles.values(), *book.wiki.ambiguous}
-    for entity in book.wiki.titles:
+    meanings: list[tuple[str, tuple[Entity, ...], tuple[str, ...]]]
+    meanings = [(title, entities, ()) for title, entities in book.ambiguous.items()]
+    by_code = {entity.code.upper(): entity for entity in book.titles if entity.kind == "territory"}
+    taken = {*book.titles.values(), *book.ambiguous}
+    for entity in book.titles:
         code = entity.code.upper()
-        if (
-            entity.kind == "language"
-            and code in by_code
-            and capitalize_first(code, book.language) not in taken
-        ):
-            yield _disambiguation(book, code, (by_code[code], entity), (LOOP[0], EMPTY))
-            return
-
-
-def _disambiguation(
-    book: Phrasebook, title: str, entities: Sequence[Entity], others: Sequence[str]
-) -> WikiPage:
-    """Write a list of a name's meanings; `others` are further titles."""
+        is_free = code in by_code and capitalize_first(code, book.language) not in taken
+        if entity.kind == "language" and is_free:
+            meanings.append((code, (by_code[code], entity), (LOOP[0], EMPTY)))
+            break
     before, _, after = book.notes["disambiguation"].partition("{X}")
-    lines = [f"{before}'''{title}'''{after}", ""]
-    expected = [ExpectedSentence(before + title + after)]
-    for entity in entities:
-        item = book.note("item", entity)
-        start, end, _ = item.mentions[0]
-        target = book.wiki.titles[entity]
-        lines.append(f"* {item.text[:start]}[[{target}|{item.text[start:end]}]]{item.text[end:]}")
-        expected.append(ExpectedSentence(item.text, (Link(start, end, target),)))
-    for other in others:
-        lines.append(f"* [[{other}]]")
-        expected.append(ExpectedSentence(other, (Link(0, len(other), other),)))
-    lines += ["", "{{Disambiguation}}"]
-    return WikiPage(title, "\n".join(lines), sentences=tuple(expected))
+    for title, entities, others in meanings:
+        lines = [f"{before}'''{title}'''{after}", ""]
+        expected = [ExpectedSentence(before + title + after)]
+        for entity in entities:
+            item, target = book.note("item", entity), book.titles[entity]
+            start, end, _ = item.mentions[0]
+            lines.append(f"* {item.text[:start]}[[{target}|{item.text[start:end]}]]{item.text[end:]}")
+            expected.append(ExpectedSentence(item.text, (Link(start, end, target),)))
+        for other in others:
+            lines.append(f"* [[{other}]]")
+            expected.append(ExpectedSentence(other, (Link(0, len(other), other),)))
+        text = "\n".join([*lines, "", "{{Disambiguation}}"])
+        yield WikiPage(title, text, sentences=tuple(expected))
 
 
 def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:
     """Yield an empty article, and pages of other namespaces with links, which parsers must ignore."""
-    first = next(iter(book.wiki.titles.values()))
+    first = next(iter(book.titles.values()))
     message, talk = book.notes["message"], book.notes["talk"]
     yield WikiPage(EMPTY, "")
     for kind, words in book.words.items():

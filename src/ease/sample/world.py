@@ -82,89 +82,40 @@ def read_world(territories: int) -> World:
     ][:territories]
     facts: list[Fact] = []
     for continent, region, territory in places:
-        facts.append(Fact("part", region, continent))
-        facts.append(Fact("located", territory, region))
+        facts += [Fact("part", region, continent), Fact("located", territory, region)]
         for code, _, end, is_tender in get_global("territory_currencies").get(territory.code, []):
             if is_tender and end is None:  # legal tender today
                 currency = Entity("currency", code)
                 facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
-        for language in _languages(territory.code):
-            facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
-            if likely := get_global("likely_subtags").get(language.code):
-                facts.append(Fact("writes", language, Entity("script", likely.split("_")[1])))
+        for code, use in get_global("territory_languages").get(territory.code, {}).items():
+            is_spoken = use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS
+            if is_spoken and "_" not in code:  # not a variety such as `zh_Hant`
+                language = Entity("language", code)
+                facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
+                if likely := get_global("likely_subtags").get(code):
+                    facts.append(Fact("writes", language, Entity("script", likely.split("_")[1])))
     unique = sorted(set(facts))
     entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
     return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
 
 
-def _languages(territory: str) -> list[Entity]:
-    """Return the official languages and those with enough speakers, without varieties such as `zh_Hant`."""
-    spoken = get_global("territory_languages").get(territory, {})
-    return [
-        Entity("language", code)
-        for code, use in spoken.items()
-        if "_" not in code
-        and (use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS)
-    ]
+def facts_by_entity(facts: Iterable[Fact], entities: Iterable[Entity]) -> dict[Entity, list[Fact]]:
+    """Return the facts about each entity, out of those whose both entities are given."""
+    found: dict[Entity, list[Fact]] = {entity: [] for entity in entities}
+    for fact in facts:
+        if fact.subject in found and fact.object in found:
+            found[fact.subject].append(fact)
+            found[fact.object].append(fact)
+    return found
 
 
 _BIDI = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 _UNFIT = re.compile(r"[.。?!#<>\[\]{}|/:_«»\"]")
 
 
-@dataclass(frozen=True)
-class WikiNames:
-    """Names and titles in one language, without the entities that have no usable name there."""
-
-    language: str
-    names: Mapping[Entity, str]
-    titles: Mapping[Entity, str]
-    ambiguous: Mapping[str, tuple[Entity, ...]]
-    """Titles of disambiguation pages, with the entities that share each name."""
-
-
-def read_names(language: str, entities: Iterable[Entity], nouns: Mapping[str, str]) -> WikiNames:
-    """Return CLDR's names of the entities, and a unique title for each; nouns of kinds distinguish equal names."""
-    locale = Locale(language)
-    tables = {
-        "territory": locale.territories,
-        "region": locale.territories,
-        "continent": locale.territories,
-        "currency": locale.currencies,
-        "language": locale.languages,
-        "script": locale.scripts,
-    }
-    names = {}
-    for entity in entities:
-        name = clean_name(tables[entity.kind].get(entity.code, ""))
-        # A full stop inside a name would end the sentence; the other characters are wiki syntax.
-        if name and not _UNFIT.search(name):
-            names[entity] = name
-    return WikiNames(language, names, *_make_titles(language, names, nouns))
-
-
 def clean_name(name: str) -> str:
     """Normalise to NFC; remove bidirectional control characters and double spaces, as MediaWiki does."""
     return " ".join(unicodedata.normalize("NFC", name).translate(_BIDI).split())
-
-
-def _make_titles(
-    language: str, names: Mapping[Entity, str], nouns: Mapping[str, str]
-) -> tuple[dict[Entity, str], dict[str, tuple[Entity, ...]]]:
-    sharing: dict[str, list[Entity]] = defaultdict(list)
-    for entity, name in names.items():
-        sharing[capitalize_first(name, language)].append(entity)
-    titles: dict[Entity, str] = {}
-    for title, entities in sharing.items():
-        kinds = [entity.kind for entity in entities]
-        for entity in entities:
-            if len(entities) == 1:
-                titles[entity] = title
-            elif kinds.count(entity.kind) == 1:
-                titles[entity] = f"{title} ({nouns[entity.kind]})"
-            else:
-                titles[entity] = f"{title} ({nouns[entity.kind]} {entity.code})"
-    return titles, {title: tuple(entities) for title, entities in sharing.items() if len(entities) > 1}
 
 
 _NUMBERS = (-2, -1, *range(1, 16))
@@ -245,18 +196,59 @@ class Sentence(NamedTuple):
     mentions: tuple[Mention, ...]
 
 
-@dataclass(frozen=True)
-class Phrasebook:
-    """Words, templates and names of one language."""
+@cache
+def read_templates(language: str) -> dict[str, Any]:
+    """Read the words and templates of a language."""
+    content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
+    return content
 
-    language: str
-    wiki: WikiNames
-    words: Mapping[str, Mapping[str, str]]
-    headings: Mapping[str, str]
-    notes: Mapping[str, str]
-    articles: Mapping[Entity, str]
-    templates: Mapping[str, tuple[tuple[str, ...], ...]]
-    """Templates by frame, each split into literal text (even positions) and slots (odd positions)."""
+
+def split_template(template: str) -> tuple[str, ...]:
+    """Split into literal text (even positions) and slots (odd positions)."""
+    return tuple(_SLOT.split(template))
+
+
+class Phrasebook:
+    """Words and templates of one language, and CLDR's names of the entities that have a usable name in it."""
+
+    def __init__(self, language: str, entities: Iterable[Entity]) -> None:
+        content, locale = read_templates(language), Locale(language)
+        self.language = language
+        self.words: Mapping[str, Mapping[str, str]] = content["words"]
+        self.headings: Mapping[str, str] = content["headings"]
+        self.notes: Mapping[str, str] = content["notes"]
+        self.templates: Mapping[str, tuple[tuple[str, ...], ...]] = {
+            frame: tuple(map(split_template, lines.splitlines()))
+            for frame, lines in content["frames"].items()
+        }
+        """Templates by frame, each split into literal text (even positions) and slots (odd positions)."""
+        self._articles = {
+            Entity(kind, code): f"{article} "
+            for kind, by_article in content.get("articles", {}).items()
+            for article, codes in by_article.items()
+            for code in codes.split()
+        }
+        tables = {"currency": locale.currencies, "language": locale.languages, "script": locale.scripts}
+        self.names: dict[Entity, str] = {}
+        for entity in entities:
+            name = clean_name(tables.get(entity.kind, locale.territories).get(entity.code, ""))
+            # A full stop inside a name would end the sentence; the other characters are wiki syntax.
+            if name and not _UNFIT.search(name):
+                self.names[entity] = name
+        sharing: dict[str, list[Entity]] = defaultdict(list)
+        for entity, name in self.names.items():
+            sharing[capitalize_first(name, language)].append(entity)
+        self.ambiguous = {title: tuple(sharers) for title, sharers in sharing.items() if len(sharers) > 1}
+        """Titles of disambiguation pages, with the entities that share each name."""
+        self.titles: dict[Entity, str] = {}
+        """A unique title of each entity; nouns of kinds, then codes, distinguish equal names."""
+        for title, sharers in sharing.items():
+            kinds = [entity.kind for entity in sharers]
+            for entity in sharers:
+                note = self.words[entity.kind]["short"]
+                if kinds.count(entity.kind) > 1:
+                    note += f" {entity.code}"
+                self.titles[entity] = f"{title} ({note})" if len(sharers) > 1 else title
 
     def say(self, statement: Statement, template: int) -> Sentence:
         """Word a statement with one of its frame's templates; the number wraps around."""
@@ -280,44 +272,9 @@ class Phrasebook:
                 text += piece
             elif piece in entities:
                 entity = entities[piece]
-                text += self.articles.get(entity, "")
-                mentions.append(Mention(len(text), len(text) + len(self.wiki.names[entity]), entity))
-                text += self.wiki.names[entity]
+                text += self._articles.get(entity, "")
+                mentions.append(Mention(len(text), len(text) + len(self.names[entity]), entity))
+                text += self.names[entity]
             else:
                 text += words[piece]
         return Sentence(capitalize_first(text, self.language), tuple(mentions))
-
-
-@cache
-def read_templates(language: str) -> dict[str, Any]:
-    """Read the words and templates of a language."""
-    content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
-    return content
-
-
-def nouns(language: str) -> dict[str, str]:
-    """Return the language's word for each kind of entity."""
-    return {kind: forms["short"] for kind, forms in read_templates(language)["words"].items()}
-
-
-def make_phrasebook(wiki: WikiNames) -> Phrasebook:
-    """Combine a language's templates and names."""
-    content = read_templates(wiki.language)
-    articles = {
-        Entity(kind, code): f"{article} "
-        for kind, by_article in content.get("articles", {}).items()
-        for article, codes in by_article.items()
-        for code in codes.split()
-    }
-    templates = {
-        frame: tuple(split_template(line) for line in lines.splitlines())
-        for frame, lines in content["frames"].items()
-    }
-    return Phrasebook(
-        wiki.language, wiki, content["words"], content["headings"], content["notes"], articles, templates
-    )
-
-
-def split_template(template: str) -> tuple[str, ...]:
-    """Split into literal text (even positions) and slots (odd positions)."""
-    return tuple(_SLOT.split(template))

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +20,7 @@ from ease.io.files import read_data_file
 from ease.io.result_versions import SAMPLE_NEWS
 from ease.sample.dump_files import dump_name, revision_id, write_dump
 from ease.sample.options import SampleNewsOptions, generate_folder
-from ease.sample.pages import RIGHT_TO_LEFT_MARK, Aliases, Marker, WikiPage, lower_first
+from ease.sample.pages import RIGHT_TO_LEFT_MARK, Marker, WikiPage, lower_first
 from ease.sample.world import (
     Entity,
     Phrasebook,
@@ -28,9 +28,6 @@ from ease.sample.world import (
     Site,
     World,
     clean_name,
-    make_phrasebook,
-    nouns,
-    read_names,
     read_site,
     read_world,
     split_template,
@@ -95,68 +92,9 @@ _NUMBERS = tuple(str(tens + ones) for tens in (10, 20, 30, 40) for ones in range
 _SHORTEST, _LONGEST = 2, 4
 
 
-def write_day(day: date, style: Literal["full", "long"], language: str) -> str:
+def _write_day(day: date, style: Literal["full", "long"], language: str) -> str:
     """Write a date as CLDR does, with plain spaces as in titles."""
     return clean_name(format_date(day, style, locale=language))
-
-
-@dataclass(frozen=True)
-class Story:
-    """News from a territory: two to four sentences about one topic."""
-
-    topic: Topic
-    territory: Entity
-    day: date
-    title: str
-    sentences: tuple[Sentence, ...]
-
-
-class Reporter:
-    """Draws stories with distinct titles and distinct first sentences."""
-
-    def __init__(self, book: Phrasebook, world: World, random: Random) -> None:
-        self._book, self._random = book, random
-        names = book.wiki.names
-        self._territories = [e for e in world.entities if e.kind == "territory" and e in names]
-        self._others: dict[tuple[str, Entity], list[Entity]] = defaultdict(list)
-        for fact in world.facts:
-            slot = {"pays": "C", "speaks": "L"}.get(fact.relation)
-            if slot and fact.object in names:
-                self._others[slot, fact.subject].append(fact.object)
-        self._used: set[str] = set()
-
-    def report(self, topic: Topic) -> Story:
-        """Draw a story about a topic."""
-        while True:
-            story = self._draw(topic)
-            keys = {story.title, story.sentences[0].text}
-            if not keys & self._used:
-                self._used |= keys
-                return story
-
-    def _draw(self, topic: Topic) -> Story:
-        random = self._random
-        territory = random.choice(self._territories)
-        facts = {slot for slot, subject in self._others if subject == territory}
-        fitting = [
-            template for template in topic.templates if facts.issuperset({"C", "L"} & {*template[1::2]})
-        ]
-        count = random.randint(_SHORTEST, min(_LONGEST, len(fitting)))
-        sentences = tuple(self._fill(template, territory) for template in random.sample(fitting, count))
-        day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
-        language = self._book.language
-        name = capitalize_first(self._book.wiki.names[territory], language)
-        title = f"{name} – {write_day(day, 'long', language)}"
-        return Story(topic, territory, day, title, sentences)
-
-    def _fill(self, template: Sequence[str], territory: Entity) -> Sentence:
-        entities = {"T": territory}
-        for slot in template[1::2]:
-            if slot == "T2":
-                entities[slot] = self._random.choice([e for e in self._territories if e != territory])
-            elif slot in ("C", "L"):
-                entities[slot] = self._random.choice(self._others[slot, territory])
-        return self._book.fill(template, entities, {"N": self._random.choice(_NUMBERS)})
 
 
 PLAIN = "plain"
@@ -167,78 +105,104 @@ _LEFT_TO_RIGHT_MARK = "\u200e"
 
 
 @dataclass(frozen=True)
-class NewsPage:
+class NewsPage(WikiPage):
     """A page of a dump, with its expected topic and first sentence, or the reason why it is dropped."""
 
-    page: WikiPage
-    case: str
+    case: str = PLAIN
     topic: str | None = None
     dropped: str | None = None
     first_sentence: str | None = None
 
 
-def topics_for(case: str, words: NewsWords) -> Sequence[Topic]:
-    """Return the topics for articles of a case, without the wiki's last topic, which stays small."""
-    topics = words.topics[:-1]
-    if case in ("former_category", "topic_and_former", "former_category_template"):
-        return [words.renamed[case == "former_category_template"]]
-    if case == "underscores":
-        return [topic for topic in topics if " " in topic.category] or topics
-    return topics
+class Story(NamedTuple):
+    """News from a territory: two to four sentences about one topic."""
 
-
-def loop_categories(words: NewsWords) -> tuple[str, str]:
-    """Return names of two categories that redirect to each other."""
-    former = words.renamed[0].former
-    return f"{former} (1)", f"{former} (2)"
+    topic: Topic
+    territory: Entity
+    day: date
+    title: str
+    sentences: tuple[Sentence, ...]
 
 
 class NewsWriter:
     """Writes the articles of one wiki; the parts of a plain page depend on its number."""
 
-    def __init__(self, book: Phrasebook, words: NewsWords, random: Random) -> None:
+    def __init__(self, book: Phrasebook, words: NewsWords, world: World, random: Random) -> None:
         self._book, self._words, self._random = book, words, random
         self._category = words.site.names[14]
-        self._marker = Marker(book.wiki, Aliases({}, {}), words.sources, random)
+        self._marker = Marker(book, {}, words.sources, random)
         self._last_title = ""
+        self._used: set[str] = set()
+        self._territories = [e for e in world.entities if e.kind == "territory" and e in book.names]
+        self._others: dict[tuple[str, Entity], list[Entity]] = defaultdict(list)
+        for fact in world.facts:
+            slot = {"pays": "C", "speaks": "L"}.get(fact.relation)
+            if slot and fact.object in book.names:
+                self._others[slot, fact.subject].append(fact.object)
 
-    def write(self, story: Story, case: str, number: int) -> NewsPage:
+    def write(self, topic: Topic, case: str, number: int) -> NewsPage:
         """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN`."""
+        while True:
+            story = self._draw(topic)
+            keys = {story.title, story.sentences[0].text}
+            if not keys & self._used:
+                self._used |= keys
+                break
         written = [self._marker.write(sentence) for sentence in story.sentences]
-        prose = [markup for markup, _ in written]
-        text = "" if case == "empty" else self._text(story, case, number, prose)
+        blocks = []
+        if case != "empty":
+            blocks += self._head(story, case, number)
+            blocks += self._body(story, case, [markup for markup, _ in written])
+            if case not in ("template_only", "date_only"):
+                blocks += self._foot(story, case, number)
+            if case == "archived":
+                blocks.append(f"{{{{{self._words.templates['archived']}}}}}")
+            blocks.append("\n".join(self._categories(story, case, number)))
+        text = "\n\n".join(block for block in blocks if block)
         self._last_title = story.title
         if dropped := CASES.get(case):
-            return NewsPage(WikiPage(story.title, text), case, dropped=dropped)
+            return NewsPage(story.title, text, case=case, dropped=dropped)
         # A template's content is not prose: the next sentence is the first one.
         _, first = written[1 if case == "lead_in_template" else 0]
-        return NewsPage(WikiPage(story.title, text), case, story.topic.name, None, first.text)
+        return NewsPage(story.title, text, case=case, topic=story.topic.name, first_sentence=first.text)
 
-    def _text(self, story: Story, case: str, number: int, prose: Sequence[str]) -> str:
-        blocks = [*self._head(story, case, number), *self._body(story, case, prose)]
-        if case not in ("template_only", "date_only"):
-            blocks += self._foot(story, case, number)
-        if case == "archived":
-            blocks.append(f"{{{{{self._words.templates['archived']}}}}}")
-        blocks.append("\n".join(self._categories(story, case, number)))
-        return "\n\n".join(block for block in blocks if block)
+    def _draw(self, topic: Topic) -> Story:
+        random, book = self._random, self._book
+        territory = random.choice(self._territories)
+        facts = {slot for slot, subject in self._others if subject == territory}
+        fitting = [
+            template for template in topic.templates if facts.issuperset({"C", "L"} & {*template[1::2]})
+        ]
+        sentences = []
+        for template in random.sample(fitting, random.randint(_SHORTEST, min(_LONGEST, len(fitting)))):
+            entities = {"T": territory}
+            for slot in template[1::2]:
+                if slot == "T2":
+                    entities[slot] = random.choice([e for e in self._territories if e != territory])
+                elif slot in ("C", "L"):
+                    entities[slot] = random.choice(self._others[slot, territory])
+            sentences.append(book.fill(template, entities, {"N": random.choice(_NUMBERS)}))
+        day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
+        name = capitalize_first(book.names[territory], book.language)
+        title = f"{name} – {_write_day(day, 'long', book.language)}"
+        return Story(topic, territory, day, title, tuple(sentences))
 
     def _head(self, story: Story, case: str, number: int) -> list[str]:
         """Write what precedes the prose: a date, infoboxes, pictures."""
-        templates, language = self._words.templates, self._book.language
+        language, territory = self._book.language, story.territory
         blocks = []
         if case in ("date_line", "date_line_bold", "date_only"):
             quotes = "" if case == "date_line" else "'''"
-            blocks.append(f"{quotes}{write_day(story.day, 'full', language)}{quotes}")
+            blocks.append(f"{quotes}{_write_day(story.day, 'full', language)}{quotes}")
         elif number % 3 == 0 and case != "date_line_break":
-            blocks.append(f"{{{{{templates['date']}|{write_day(story.day, 'long', language)}}}}}")
+            day = _write_day(story.day, "long", language)
+            blocks.append(f"{{{{{self._words.templates['date']}|{day}}}}}")
         if number % 5 == 2:
-            name = self._book.wiki.names[story.territory]
-            blocks.append(f"{{{{Infobox\n| name = {name}\n| code = {{{{Code|{story.territory.code}}}}}\n}}}}")
+            name = self._book.names[territory]
+            blocks.append(f"{{{{Infobox\n| name = {name}\n| code = {{{{Code|{territory.code}}}}}\n}}}}")
         if number % 4 == 1:
-            caption = self._book.note("caption", story.territory).text
-            file = f"{self._words.site.names[6]}:{story.territory.code}.svg"
-            blocks.append(f"[[{file}|thumb|200px|{caption}]]")
+            caption = self._book.note("caption", territory).text
+            blocks.append(f"[[{self._words.site.names[6]}:{territory.code}.svg|thumb|200px|{caption}]]")
         return blocks
 
     def _body(self, story: Story, case: str, prose: Sequence[str]) -> list[str]:
@@ -253,63 +217,54 @@ class NewsWriter:
             return [f"{{{{{lead}|1={prose[0]}}}}}", space.join(prose[1:])]
         first, rest = space.join(prose[:2]), space.join(prose[2:])
         if case == "date_line_break":
-            first = f"{write_day(story.day, 'full', self._book.language)}<br />{first}"
+            first = f"{_write_day(story.day, 'full', self._book.language)}<br />{first}"
         return [first, rest]
 
     def _foot(self, story: Story, case: str, number: int) -> list[str]:
         """Write what follows the prose: related news, sources."""
-        blocks, items = [], []
+        blocks, related = [], []
         if number % 3 == 1 and self._last_title:
-            items.append(f"* [[{self._last_title}]]")
+            related.append(f"* [[{self._last_title}]]")
         if case == "linked_category":
-            items.append(f"* [[:{self._category}:{self._other(story).category}]]")
-        if items:
-            blocks.append("\n".join([f"== {self._book.headings['see_also']} ==", *items]))
+            related.append(f"* [[:{self._category}:{self._other(story).category}]]")
+        if related:
+            blocks.append("\n".join([f"== {self._book.headings['see_also']} ==", *related]))
         address = f"https://www.example.org/{story.day:%Y/%m/%d}/{number}"
-        day = write_day(story.day, "long", self._book.language)
+        day = _write_day(story.day, "long", self._book.language)
         source = f"{{{{{self._words.templates['source']}|url={address}|title={story.title}|date={day}}}}}"
-        items = [f"* {source}", f"* [{address} {story.title}]"]
-        blocks.append("\n".join([f"== {self._words.sources} ==", *items[: 1 + number % 2]]))
+        sources = [f"* {source}", f"* [{address} {story.title}]"]
+        blocks.append("\n".join([f"== {self._words.sources} ==", *sources[: 1 + number % 2]]))
         if case == "hidden_categories":
-            hidden = f"[[{self._category}:{self._other(story).category}]]"
+            hidden = self._link(self._other(story).category)
             blocks.append(f"<!-- {hidden} -->\n<nowiki>{hidden}</nowiki>")
         return blocks
 
     def _categories(self, story: Story, case: str, number: int) -> list[str]:
-        topic = story.topic
+        """Write the links to the place's category and, in the form of the case, to the topics'."""
+        topic, prefix, language = story.topic, self._category, self._book.language
+        name, former = topic.category, self._link(topic.former or "")
+        mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else _LEFT_TO_RIGHT_MARK
+        # The English prefix if the wiki's own has no capital.
+        lower = prefix.lower() if prefix.lower() != prefix else "category"
         links = {
             "no_topic": [],
             "category_loop": [self._link(loop_categories(self._words)[0])],
-            "two_topics": [self._link(topic.category), self._link(self._other(story).category)],
-            "former_category": [self._link(topic.former or "")],
-            "former_category_template": [self._link(topic.former or "")],
-            "topic_and_former": [self._link(topic.category), self._link(topic.former or "")],
-        }.get(case, [self._topic_link(topic, case)])
-        place = self._link(self._book.wiki.names[story.territory])
+            "two_topics": [self._link(name), self._link(self._other(story).category)],
+            "former_category": [former],
+            "former_category_template": [former],
+            "topic_and_former": [self._link(name), former],
+            "sort_key": [f"[[{prefix}:{name}|{name[::-1]}]]"],
+            "lower_prefix": [f"[[{lower}:{lower_first(name, language)}]]"],
+            "english_prefix": [f"[[Category:{name}]]"],
+            "underscores": [f"[[{prefix}:{name.replace(' ', '_') if ' ' in name else f'_{name}_'}]]"],
+            "spaces": [f"[[ {prefix} :  {name} ]]"],
+            "direction_mark": [f"[[{prefix}:{name}{mark}]]"],
+        }.get(case, [self._link(name)])
+        place = self._link(self._book.names[story.territory])
         return [place, *links] if number % 2 or not links else [*links, place]
 
     def _link(self, category: str) -> str:
         return f"[[{self._category}:{category}]]"
-
-    def _topic_link(self, topic: Topic, case: str) -> str:
-        """Write the topic's category in the form of the case."""
-        prefix, name, language = self._category, topic.category, self._book.language
-        match case:
-            case "sort_key":
-                return f"[[{prefix}:{name}|{name[::-1]}]]"
-            case "lower_prefix":  # use the English prefix if the wiki's own has no capital
-                lower = prefix.lower() if prefix.lower() != prefix else "category"
-                return f"[[{lower}:{lower_first(name, language)}]]"
-            case "english_prefix":
-                return f"[[Category:{name}]]"
-            case "underscores":
-                return f"[[{prefix}:{name.replace(' ', '_') if ' ' in name else f'_{name}_'}]]"
-            case "spaces":
-                return f"[[ {prefix} :  {name} ]]"
-            case "direction_mark":
-                mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else _LEFT_TO_RIGHT_MARK
-                return f"[[{prefix}:{name}{mark}]]"
-        return self._link(name)
 
     def _other(self, story: Story) -> Topic:
         """Return another topic than the story's own."""
@@ -317,61 +272,49 @@ class NewsWriter:
         return topics[(topics.index(story.topic) + 1) % len(topics)]
 
 
-REDIRECT, OTHER_NAMESPACE = "redirect", "other namespace"
+def loop_categories(words: NewsWords) -> tuple[str, str]:
+    """Return names of two categories that redirect to each other."""
+    former = words.renamed[0].former
+    return f"{former} (1)", f"{former} (2)"
 
 
-def write_news_redirects(words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
-    """Yield redirects to articles with the wiki's keyword or the English one, each with a topic's category."""
-    site = words.site
-    for number, title in enumerate(titles):
-        keyword = site.redirect_keyword if number % 2 else "REDIRECT"
-        text = f"#{keyword} [[{title}]]\n\n[[{site.names[14]}:{words.topics[0].category}]]"
-        yield NewsPage(WikiPage(f"{title} (2)", text, redirect=title), "redirect", dropped=REDIRECT)
+def write_other_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+    """Yield redirects to articles, and pages of other namespaces that are in topics' categories but are not news.
 
+    These include the topics' categories (the second below the first), redirects from former names, and a loop of
+    redirects.
+    """
+    site, message, first = words.site, book.notes["message"], words.topics[0].category
+    prefix = site.names[14]
+    link = f"[[{prefix}:{first}]]"
 
-def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
-    """Yield pages of other namespaces, which are in topics' categories but are not news."""
-    site, message = words.site, book.notes["message"]
-    link = f"[[{site.names[14]}:{words.topics[0].category}]]"
-    yield from _category_pages(words, message)
-    for title in titles:
-        yield _page(words, 1, title, f"{book.notes['talk']} [[{title}]] ~~~~\n\n{link}", "talk")
-    yield _page(words, 4, words.topics[0].category, f"{message}\n\n{link}", "project")
-    for name in words.templates.values():
-        text = f"<noinclude>{message}</noinclude><includeonly>{{{{{{1|}}}}}}{link}</includeonly>"
-        yield _page(words, 10, name, text, "template")
+    def page(namespace: int, name: str | None, text: str, case: str, redirect: str | None = None) -> NewsPage:
+        title = f"{site.names[namespace]}:{name}"
+        return NewsPage(title, text, namespace, redirect, case=case, dropped="other namespace")
 
+    def category_redirect(name: str | None, category: str) -> NewsPage:
+        target = f"{prefix}:{category}"
+        return page(14, name, f"#{site.redirect_keyword} [[:{target}]]", "category_redirect", target)
 
-def _category_pages(words: NewsWords, message: str) -> Iterator[NewsPage]:
-    """Yield the topics' categories (the second below the first), redirects from former names, a loop of redirects."""
-    prefix = words.site.names[14]
+    for number, title in enumerate(titles):  # with the wiki's own keyword or the English one
+        text = f"#{site.redirect_keyword if number % 2 else 'REDIRECT'} [[{title}]]\n\n{link}"
+        yield NewsPage(f"{title} (2)", text, redirect=title, case="redirect", dropped="redirect")
     for number, topic in enumerate(words.topics):
-        parent = words.topics[0].category if number == 1 else words.site.names[4]
-        yield _page(words, 14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
+        parent = first if number == 1 else site.names[4]
+        yield page(14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
     by_redirect, by_template = words.renamed
     one, other = loop_categories(words)
     text = f"{{{{Category redirect|{by_template.category}}}}}"
-    redirects = [(by_redirect.former, by_redirect.category), (one, other), (other, one)]
-    pages = [
-        _page(
-            words,
-            14,
-            name or "",
-            f"#{words.site.redirect_keyword} [[:{prefix}:{target}]]",
-            "category_redirect",
-            redirect=f"{prefix}:{target}",
-        )
-        for name, target in redirects
-    ]
-    pages.insert(1, _page(words, 14, by_template.former or "", text, "category_redirect"))
-    yield from pages
-
-
-def _page(
-    words: NewsWords, namespace: int, name: str, text: str, case: str, redirect: str | None = None
-) -> NewsPage:
-    page = WikiPage(f"{words.site.names[namespace]}:{name}", text, namespace, redirect)
-    return NewsPage(page, case, dropped=OTHER_NAMESPACE)
+    yield category_redirect(by_redirect.former, by_redirect.category)
+    yield page(14, by_template.former, text, "category_redirect")
+    yield category_redirect(one, other)
+    yield category_redirect(other, one)
+    for title in titles:
+        yield page(1, title, f"{book.notes['talk']} [[{title}]] ~~~~\n\n{link}", "talk")
+    yield page(4, first, f"{message}\n\n{link}", "project")
+    for name in words.templates.values():
+        text = f"<noinclude>{message}</noinclude><includeonly>{{{{{{1|}}}}}}{link}</includeonly>"
+        yield page(10, name, text, "template")
 
 
 SMALL_CLASS = 6
@@ -380,11 +323,11 @@ SMALL_CLASS = 6
 _TERRITORIES = 243
 _ARTICLES_PER_CASE = 50
 """One of this many articles is of each case."""
+_TEXTS = ("title", "case", "topic", "dropped", "first_sentence")
 _TRUTH = pa.schema(
     [
         *(("language", pa.string()), ("page_id", pa.int64()), ("revision_id", pa.int64())),
-        *(("namespace", pa.int32()), ("title", pa.string()), ("case", pa.string())),
-        *(("topic", pa.string()), ("dropped", pa.string()), ("first_sentence", pa.string())),
+        *(("namespace", pa.int32()), *((name, pa.string()) for name in _TEXTS)),
     ]
 )
 
@@ -432,38 +375,36 @@ def _write_files(folder: Path, languages: Sequence[str], options: SampleNewsOpti
         pages = write_news_pages(language, world, options)
         site = read_news_words(language).site
         path = files.wikinews / dump_name(language, site.project)
-        write_dump(path, site, [page.page for page in pages], options.pages_per_stream)
+        write_dump(path, site, pages, options.pages_per_stream)
         for page_id, page in enumerate(pages, start=1):
             ids = {"language": language, "page_id": page_id, "revision_id": revision_id(language, page_id)}
-            truth.append({**ids, **vars(page.page), **vars(page)})
+            truth.append({**ids, **vars(page)})
     pq.write_table(pa.Table.from_pylist(truth, schema=_TRUTH), files.truth)
 
 
 def write_news_pages(language: str, world: World, options: SampleNewsOptions) -> list[NewsPage]:
-    """Return all pages of one wiki in the order of its dump."""
+    """Return all pages of one wiki in the order of its dump; each special case is equally frequent."""
     random = Random(f"news {options.seed} {language}")
     words = read_news_words(language)
-    book = make_phrasebook(read_names(language, world.entities, nouns(language)))
-    reporter, writer = Reporter(book, world, random), NewsWriter(book, words, random)
-    pages = [
-        writer.write(reporter.report(topic), case, number)
-        for number, (case, topic) in enumerate(_assignments(words, options.news_per_language))
+    book = Phrasebook(language, world.entities)
+    *topics, last = words.topics  # the last one stays small, the others are equally frequent
+    renamed, renamed_by_template = words.renamed
+    choices = {
+        "former_category": [renamed],
+        "topic_and_former": [renamed],
+        "former_category_template": [renamed_by_template],
+        "underscores": [topic for topic in topics if " " in topic.category] or topics,
+    }
+    special = [case for case in CASES for _ in range(max(1, options.news_per_language // _ARTICLES_PER_CASE))]
+    plain = options.news_per_language - len(special) - SMALL_CLASS
+    articles = [
+        (case, choices.get(case, topics)[number % len(choices.get(case, topics))])
+        for number, case in enumerate(special)
     ]
-    some = [page.page.title for page in pages[:: len(CASES)]]
-    pages += write_news_redirects(words, some)
-    pages += write_other_namespaces(book, words, some)
+    articles += [(PLAIN, topics[number % len(topics)]) for number in range(plain)]
+    articles += [(PLAIN, last)] * SMALL_CLASS
+    writer = NewsWriter(book, words, world, random)
+    pages = [writer.write(topic, case, number) for number, (case, topic) in enumerate(articles)]
+    pages += write_other_pages(book, words, [page.title for page in pages[:: len(CASES)]])
     random.shuffle(pages)
     return pages
-
-
-def _assignments(words: NewsWords, articles: int) -> Iterator[tuple[str, Topic]]:
-    """Yield a case and a topic for each article; all cases, and all topics but the last, are equally frequent."""
-    special = [case for case in CASES for _ in range(max(1, articles // _ARTICLES_PER_CASE))]
-    for number, case in enumerate(special):
-        topics = topics_for(case, words)
-        yield case, topics[number % len(topics)]
-    common = topics_for(PLAIN, words)
-    for number in range(articles - len(special) - SMALL_CLASS):
-        yield PLAIN, common[number % len(common)]
-    for _ in range(SMALL_CLASS):
-        yield PLAIN, words.topics[-1]

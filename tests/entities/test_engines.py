@@ -1,0 +1,112 @@
+"""Links, pairs, negatives, audit and bitext have the same rows and types on each engine, in any order of rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+
+from ease.entities import audit, bitext
+from ease.entities.links import page_subjects, resolve_links, summarize_links
+from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
+from ease.entities.pairs import (
+    PairOptions,
+    add_further_entities,
+    count_filters,
+    filter_links,
+    permute_entities,
+    select_pairs,
+)
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
+
+LANGUAGES = ("en", "ja", "pt")
+PAIRS = PairOptions(
+    min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5
+)
+NEGATIVES = HardNegativeOptions(without="drop", exhaustive_limit=4, draws=5, seed=3)
+AUDIT = audit.AuditOptions(pivot="pt", min_pairs=2, max_share=1, max_pairs=9, min_characters=1, seed=5)
+BITEXT = bitext.CandidateOptions(pivot=None, max_sentences_per_entity=8)
+LANGUAGE_PAIRS = bitext.language_pairs(LANGUAGES, BITEXT)
+
+Tables = Mapping[str, Any]
+STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
+    "links": lambda t: resolve_links(t["sentences"], t["redirects"], t["sitelinks"], LANGUAGES),
+    "summary": lambda t: summarize_links(t["sentences"], t["links"]),
+    "subjects": lambda t: page_subjects(t["sentences"], t["sitelinks"]),
+    "vocabulary": lambda t: build_vocabulary(
+        t["links"], t["sitelinks"], VocabularyOptions(min_link_count=3), LANGUAGES
+    ),
+    "filtered": lambda t: filter_links(
+        t["sentences"], t["links"], t["vocabulary"], PAIRS, Mining(t["links"], t["entity_types"], NEGATIVES)
+    ),
+    "funnel": lambda t: count_filters(t["filtered"], PAIRS),
+    "pairs": lambda t: select_pairs(t["filtered"], t["sentences"], PAIRS),
+    "mined": lambda t: mine_hard_negatives(
+        t["pairs"], t["links"], t["entity_types"], t["vocabulary"], NEGATIVES
+    ),
+    "further": lambda t: add_further_entities(t["mined"], t["links"], t["subjects"], t["vocabulary"], 3),
+    "permuted": lambda t: permute_entities(t["further"], t["vocabulary"], 4),
+    "candidates": lambda t: audit.find_candidates(
+        t["sentences"], t["links"], t["sitelinks"], t["entity_types"], LANGUAGES, AUDIT
+    ),
+    "matched": lambda t: audit.match_candidates(t["candidates"], AUDIT),
+    "audit": lambda t: audit.add_distractors(t["matched"], t["candidates"], t["entity_types"], AUDIT),
+    "numbered": lambda t: bitext.number_sentences(t["sentences"], t["sitelinks"], LANGUAGE_PAIRS, BITEXT),
+    "bitext": lambda t: bitext.find_candidates(t["numbered"], t["links"], LANGUAGE_PAIRS, BITEXT),
+}
+ORDERED = STEPS.keys() - {"links", "subjects", "filtered", "candidates", "matched"}
+
+
+@pytest.fixture(scope="module")
+def expected(tables: Any) -> dict[str, pa.Table]:
+    """The tables of a random wiki, and those of each step by DuckDB."""
+    wiki = tables.wiki(3, items=60, pages=150)
+    texts = [
+        f"{row['language']} {row['page_id']} {row['sentence_index']} {row['text']}"
+        for row in wiki.sentences.to_pylist()
+    ]
+    found = {name: getattr(wiki, name) for name in ("redirects", "sitelinks", "entity_types")}
+    found["sentences"] = wiki.sentences.set_column(5, "text", pa.array(texts))
+    engine = ibis.duckdb.connect()
+    for name, step in STEPS.items():
+        found[name] = engine.to_pyarrow(step({key: ibis.memtable(table) for key, table in found.items()}))
+        assert len(found[name]), name
+    return found
+
+
+@pytest.mark.slow
+def test_engines_and_orders_of_rows_give_the_same_tables(
+    another_store: tuple[SQLBackend, Any], saved: Any, expected: dict[str, pa.Table]
+) -> None:
+    engine, store = another_store
+    given = {name: store(table) for name, table in expected.items()}
+    for name, step in STEPS.items():
+        made = saved(engine, step(given))
+        rows, others = made.to_pylist(), expected[name].to_pylist()
+        assert rows == others if name in ORDERED else sorted(map(str, rows)) == sorted(map(str, others)), name
+        assert kinds(made) == kinds(expected[name]), name
+
+
+def kinds(table: pa.Table) -> list[str]:
+    """Return the types of the columns, without the names that engines give to the items of lists."""
+    return [re.sub(r"(?<=list<)\w+", "item", str(kind)) for kind in table.schema.types]
+
+
+@pytest.mark.slow
+def test_another_seed_gives_other_rows(expected: dict[str, pa.Table]) -> None:
+    given = {name: ibis.memtable(table) for name, table in expected.items()}
+    assert {row["grade"] for row in expected["audit"].to_pylist()} == {"answer", "same_page", "same_type"}
+    for name, other in {
+        "pairs": select_pairs(given["filtered"], given["sentences"], PAIRS.model_copy(update={"seed": 6})),
+        "permuted": permute_entities(given["further"], given["vocabulary"], 5),
+        "audit": audit.add_distractors(
+            given["matched"], given["candidates"], given["entity_types"], AUDIT.model_copy(update={"seed": 6})
+        ),
+    }.items():
+        changed = ibis.duckdb.connect().to_pyarrow(other).to_pylist()
+        assert sorted(map(str, changed)) != sorted(map(str, expected[name].to_pylist())), name
