@@ -173,7 +173,7 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
             {},
             [
                 r"No run has made `multilingual.dumps`, .*, `multilingual.pairs`, .* yet: first run "
-                r"`kedro run --pipelines=acquire,ingest,entity_pairs`"
+                r"`kedro run --pipelines=train_multilingual --tags=acquire,.*,hard_negatives,entity_embeddings`"
             ],
         ),
         (
@@ -194,11 +194,28 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
             "evaluate",
             {"evaluate__tasks": "tatoeba sample_graded own_queries"},
             [
+                "No encoder is trained, and `evaluate.baselines` names none: train by",
                 "`evaluate.tasks` names tatoeba, which lacks .* in .*evaluation: .*acquire_evaluation.fetch=true",
                 "`evaluate.tasks` names own_queries. No set is configured: add `tasks.own_queries.sets.NAME`",
             ],
         ),
-        ("evaluate", {"evaluate__tasks": "stsb", "acquire_evaluation__fetch": "true"}, []),
+        (
+            "evaluate",
+            {
+                "evaluate__tasks": "stsb",
+                "acquire_evaluation__fetch": "true",
+                "evaluate__baselines__own__name": "conf",
+            },
+            [],
+        ),
+        (
+            "teach",
+            {"teach__language": "eo", "teach__accept": "maybe", "teach__max_unknown_words": "lots"},
+            [
+                "`teach.accept` is 'maybe': .* valid boolean",
+                "`teach.max_unknown_words` is 'lots': .* valid number",
+            ],
+        ),
         (
             "train_multilingual",
             {"evaluate__tasks": "stbs"},
@@ -220,7 +237,7 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
             [
                 "no encoder of `ease_plus` .*`kedro run --pipelines=train_multilingual --tags=acquire,.*`, then .*"
                 "`kedro run --pipelines=train --namespaces=multilingual.ease_plus`, or name another .* as `teacher`",
-                "No run has made `multilingual.dumps` yet: first run `kedro run --pipelines=acquire`",
+                "No run has made `multilingual.dumps` yet: first run `kedro run --pipelines=train_multilingual --tags=",
             ],
         ),
         (
@@ -273,7 +290,8 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     faults = faults_of(project, "train", "multilingual.simcse", **dev)
     assert any("development task 'stsb' lacks" in fault for fault in faults)
     faults = faults_of(project, "evaluate", "multilingual.simcse", evaluate__tasks="stsb:test", **dev)
-    assert_lines(faults, "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in ")
+    named = "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in "
+    assert_lines(faults, named, "No encoder is trained, and `evaluate.baselines` names none")
 
 
 def test_each_run_of_a_process_says_once_which_encoders_its_analyses_exclude(

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ease.encoders.check import check_encoder
 from ease.encoders.options import RANDOM, check_rank
@@ -154,7 +155,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     """Return one sentence for each fault that would stop the run; warn of other faults."""
     run = Run(pipeline, catalog)
     for node in pipeline.nodes:
-        for check in (*CHECKS.get(node.func, ()), _check_recipe, _check_folders):
+        for check in (*CHECKS.get(node.func, ()), _check_recipe, _check_folders, _check_types):
             run.check(check, node, run)
     for dataset in (catalog.get(name) for name in sorted(run.made)):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
@@ -165,6 +166,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     if absent := sorted(name.split(".")[-2] for name in encoders if not catalog.exists(name)):
         logger.info("Not trained yet, and excluded: %s", ", ".join(absent))
     run.check(_check_inputs, pipeline, catalog)
+    run.check(_check_encoders, run)
     run.check(_check_engine, run)
     # A check may repeat another one's fault and add a remedy.
     faults = dict.fromkeys(run.faults)
@@ -178,16 +180,32 @@ def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
         if (version := getattr(dataset, "chosen_version", None)) and not dataset.exists():
             raise EaseError(f"`{name}` has no version {version}: see {dataset.folder_of(version).parent}.")
     if missing := _missing(pipeline, catalog):
-        chosen, waiting = set[str](), list(missing)
-        while waiting:
-            name = waiting.pop()
-            making = [key for key in pipelines if name in pipelines[key].all_outputs()]
-            smallest = min(making, key=lambda key: len(pipelines[key].nodes))
-            waiting += () if smallest in chosen else _missing(pipelines[smallest], catalog)
-            chosen.add(smallest)
-        makers = ",".join(key for key in pipelines if key in chosen)
+        makers = dict.fromkeys(_maker(name) for name in missing)
         listed = ", ".join(f"`{name}`" for name in missing)
-        raise EaseError(f"No run has made {listed} yet: first run `kedro run --pipelines={makers}`.")
+        raise EaseError(f"No run has made {listed} yet: first run {' and '.join(makers)}.")
+
+
+def _maker(name: str) -> str:
+    """Return the command that makes a dataset: the preparation of its setting, else the smallest pipeline."""
+    job = f"train_{name.partition('.')[0]}"
+    if (
+        job in pipelines
+        and name in pipelines[job].only_nodes_with_tags(*PREPARATION.split(",")).all_outputs()
+    ):
+        return f"`kedro run --pipelines={job} --tags={PREPARATION}`"
+    making = [key for key in pipelines if name in pipelines[key].all_outputs()]
+    return f"`kedro run --pipelines={min(making, key=lambda key: len(pipelines[key].nodes))}`"
+
+
+def _check_encoders(run: Run) -> None:
+    """Refuse to score if nothing is trained and no baseline is named."""
+    scoring = [node for node in run.pipeline.nodes if node.func in (score_encoder, score_baselines)]
+    encoders = [name for node in scoring for name in node.inputs if name.endswith(".encoder")]
+    if scoring and not any(map(run.has, encoders)) and not run.given(scoring[0], EvaluateOptions).baselines:
+        raise EaseError(
+            "No encoder is trained, and `evaluate.baselines` names none: train by `kedro run "
+            "--pipelines=train_multilingual`, or name one."
+        )
 
 
 def _missing(pipeline: Pipeline, catalog: Catalog) -> list[str]:
@@ -250,6 +268,19 @@ def _check_folders(node: Node, run: Run) -> None:
             run.check(check_writable, options.sample_folder)
         if any(map(is_mirror, sources)):
             run.check(check_writable, options.download_folder)
+
+
+def _check_types(node: Node, run: Run) -> None:
+    """Refuse a single parameter whose value has another type than the argument that reads it."""
+    arguments = signature(node.func).parameters
+    for name in filter(is_parameter, node.inputs):
+        argument, value = arguments.get(name.rpartition(".")[2]), run.catalog.load(name)
+        kind = {"bool": bool, "float": float}.get(str(argument.annotation)) if argument else None
+        try:
+            TypeAdapter(kind or Any).validate_python(value)
+        except ValidationError as error:
+            said = error.errors()[0]["msg"]
+            raise EaseError(f"`{name.removeprefix('params:')}` is {value!r}: {said}.") from error
 
 
 def _released(node: Node, run: Run) -> Any:
