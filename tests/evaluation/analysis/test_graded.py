@@ -403,4 +403,4 @@ def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) ->
     with pytest.raises(EaseError, match="'stsb' has no parallel sentences: choose from.*sample_parallel"):
         parallel_sentences("stsb", facts, "ja-en")
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
-        measure_isotropy({}, {}, EncodingOptions(), ISOTROPY)
+        measure_isotropy(EncodingOptions(), ISOTROPY, evaluation_data={}, tasks={})

@@ -141,7 +141,7 @@ def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
     table = task.read(options, "en", task.files(options)["en"])
     (folder / "en.parquet").unlink()
     text = task.read(options, "en", task.files(options)["en"])
-    assert list(table.texts) == list(text.texts) == ["It rained.", "It rained.", "They won."]
+    assert list(table.texts) == list(text.texts) == [("It rained.",), ("It rained.",), ("They won.",)]
     assert list(table.labels) == list(text.labels)
 
 
