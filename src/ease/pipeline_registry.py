@@ -24,10 +24,9 @@ from ease.pipelines.mine_bitext import create_pipeline as mine_bitext
 from ease.pipelines.publish import create_pipeline as publish
 from ease.pipelines.report import create_pipeline as compare
 from ease.pipelines.report import create_report_pipeline as report
-from ease.pipelines.setting import EASE_PLUS, MLM
+from ease.pipelines.setting import EASE_PLUS, MLM, TEACH
 from ease.pipelines.sweep.nodes import create_pipeline as sweep
 from ease.pipelines.sweep.variants import registered_sweeps
-from ease.pipelines.teach import TEACH
 from ease.pipelines.teach import create_pipeline as teach
 from ease.pipelines.train import WHITENING
 from ease.pipelines.train import create_encoder_pipeline as start_encoder

@@ -189,6 +189,7 @@ class Tracking:
         described = [describe_setting(settings[0])] if len(settings) == 1 else []
         # Kedro lists them in the order of a set, which is another one in each process.
         chosen = [*(name for name in pipelines if name in names), *(run_params.get("namespaces") or ())]
+        chosen = ["train_multilingual" if name == "__default__" else name for name in chosen]
         overridden = name_overrides(self._overrides, settings[0].name if described else "")
         mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described, *overridden]))
         tags = MlflowClient().get_run(run.info.run_id).data.tags

@@ -137,7 +137,7 @@ def score_encoder(
     scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding, report, dimensions)
     scored.log(encoder, setting.languages)
     rows = scored.rows(located, setting=setting.name, model=encoder.parent.name, **origin)
-    add_to_card(encoder, rows)
+    add_to_card(encoder, rows, setting.languages if len(setting.languages) <= FEW else ())
     return rows
 
 

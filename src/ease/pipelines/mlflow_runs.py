@@ -27,6 +27,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
+from ease.evaluation.scoring import has_languages
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
@@ -201,12 +202,14 @@ def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = N
         log_scores(run_id, scores, dimension)
 
 
-def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -> None:
     """Add test scores to a kept encoder's card, in one step, and to the copy in the run that trained the encoder.
+
+    Beside the headline, these are the scores of subsets of `languages` alone.
 
     An encoder without one of our cards, such as the start of all methods, gets none.
     """
-    file, scores = encoder / "README.md", headline(rows)
+    file, scores = encoder / "README.md", headline(rows, languages)
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
     with writing(encoder):  # another run may score the same encoder
@@ -263,15 +266,21 @@ def log_parameters(values: Mapping[str, Any]) -> None:
     mlflow.log_params({name: str(values[name])[:MAX_PARAM_VAL_LENGTH] for name in sorted(values)})
 
 
-def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -> dict[str, float]:
     """Return each task's averages, or those of its subsets if it has none, by `task/subset`.
 
-    Rows without a value and those of truncated embeddings are skipped.
+    Subsets of `languages` alone are shown, too. Rows without a value and those of truncated embeddings are skipped.
     """
     scored = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
     main = [row for row in scored if row["metric"] == get_task(row["task"]).METRIC]
     averaged = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
-    shown = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged]
+    shown = [
+        row
+        for row in main
+        if row["subset"].startswith(AVERAGE)
+        or row["task"] not in averaged
+        or (languages and all(has_languages(row["subset"], languages)))
+    ]
     return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}
 
 

@@ -13,10 +13,13 @@ from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.models import StrictModel, Words, format_validation_error, overlaid
 from ease.io.names import check_name
-from ease.wikimedia.languages import check_codes
+from ease.wikimedia.languages import Language, check_codes
 
 EASE_PLUS = "ease_plus"
 """The method whose encoder teaches students, mines parallel sentences, and is taught a language, by default"""
+
+TEACH = "teach"
+"""The setting of an encoder that is taught a language, the first of its languages"""
 
 MLM = "mlm"
 """Masked-language modelling, the method whose encoder other methods may start from."""
@@ -57,6 +60,11 @@ class Setting(StrictModel):
         description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"
     )
     test_tasks: Tasks = Field(description="tasks that score the trained encoder")
+
+    @property
+    def title(self) -> str:
+        """The name; of `teach`, whose languages vary, with the taught one."""
+        return f"{self.name}: {Language(self.languages[0]).english_name}" if self.name == TEACH else self.name
 
     def overlaid(self, changing: str, *overlays: Overlay) -> Setting:
         """Return the setting with the fields of overlays; later ones take precedence, groups are merged.

@@ -24,7 +24,7 @@ from ease.pipelines.evaluate import create_pipeline as evaluate
 from ease.pipelines.ingest import create_pipeline as ingest
 from ease.pipelines.mlflow_runs import TRAINING_TAG, TrackingOptions, log_table, withhold, write_origin
 from ease.pipelines.recipe import DURATION, EncoderDefaults, Recipe
-from ease.pipelines.setting import EASE_PLUS, MLM, Setting
+from ease.pipelines.setting import EASE_PLUS, MLM, TEACH, Setting
 from ease.pipelines.train import (
     DATA,
     ENTITIES,
@@ -68,7 +68,7 @@ from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)
 
-TEACH, METHOD = "teach", EASE_PLUS
+METHOD = EASE_PLUS
 BATCHES = 20
 """Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
 STEPS, EPOCHS = 400, 10

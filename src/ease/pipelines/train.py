@@ -255,7 +255,7 @@ def describe_data(
     licences = {source.licence for source in sources}
     licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
     return ModelCardData(
-        name=f"{method} ({setting.name})",
+        name=f"{method} ({setting.title})",
         languages=setting.languages,
         sources=tuple(sources),
         licence="apache-2.0" if licences == {SAMPLE_LICENCE} else licence,
