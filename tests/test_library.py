@@ -65,7 +65,7 @@ def test_a_start_with_random_weights_is_the_same_in_every_call() -> None:
     assert (first == again).all()
     assert not np.allclose(first, other)
     with pytest.raises(
-        ease.EaseError, match="'random:bert' is built, not loaded: .* or write `random:` alone"
+        ease.EaseError, match="'random:bert' is built by a training, not loaded: .* train from `random:`"
     ):
         ease.train(pairs, "random:bert")
 

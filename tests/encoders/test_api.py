@@ -66,7 +66,7 @@ def test_options_of_a_task_replace_its_defaults(encoder: SentenceTransformer, da
 
 def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer, tmp_path: Path) -> None:
     with pytest.raises(
-        EaseError, match="No encoder of the setting 'small' and the method 'ease' in .*train one"
+        EaseError, match="No encoder of the setting 'small' and the method 'ease' in .*: train one"
     ):
         load("small", "ease", tmp_path)
     versions = tmp_path / "data" / "06_models" / "small" / "ease" / "encoder"

@@ -121,6 +121,6 @@ def load(
         return load_encoder(str(versions[-1]))
     known = ["/".join(names) for names in trained_methods(models)] + list(published)
     raise EaseError(
-        f"No encoder of the setting {setting!r} and the method {method!r} in {models}: "
+        f"No encoder of the setting {setting!r} and the method {method!r} in {models}, and no such published model: "
         + (suggest(f"{setting}/{method}", known) if known else "train one, or give the `project` that did.")
     )

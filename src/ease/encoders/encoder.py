@@ -106,7 +106,8 @@ def load_encoder(
     pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
-            f"{name!r} is built, not loaded: give the folder of an encoder, or write `{RANDOM}` alone."
+            f"{name!r} is built by a training, not loaded: give the folder or the hub name of an encoder, or train from "
+            f"`{RANDOM}`."
         )
     if is_vector_file(name):
         if pooling not in (None, "mean"):
