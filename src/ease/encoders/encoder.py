@@ -106,7 +106,7 @@ def load_encoder(
     pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
-            f"{name!r} is built by a training, not loaded: give the folder or the hub name of an encoder, or train from "
+            f"{name!r} is built by a training, not loaded: give an encoder's folder or hub name, or train from "
             f"`{RANDOM}`."
         )
     if is_vector_file(name):
