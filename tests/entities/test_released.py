@@ -16,7 +16,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities import released
-from ease.entities.negatives import draw_hard_negatives
+from ease.entities.negatives import draw_released_negatives
 from ease.entities.released import ingest_released, read_released
 from ease.errors import EaseError
 from tests.made_pairs import make_records, write_array, write_lines
@@ -110,7 +110,9 @@ def test_a_negative_is_drawn_from_the_pairs_own_list(
     lists = read["entity_types"]
     drawn = []
     for seed, stored in ((0, lists), (0, lists.take([*range(len(lists))][::-1])), (1, lists)):
-        mined = duckdb_engine.to_pyarrow(draw_hard_negatives(pairs, ibis.memtable(stored), seed)).to_pylist()
+        mined = duckdb_engine.to_pyarrow(
+            draw_released_negatives(pairs, ibis.memtable(stored), seed)
+        ).to_pylist()
         drawn.append([titles[row["hard_negative"]] for row in mined])
     assert all(title in own["negative_entity"] for title, own in zip(drawn[0], RECORDS, strict=True))
     assert drawn[0] == drawn[1] != drawn[2]

@@ -16,22 +16,20 @@ CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
 
 
 def described_order() -> str:
-    """Return a row for each node of `train_multilingual` in the order in which Kedro runs them, each once."""
-    main, rows = PIPELINES["train_multilingual"], dict[str, tuple[str, list[str], str, str]]()
-    for node in main.nodes:
+    """Return a row for each node of `train_multilingual` in Kedro's order; nodes of one name, at the last of them."""
+    rows: dict[str, list[list[str]]] = {}
+    for node in PIPELINES["train_multilingual"].nodes:
         *_, owner, name = node.name.split(".")
         stage = next(tag for tag in sorted(node.tags) if tag != TRAINING_TAG)
-        read = [given for given in node.inputs if not is_parameter(given)]
-        reads, makes = (
-            ", ".join(dict.fromkeys(one.rpartition(".")[2] for one in names))
-            for names in (read, node.outputs)
-        )
-        of = rows.setdefault(name, (stage, [], reads, makes))[1]
+        _, of, reads, makes = rows.pop(name, [[], [], [], []])
         of += [] if owner == stage else [owner]
-    lines = [
-        f"| {stage} | `{name}`{' of ' * bool(of)}{', '.join(of)} | {reads} | {makes} |"
-        for name, (stage, of, reads, makes) in rows.items()
-    ]
+        reads += [given.rpartition(".")[2] for given in node.inputs if not is_parameter(given)]
+        makes += [made.rpartition(".")[2] for made in node.outputs]
+        rows[name] = [[stage], of, reads, makes]
+    lines = []
+    for name, columns in rows.items():
+        stage, of, reads, makes = (", ".join(dict.fromkeys(column)) for column in columns)
+        lines.append(f"| {stage} | `{name}`{of and f' of {of}'} | {reads} | {makes} |")
     return "\n".join(["| stage | node | reads | makes |", "|---|---|---|---|", *lines])
 
 

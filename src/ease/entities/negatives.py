@@ -115,7 +115,7 @@ def mine_hard_negatives(
     return mined.select(*pairs.columns, "hard_negative").order_by("pair_id")
 
 
-def draw_hard_negatives(pairs: ir.Table, lists: ir.Table, seed: int) -> ir.Table:
+def draw_released_negatives(pairs: ir.Table, lists: ir.Table, seed: int) -> ir.Table:
     """Add to each released pair a random entity of its own list of negatives.
 
     Args:

@@ -23,7 +23,7 @@ MAX_FURTHER = 15
 def add_further_entities(
     pairs: ir.Table, links: ir.Table, subjects: ir.Table, vocabulary: ir.Table, seed: int
 ) -> ir.Table:
-    """Add the other entities of each pair's sentence, also those whose own pair a cap or a filter removed.
+    """Add the other entities of each pair's sentence, even if a cap or a filter removed their own pairs.
 
     Args:
         pairs: Pairs of a sentence and an entity with a unique `pair_id`.
@@ -71,6 +71,7 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     languages = training_pairs.select("language").distinct()
     members = languages.cross_join(vocabulary.select("entity"))
     ticket = draw(seed, hash_text(members.language), members.entity)
+    # The entity at a place becomes the one whose turn has the same number.
     numbered = members.mutate(
         place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
         turn=ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity]),
@@ -138,7 +139,7 @@ class PairOptions(StrictModel):
         return self
 
     def without_limits(self) -> PairOptions:
-        """Return the options that keep all released pairs, which their authors have filtered and sampled."""
+        """Return options that ignore all given ones and keep all released pairs, which their authors have sampled."""
         return PairOptions(min_characters=1, max_characters=sys.maxsize, max_pairs_per_language=None)
 
 
@@ -156,7 +157,7 @@ def filter_links(
         links: Their links, as `resolve_links` returns them, or their subjects, as `first_sentences` returns them.
         vocabulary: As `build_vocabulary` returns it for the links.
         options: Limits of the texts' lengths.
-        mining: What hard negatives are mined from, if pairs without one are dropped.
+        mining: What hard negatives are mined from, to drop pairs without one; None keeps them.
 
     Returns:
         Columns language, page_id, sentence_index, entity, removed_by (null for pairs that are left).

@@ -184,7 +184,7 @@ def euclidean_distances(first: Tensor, second: Tensor) -> Tensor:
 
 
 def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
-    """Compute equation 1, LA, between 1 and e: the mean of exp |exp(-d) - exp(-w)| over the pairs.
+    """Compute equation 1, LA, between 1 and e: the mean of `exp |exp(-d) - exp(-w)|` over the pairs.
 
     Args:
         euclidean: d, the distances of the learner's sentence embeddings, (n,).

@@ -53,7 +53,7 @@ Rows = list[dict[str, Any]]
 ALL = "all"
 """The name for all evaluation tasks."""
 FEW = 4
-"""Languages whose own scores are logged"""
+"""Up to this many languages of a setting, their own scores are logged beside averages."""
 
 
 class Baseline(LoadingOptions):
@@ -104,7 +104,7 @@ class EvaluateOptions(StrictModel):
         return () if self.tasks is None or tuple(self.tasks) == (ALL,) else tuple(self.tasks)
 
     def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
-        """Return the tasks to score."""
+        """Return `tasks`, else the given ones."""
         return tuple(test_tasks) if self.tasks is None else self.named or tuple(task_names())
 
     def baseline_references(self, settings: Mapping[str, Setting]) -> dict[str, tuple[str, ...]]:
@@ -255,7 +255,7 @@ class Scored(NamedTuple):
     def log(self, encoder: object, languages: Sequence[str] = ()) -> None:
         """Log one line for the encoder: its main scores, and what could not be scored.
 
-        A few `languages`, which the encoder was trained for, are shown beside the averages over more.
+        Scores of subsets in `languages`, those of the training, are shown, too, if these are at most `FEW`.
         """
         main = [score for score in self.scores if score.metric == get_task(score.task).METRIC]
         averaged = {score.task for score in main if score.averaged}
@@ -310,7 +310,7 @@ def score_each(
     cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
     shorter = _shorter(dimensions, embedding_dimension(model), encoder)
     with ExitStack() as stack:
-        # Several dimensions need one encoding.
+        # Kept, so that further dimensions do not encode again.
         kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
         encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
         for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
@@ -358,7 +358,7 @@ def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
 
 @cache
 def _log_no_data(references: str) -> None:
-    """Log it once for all encoders."""
+    """Log once per process that nothing can be scored."""
     logger.warning("Nothing to score: there are no data of %s", references)
 
 

@@ -68,7 +68,7 @@ WHITENING = "whitening"
 """Name, among the methods, of the encoder that is fitted without gradient steps."""
 DATA = {"evaluation_data": "evaluation_data", "dumps": "dumps", "tasks": "params:tasks"}
 ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-"""With `DATA`, fields of `TrainingData` that a training reads"""
+"""Datasets by the argument of a training that reads them"""
 
 
 class TextOptions(StrictModel):
@@ -89,7 +89,7 @@ class TrainingData(NamedTuple):
     tasks: Mapping[str, Mapping[str, Any]]
     setting: Setting
     vocabulary: ibis.Table | None = None
-    """For methods that read entities, as the embeddings"""
+    """This and `entity_embeddings`: only for methods that read entities"""
     entity_embeddings: Path | None = None
 
 
@@ -132,7 +132,7 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
 
 
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
-    """Yield sentences of all languages in a seeded random order; nothing is read before the first."""
+    """Yield sentences of all languages in a seeded random order; the query runs when the first is requested."""
     ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
     keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
     drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
@@ -148,7 +148,7 @@ def gather_data(
     options: TextOptions,
     folder: Path,
 ) -> tuple[Path, Rows]:
-    """Gather the texts that a recipe's `data` names in an emptied folder, by a DuckDB of their own.
+    """Gather the texts that a recipe's `data` names in `folder`, which is emptied first, by a DuckDB of their own.
 
     `seed` chooses rows, languages and pairs; sources of the kind `pairs` read the setting's `training_pairs`.
 
@@ -190,7 +190,7 @@ def train_tracked(
     require_sets(setting.dev_tasks, located, data.tasks)
     vocabulary = folder / "entity_vocabulary.parquet"
     card = describe_data(recipe.method, recipe.data, data.dumps, setting)
-    # By files, which each process of the training can read.
+    # Tables are passed as files, so that each process of the training can read them.
     job = TrainingJob(
         folder=folder,
         pairs=ordered_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
@@ -219,7 +219,7 @@ def train_tracked(
 def ordered_file(table: ibis.Table, key: str, copy: Path) -> Path:
     """Return a Parquet file on this machine that holds a table's rows in the order of a column of unique integers.
 
-    The file is the catalog's own if the table was read from one such file, else a copy at `copy`. A training identifies
+    If the table was read from one local file in that order, that file; else a copy at `copy`. A training identifies
     its data by the file's contents, so the order must not depend on the engine.
     """
     match files_of(table):
@@ -380,7 +380,7 @@ def fit_whitening(
 
 
 def create_encoder_pipeline(setting: str) -> Pipeline:
-    """Create the encoder that every method of a setting starts from; entity embeddings fit its dimension."""
+    """Create the encoder that every method of a setting starts from; the entity embeddings have its dimension."""
     return namespaced([step(make_start_encoder, "encoder")], f"{setting}.{UNTRAINED}", "entity_embeddings")
 
 

@@ -29,7 +29,7 @@ from ease.entities.negatives import (
     HardNegativeOptions,
     Mining,
     count_hard_negatives,
-    draw_hard_negatives,
+    draw_released_negatives,
     mine_hard_negatives,
 )
 from ease.entities.pairs import (
@@ -212,7 +212,7 @@ def add_hard_negatives(
     """
     links, vocabulary = tables["links"], tables["entity_vocabulary"]
     if released_files(dumps):
-        mined = draw_hard_negatives(pairs, tables["entity_types"], options.seed)
+        mined = draw_released_negatives(pairs, tables["entity_types"], options.seed)
     elif mining := _mining(tables, dumps, options):
         mined = mine_hard_negatives(pairs, mining.appearing, mining.entity_types, vocabulary, options)
     else:

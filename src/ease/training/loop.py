@@ -129,7 +129,7 @@ class Progress:
         }
 
     def pause(self) -> None:
-        """Stop the clock before an evaluation or a checkpoint, when a GPU has done the steps before it."""
+        """Stop the clock before an evaluation or a checkpoint, after the GPU has finished the steps so far."""
         if torch.cuda.is_initialized():
             torch.cuda.synchronize()
         now = time.perf_counter()
@@ -167,21 +167,21 @@ def train(
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
     `folder` has the checkpoints, which `fingerprint` identifies, the best model and the metrics. `evaluate` scores the
-    encoder to select the best model; without it, the last model is kept. The teacher's and the guide's embeddings are
-    those of the prepared pairs. `report` receives metrics in the first process.
+    encoder to select the best model; without it, the last model is kept. Row i of the teacher's and the
+    guide's embeddings belongs to pair i. `report` receives metrics in the first process.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
-    # All processes read the same entity table, whose gradients the optimizer averages; it may be on another device.
+    # The optimizer averages the entity table's gradients, so DDP must not; the table may be on another device.
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
     trained: nn.Module = accelerator.prepare(model)
     device, group = accelerator.device, cpu_group(PATIENCE)
     batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
-    # A checkpoint has the random state of its device.
+    # The name has the device, because a checkpoint has the random state of its device.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
     best = BestModel(folder, options.max_below_start)
     progress = Progress(folder, steps, options, report)
@@ -201,7 +201,9 @@ def train(
     with stop_requests() as stop, closing(progress), closing(batches_after(start)) as batches:
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             if hopeless:
-                logger.info("Stopped: %d evaluations in a row are below the start", options.max_below_start)
+                logger.info(
+                    "Stopped: %d evaluations in a row scored below the start", options.max_below_start
+                )
                 break
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
             terms = add_gradients(trained, sub_batches, accelerator)
@@ -265,7 +267,7 @@ def _batches(
     start: int,
 ) -> Generator[list[Batch], None, None]:
     """Return this process's share of each batch's sub-batches, after the steps already done."""
-    padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
+    padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # any id: padding is masked
     share = slice(process_rank(), None, process_count())
     # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" and not model.packed else 1)
@@ -283,7 +285,7 @@ def _batches(
             model.method.token_columns,
             with_entities=model.method.reads_entities,
             packed=model.packed,
-            masked=options.compiled,  # a batch without a mask would be compiled for by itself
+            masked=options.compiled,  # a batch without a mask would need a compilation of its own
         )
         if batch.entities is not None and model.method.table is not None:
             used = used_rows(pairs[indices], hard_negatives)

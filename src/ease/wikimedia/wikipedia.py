@@ -96,8 +96,8 @@ def read_dump(
         max_page_seconds: Pages that take more CPU time are skipped, if this runs in the main thread.
 
     Raises:
-        EaseError: The file is missing, corrupt or not a MediaWiki export, or more than a tenth of at least 100 pages
-            cannot be read.
+        EaseError: The file is missing, corrupt or not a MediaWiki export, or more than a tenth of the pages cannot be read
+            (checked from 100 pages on).
 
     Example:
         for article in read_dump("enwiki-latest-pages-articles.xml.bz2"):
@@ -156,7 +156,7 @@ _TOTALS = "pages articles redirects sentences links boundaries_in_links links_ac
 
 
 class _SentenceTable:
-    """Sentences of one language, which `flush` writes; without a Python object for each row or link."""
+    """Sentences of one language, collected as columns (no Python object for each row or link), which `flush` writes."""
 
     def __init__(self, writer: TableWriter, language: str) -> None:
         self._writer, self._language = writer, language
@@ -182,8 +182,9 @@ class _SentenceTable:
             return
         columns = self._columns
         ids, titles, revisions, sizes, link_sizes = zip(*self._pages, strict=True)
-        first_rows = np.cumsum(sizes) - sizes
-        pages = np.repeat(np.arange(len(ids)), sizes)
+        first_rows = np.cumsum(sizes) - sizes  # the row of each page's first sentence
+        pages = np.repeat(np.arange(len(ids)), sizes)  # the page of each row
+        # The row of each link, and the place of each row's first link.
         sentences = np.array(columns.link_sentences, np.int64) + np.repeat(first_rows, link_sizes)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(sentences, minlength=len(pages)))])
         values = (columns.link_starts, columns.link_ends, columns.link_targets)
@@ -287,7 +288,7 @@ def ingest_wikipedia(
             writable.
     """
     is_compiled = not passes.__file__.endswith(".py")
-    logger.info("Wikitext is read by %s functions", "compiled" if is_compiled else "Python")
+    logger.info("Wikitext is read by %s functions", "compiled" if is_compiled else "uncompiled (slower)")
     plans = _plan(dumps, options, folder)
     tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     map_shards = map_shards or joblib_map(options.workers)
@@ -365,7 +366,7 @@ def _page_ids(part: Path) -> np.ndarray:
 
 
 def _without_pages(part: Path, repeated: np.ndarray) -> Path:
-    """Return a part without the articles that an earlier file has, a copy written beside the part."""
+    """Return a copy of the part, beside it, without the given articles; the part itself if there are none."""
     if not len(repeated):
         return part
 
