@@ -96,8 +96,8 @@ def read_dump(
         max_page_seconds: Pages that take more CPU time are skipped, if this runs in the main thread.
 
     Raises:
-        EaseError: The file is missing, corrupt or not a MediaWiki export, or more than a tenth of the pages (of at least
-            100) cannot be read.
+        EaseError: The file is missing, corrupt or not a MediaWiki export, or a tenth of the pages (at least 10)
+            cannot be read.
 
     Example:
         for article in read_dump("enwiki-latest-pages-articles.xml.bz2"):
