@@ -15,7 +15,7 @@ import pytest
 
 from tests.project import Project, params
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 STEPS = 300
 LOOP = {"max_steps": STEPS, "evaluate_every": 100, "checkpoint_seconds": 0, "report_every": 5}

@@ -9,7 +9,7 @@ import pytest
 from tests.project import Project
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 TASKS = ("sts", "stc", "tatoeba", "bucc")
 """Fast baselines, one of each kind."""
