@@ -89,7 +89,7 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     """
     rows = {MEAN_WORD: MEAN_ROW}
     values, skipped, count, dimension = array("f"), 0, None, 0
-    for number, text in tqdm(read_lines(path), desc=f"Read {path.name}", unit=" words", mininterval=1.0):
+    for number, text in tqdm(read_lines(path), desc=f"Read {path.name}", unit=" words", disable=None):
         fields = text.rstrip(" ").split(" ")  # some tools end lines with a space
         if number == 1:
             header = len(fields) == 2 and all(field.isdecimal() for field in fields)

@@ -206,7 +206,7 @@ def select_classifiers(
         accuracy there.
     """
     found = []
-    with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False) as bar:
+    with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False, disable=None) as bar:
         for settings in grid:
             trained = []
             for seed in seeds:

@@ -148,7 +148,7 @@ def _test(
         parts = [(data["train"], data["test"], np.arange(len(data["test"].labels)))]
     count = sum(len(held) for _, _, held in parts)
     hits, weights, accuracies, development = np.zeros(count), np.zeros(count), [], []
-    for training, test, held in tqdm(parts, desc="Folds", delay=2, leave=False):
+    for training, test, held in tqdm(parts, desc="Folds", delay=2, leave=False, disable=None):
         require_known_classes(training.labels, test.labels, "the rows to test on")
         choosing = data.get("dev", training)
         if choosing is training and len(next(iter(grid.values()))) > 1:

@@ -54,7 +54,9 @@ def embed_rows(
     from ease.evaluation.retrieval import unit_rows
 
     matrix: NDArray[np.float32] | None = None
-    with tqdm(desc=progress, unit="sentence", delay=2, leave=False, disable=not progress) as bar:
+    with tqdm(
+        desc=progress, unit="sentence", delay=2, leave=False, disable=None if progress else True
+    ) as bar:
         for batch in in_batches(table.select("row", "text"), SENTENCES):
             units = unit_rows(encode(batch["text"].to_pylist()))
             if matrix is None:
@@ -127,7 +129,9 @@ def mine_language_pair(
 
     def blocks() -> Iterator[Candidates]:
         title, given = f"Comparing {left} with {right}", own.select("left", "right")
-        with tqdm(total=number, desc=title, unit="candidate", unit_scale=True, delay=2, leave=False) as bar:
+        with tqdm(
+            total=number, desc=title, unit="candidate", unit_scale=True, delay=2, leave=False, disable=None
+        ) as bar:
             for batch in in_batches(given, BATCH):
                 yield batch["left"].to_numpy(), batch["right"].to_numpy()
                 bar.update(len(batch))
