@@ -15,8 +15,8 @@ from tests.contexts import undisturbed
 from tests.project import Project, make_project
 
 
-def score_baselines(project: Project, baselines: dict[str, Any]) -> None:
-    """Run `evaluate` for baselines in this process, as a notebook does."""
+def run(project: Project, pipeline: str, baselines: dict[str, Any]) -> None:
+    """Run a pipeline for baselines in this process, as a notebook does."""
     sample = {
         "sentences_per_language": 400,
         "parallel_facts": 40,
@@ -28,7 +28,7 @@ def score_baselines(project: Project, baselines: dict[str, Any]) -> None:
         "evaluate": {"tasks": ["sample_graded"], "baselines": baselines},
     }
     with KedroSession.create(project_path=project.folder, runtime_params=given) as session:
-        session.run(pipeline_names=["evaluate"], namespaces=["baselines"])
+        session.run(pipeline_names=[pipeline], namespaces=["baselines"])
 
 
 def test_two_runs_in_one_process_do_not_share_missing_scores(
@@ -39,6 +39,6 @@ def test_two_runs_in_one_process_do_not_share_missing_scores(
         monkeypatch.chdir(project.folder)
         bootstrap_project(project.folder)
         with pytest.raises(EaseError, match="Not all could be scored.*\n.*'no/such-encoder' does not load"):
-            score_baselines(project, {"gone": {"name": "no/such-encoder"}})
-        score_baselines(project, {})
+            run(project, "evaluate", {"gone": {"name": "no/such-encoder"}})
+        run(project, "acquire_evaluation", {})
         assert mlflow.active_run() is None

@@ -274,12 +274,9 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
     scored = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
     main = [row for row in scored if row["metric"] == get_task(row["task"]).METRIC]
     averaged = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
-    shown = [
-        row
-        for row in main
-        if row["subset"].startswith(AVERAGE)
-        or row["task"] not in averaged
-        or (languages and all(has_languages(row["subset"], languages)))
+    shown = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged]
+    shown += [
+        row for row in main if languages and row not in shown and all(has_languages(row["subset"], languages))
     ]
     return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}
 
