@@ -143,14 +143,11 @@ def _add_curve(
         return
     trained = curve[curve["step"] > 0] if curve["step"].max() > 0 else curve  # step 0, the start, is not kept
     best = trained.loc[trained["value"].idxmax()]
-    side = {curve["step"].min(): "right", curve["step"].max(): "left"}.get(best["step"], "center")
     marker = {"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}}
-    # A label at an end of the axis would be cut.
-    text = {"text": [f"{best['value']:.1f}"], "textposition": f"bottom {side}", "mode": "markers+text"}
     hover = f"{label}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>"
     look = {"marker": marker, "cliponaxis": False, "legendgroup": method, "hovertemplate": hover}
     star = {"x": [best["step"]], "y": [best["value"]]}
-    figure.add_scatter(**star, **text, **look, **{**place, "showlegend": False})
+    figure.add_scatter(**star, mode="markers", **look, **{**place, "showlegend": False})
 
 
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
