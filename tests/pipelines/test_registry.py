@@ -28,8 +28,8 @@ def described_order() -> str:
         rows[name] = [[stage], of, reads, makes]
     lines = []
     for name, columns in rows.items():
-        stage, of, reads, makes = (", ".join(dict.fromkeys(column)) for column in columns)
-        lines.append(f"| {stage} | `{name}`{of and f' of {of}'} | {reads} | {makes} |")
+        stage, owners, *others = (", ".join(dict.fromkeys(column)) for column in columns)
+        lines.append(f"| {stage} | `{name}`{owners and f' of {owners}'} | {' | '.join(others)} |")
     return "\n".join(["| stage | node | reads | makes |", "|---|---|---|---|", *lines])
 
 
