@@ -57,13 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
     Thread(target=_open, args=(server, page), daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    process = subprocess.Popen([sys.executable, "-m", *command])
     try:
-        return subprocess.call([sys.executable, "-m", *command])
+        return process.wait()
     except KeyboardInterrupt:
         return 0
     finally:
-        for process in psutil.Process().children(recursive=True):
-            process.terminate()  # Kedro-Viz's own child would go on
+        for child in psutil.Process().children(recursive=True):
+            child.terminate()  # Kedro-Viz's own child would go on
 
 
 def _mlflow(env: str | None) -> tuple[str, str]:
