@@ -175,6 +175,7 @@ def test_utf_8_and_latin_1_may_be_mixed_and_blank_lines_are_counted(folder: Path
         ("trec", 1, b"DESC:manner How ?\n", "senteval trec: No training row is of class DESC"),
         ("trec", 0, b"HUM:ind Who ?\n" * 9, "All 9 training rows are of class HUM"),
         ("sst2", 0, b"dull\t0\nfine 1\n", "sentiment-train, line 2: 1 columns instead of 2"),
+        ("sst2", 0, b"dull\t0\nfine\t2\n", "sentiment-train, line 2: the label is '2', not 0 or 1"),
     ],
 )
 def test_errors_name_invalid_files(

@@ -181,5 +181,9 @@ def read_questions(path: Path) -> Labelled:
 
 def read_sentiments(path: Path) -> Labelled:
     """Read lines of a sentence, a tab and 0 (negative) or 1 (positive)."""
-    rows = read_fields([path], {"text": 1, "label": 2}, SetFiles(format="tsv"))
-    return collect_labelled(path, ((place, row["label"], (row["text"],)) for place, row in rows))
+    rows = []
+    for place, row in read_fields([path], {"text": 1, "label": 2}, SetFiles(format="tsv")):
+        if row["label"].strip() not in ("0", "1"):
+            raise EaseError(f"{place}: the label is {row['label']!r}, not 0 or 1.")
+        rows.append((place, row["label"], (row["text"],)))
+    return collect_labelled(path, rows)
