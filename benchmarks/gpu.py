@@ -94,8 +94,8 @@ PARTS: dict[str, Part] = {
         f"{SPEED_OF_EASE} --ways ours --no-peer",
     ),
     "variants": _training(
-        f"{SPEED_OF_EASE} --ways packed padded host undetermined --seconds 2 --no-peer",
-        f"{SPEED_OF_EASE} --ways packed host --no-peer",
+        f"{SPEED_OF_EASE} --ways packed padded undetermined --seconds 2 --no-peer",
+        f"{SPEED_OF_EASE} --ways packed --no-peer",
     ),
     # Tables of 3 and 31 GB, with moments of twice as many bytes
     "entity-table": Part(

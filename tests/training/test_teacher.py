@@ -11,27 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ease import train
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.encoding import Encoding
-from ease.encoders.model_card import ModelCardData
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE
 from ease.methods.components.losses import (
     cosine_distillation,
     false_negatives,
     several_positives_loss,
     similarity_distillation,
 )
-from ease.training import teacher as teacher_module
 from ease.training.accelerator import accelerated
 from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TeacherOptions
-from ease.training.prepared_pairs import open_pair_table, pair_places
-from ease.training.teacher import encode_share, frozen_embeddings, write_entity_embeddings
-from tests.training.tiny_training import SMALL, MakeJob, assert_same, losses, sentences
+from ease.training.teacher import frozen_embeddings, write_entity_embeddings
+from tests.training.tiny_training import SMALL, MakeJob, assert_same, sentences
 
 STILL = {"encoder": "encoder_without_dropout", "development": {}}
 
@@ -65,7 +60,7 @@ def test_the_first_loss_is_that_of_the_batch_computed_apart(
     )
 
 
-@pytest.mark.parametrize("method", ["simcse", "mirror_bert", "dueam"])
+@pytest.mark.parametrize("method", ["mirror_bert", "dueam"])
 def test_a_method_with_sentence_embeddings_learns_from_a_teacher(
     make_job: MakeJob, files: Path, wide: Path, method: str
 ) -> None:
@@ -96,43 +91,6 @@ def test_the_file_has_each_taught_pairs_embedding_at_its_place(
         expected[~np.isin(ordered["language"].to_pylist(), languages)] = 0
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
-def test_only_the_processes_of_the_first_machine_write(
-    make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = pq.read_table(make_job().pairs)
-    pq.write_table(table, tmp_path / "pairs.parquet", row_group_size=32)
-    source = open_pair_table(tmp_path / "pairs.parquet", [SENTENCE])
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    monkeypatch.setattr(teacher_module, "READ_ROWS", 32)
-    monkeypatch.setattr(teacher_module, "process_count", lambda: 4)
-    written = np.zeros(len(table), dtype=int)
-    for rank in range(4):
-        monkeypatch.setattr(teacher_module, "process_rank", lambda rank=rank: rank)
-        stored = np.zeros((len(table), 2), dtype=np.float16)
-        encode_share(source, pair_places(source), None, lambda texts: np.ones((len(texts), 2)), stored)
-        assert bool(stored.any()) == (rank < 2)
-        written += stored[:, 0] > 0
-    assert written.tolist() == [1] * len(table)
-
-
-def test_sentences_are_encoded_once_for_all_trainings_that_share_a_cache(
-    make_job: MakeJob, wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes = taught(wide, cache=str(tmp_path / "cache"))
-    run_job(make_job("first", training=changes, **STILL))
-    again = make_job("second", training={**changes, "seed": 5}, card=ModelCardData(), **STILL)
-
-    def encode(self: object, *given: object, **named: object) -> None:
-        raise AssertionError("encoded again")
-
-    monkeypatch.setattr("sentence_transformers.SentenceTransformer.encode", encode)
-    card = (run_job(again).model / "README.md").read_text(encoding="utf-8")
-    assert sorted(path.name for path in again.folder.iterdir() if path.is_dir()) == ["model"]
-    assert not list(again.folder.glob("teacher*"))
-    assert "| `training.teacher.encoder` | `wide` |" in card
-    assert str(wide.parent) not in card
 
 
 def test_an_interrupted_encoding_resumes_from_its_sentences(
@@ -166,18 +124,6 @@ def test_where_a_teacher_is_cached_does_not_change_a_training_and_its_weight_doe
     assert fingerprint_of(make_job(training=taught(wide, weight=2.0)), 1) != before
 
 
-def test_the_library_accepts_a_name_or_an_encoder(make_job: MakeJob, wide: Path, tmp_path: Path) -> None:
-    job = make_job()
-    loop = {"batch_size": 16, "max_steps": 3, "device": "cpu", "threads": 1}
-    given = (job.pairs, job.encoder, "simcse")
-    by_name = train(*given, teacher=str(wide), **loop)
-    by_object = train(*given, teacher=load_encoder(str(wide)), **loop)
-    by_group = train(*given, teacher={"encoder": str(wide), "weight": 3.0}, **loop)
-    first, second, third = (encoder.encode(sentences()[:4]) for encoder in (by_name, by_object, by_group))
-    np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, third)
-
-
 @pytest.mark.parametrize(
     ("training", "changes", "message"),
     [
@@ -186,7 +132,7 @@ def test_the_library_accepts_a_name_or_an_encoder(make_job: MakeJob, wide: Path,
             {},
             "The teacher cannot be loaded .`teacher.encoder`.. Encoder 'nowhere/one'",
         ),
-        (taught("WIDE", form="cosine"), {}, "has 48 dimensions and the trained encoder 32.*`similarity`"),
+        (taught("WIDE", form="cosine"), {}, "has 48 dimensions and the encoder 32, .*`similarity`"),
         (taught("start"), {"method": "mlm"}, "computes no sentence embeddings for a teacher"),
         (taught("start", form="cosine"), {"pooling": "cls_mlp_train"}, "would not teach the saved encoder"),
         (
@@ -303,16 +249,3 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
     )
     assert masked > 10
     assert found.history[0]["loss"] < plain - 0.05
-
-
-def test_a_guide_that_finds_no_false_negative_changes_nothing(
-    make_job: MakeJob, wide: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def none(anchors: torch.Tensor, positives: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
-        assert anchors.shape == positives.shape == (16, 48)
-        assert candidates.shape == (32, 48)
-        return torch.zeros(len(anchors), len(candidates), dtype=torch.bool)
-
-    plain = losses(run_job(make_job("plain", **PLUS)))
-    monkeypatch.setattr("ease.methods.ease_plus.false_negatives", none)
-    assert losses(run_job(make_job("guided", **guided(wide), **PLUS))) == plain

@@ -38,13 +38,10 @@ from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerpr
 from ease.training.loop import Progress, Report, train
 from ease.training.model import TrainingModel, load_for_training
 from ease.training.options import TrainingJob, TrainingResult, check_frozen, check_share
-from ease.training.packing import choose_packing, transformer_graphs
+from ease.training.packing import transformer_graphs
 from ease.training.prepared_pairs import (
-    LANGUAGE,
-    distinct,
     entity_columns,
     has_hard_negatives,
-    open_pair_table,
     open_pairs,
     prepare_pairs,
     read_table,
@@ -88,12 +85,8 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
         if processes > 1 and held is not None and not launched:
             launch(held, processes, report)
         else:
-            advice = "Set `mini_batch_size`, which gives the same loss in less memory, or lower `batch_size`"
-            if job.training.mini_batch_size is not None:
-                advice = "Lower `mini_batch_size` or `batch_size`"
-            if job.training.entity_memory == "device":
-                advice += "; if the entity table is too large for a GPU, set `entity_memory: host`"
-            with advise_on_full_memory(f"{advice}."), accelerated(job.training) as accelerator:
+            advice = "Lower `mini_batch_size`, which gives the same loss in less memory, or `batch_size`."
+            with advise_on_full_memory(advice), accelerated(job.training) as accelerator:
                 _train(job, accelerator, fingerprint, report)
         result = _read_result(job.folder, fingerprint)
         assert result is not None, f"{job.folder} has no result of the training that has just ended"
@@ -149,8 +142,6 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
         target = job.folder / f"{inputs}-teacher.npy"
         teacher = frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
     rows = prepare(job, model, fingerprint, accelerator)
-    if job.training.batches.sentences_per_entity > 1 and not process_rank():
-        _describe_entities(job, rows)
     if job.training.guide.encoder is not None and (table := model.method.table) is not None:
         target, entities = (job.folder / f"{inputs}-{name}.npy" for name in ("guide", "entities"))
         sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
@@ -187,22 +178,6 @@ def prepare(
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()
     return open_pairs(prepared, layout)
-
-
-def _describe_entities(job: TrainingJob, rows: NDArray[np.void]) -> None:
-    """Log what sentences of one entity can attract each other, and what is trained where none can."""
-    counts = np.unique(rows["entity"], return_counts=True)[1]
-    if counts.max() < 2:
-        logger.warning(
-            "No entity has two sentences, so none attract each other: the other losses are trained"
-        )
-        return
-    several = counts > 1
-    logger.info("%d entities have several sentences, %d in all", several.sum(), counts[several].sum())
-    pairs = open_pair_table(job.pairs)
-    for column, kind in ((LANGUAGE, "language"), ("page_id", "page")):
-        if column in pairs.schema.names and len(distinct(pairs, column)) == 1:
-            logger.warning("All sentences are of one %s: none of another attract them", kind)
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
@@ -243,10 +218,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
             "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
             "as to 0.1."
         )
-    if built.table is not None and training.entity_memory == "host":
-        built.table.stay_on_host()
     graphs = transformer_graphs(training, len(set(built.views)), encoder)
-    packed = choose_packing(training.packed, encoder, on_gpu=uses_gpu(training)) if graphs is None else True
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, training.seed),
@@ -255,7 +227,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
         training.mini_batch_size,
         training.matryoshka,
         training.teacher,
-        packed=packed,
+        packed=training.packed or graphs is not None,
         transform=graphs,
         onednn=training.onednn and not training.compiled,
     )
@@ -275,7 +247,6 @@ def _finish(
         if DEVELOPMENT in line
     }
     scores, start_scores = scored.get(best.step, {}), scored.get(0, {})
-    best.flush()
     made = best.path
     if job.training.language_ranks and best.path.exists():
         made, evaluate = job.folder / "without_languages", development_evaluation(job.development)

@@ -58,7 +58,6 @@ class Progress:
         self._window = 0
         self._window_seconds = self.seconds = 0.0
         self._since = self._shown = time.perf_counter()
-        self._line = 0
         self._bar: tqdm[Any] | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
@@ -76,7 +75,6 @@ class Progress:
                 total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
             )
         self._since = self._shown = time.perf_counter()
-        self._line = step
 
     def close(self) -> None:
         """Close the progress bar."""
@@ -89,23 +87,19 @@ class Progress:
             value = term.detach()
             self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value
         self._window += 1
-        now, size = time.perf_counter(), self._options.batch_size
+        now = time.perf_counter()
         if self._bar is not None:
             self._bar.update()
         elif not process_rank() and now - self._shown >= SECONDS_BETWEEN_LINES:
-            loss, rate = (
-                float(self._sums[TOTAL]) / self._window,
-                (step - self._line) * size / (now - self._shown),
-            )
-            logger.info(
-                "%s: step %d of %d, loss %.4f, pairs/s %.0f", self._name, step, self._steps, loss, rate
-            )
-            self._shown, self._line = now, step
+            loss = float(self._sums[TOTAL]) / self._window
+            logger.info("%s: step %d of %d, loss %.4f", self._name, step, self._steps, loss)
+            self._shown = now
         if step % self._options.report_every and step != self._steps:
             return
         state = self.state()
         means = {name: total / self._window for name, total in state["sums"].items()}
-        rate = self._window * size / self._window_seconds if self._window_seconds else 0.0
+        pairs = self._window * self._options.batch_size
+        rate = pairs / self._window_seconds if self._window_seconds else 0.0
         self._sums, self._window, self._window_seconds = {}, 0, 0.0
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
@@ -175,7 +169,7 @@ def train(
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
-    # The optimizer averages the entity table's gradients, so DDP must not; the table may be on another device.
+    # The optimizer averages the entity table's gradients, so DDP must not.
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
     trained: nn.Module = accelerator.prepare(model)
     device, group = accelerator.device, cpu_group(PATIENCE)
@@ -216,7 +210,6 @@ def train(
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
             if stopping or (not last and any_process(not process_rank() and checkpoints.due, group)):
-                best.flush()
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -161,21 +161,6 @@ class PackingRefusal(EaseError):
             f"This encoder cannot be trained with `packed: true` ({reason}): set `packed: false`."
         )
         self.reason = reason
-
-
-def choose_packing(packed: bool | Literal["auto"], encoder: SentenceTransformer, *, on_gpu: bool) -> bool:
-    """Return whether texts are packed; `auto` packs them on a CPU if encoder and method allow it."""
-    if packed != "auto":
-        return packed
-    try:
-        if on_gpu:
-            raise PackingRefusal("without graphs it is for CPUs")
-        prepare_packing(encoder)
-    except PackingRefusal as refusal:
-        logger.info("`packed: auto`: texts are padded (packing: %s).", refusal.reason)
-        return False
-    logger.info("`packed: auto`: texts are packed.")
-    return True
 
 
 def prepare_packing(encoder: SentenceTransformer) -> int:

@@ -11,13 +11,12 @@ import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 from datasets import Dataset, Features, Value, disable_progress_bars
 from datasets import Sequence as ListOf
@@ -107,13 +106,11 @@ def distill(
     """
     check_name(student, list(KINDS), "student")
     validated = validate(KINDS[student], options, "Options of the student")
-    if isinstance(sentences, pa.Array | pa.ChunkedArray):
-        sentences = sentences.to_pylist()
-    wrong = isinstance(sentences, str | Mapping) or hasattr(sentences, "columns")
-    texts: list[Any] = [] if wrong else list(dict.fromkeys(sentences))
-    if wrong or not all(isinstance(text, str) for text in texts):
+    # The names of a table's columns would be texts, too.
+    texts: list[Any] = [] if hasattr(sentences, "columns") else list(dict.fromkeys(sentences))
+    if isinstance(sentences, str) or not texts or not all(isinstance(text, str) for text in texts):
         raise EaseError(
-            '`sentences` must be a list of texts, such as the column `table["sentence"]` of a table.'
+            '`sentences` must be a list of texts, such as the column `table["sentence"]` of a data frame.'
         )
     if validated.rows is not None and validated.rows < len(texts):
         chosen = np.random.default_rng(validated.seed).choice(len(texts), validated.rows, replace=False)
