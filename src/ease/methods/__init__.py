@@ -37,16 +37,14 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
     """Return the class of a method."""
     module = named_module(__name__, name, method_names(), "training method")
     training_method: type[TrainingMethod[Any]] = import_module(f"{__name__}.base").TrainingMethod
-    found = [
+    (found,) = (
         value
         for _, value in inspect.getmembers(module, inspect.isclass)
         if issubclass(value, training_method) and value.__module__ == module.__name__
-    ]
-    if len(found) != 1:
-        raise TypeError(f"{module.__name__} has {len(found)} subclasses of TrainingMethod instead of one.")
-    if found[0].reads_entities != reads_entities(name):
+    )
+    if found.reads_entities != reads_entities(name):
         raise TypeError(f"{module.__name__}: write `reads_entities = True` as one line of the class.")
-    return found[0]
+    return found
 
 
 def reads_entities(name: str) -> bool:
