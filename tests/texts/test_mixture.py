@@ -120,7 +120,7 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
         ({"kind": "pairs", "path": "a"}, "there is no field `path`"),
         (
             {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
-            "`negatives` applies to triplets, not to the form 'shuffled': change the form, or remove it",
+            "`negatives` applies to triplets, not to this form: change the form, or remove it",
         ),
     ],
 )

@@ -182,12 +182,10 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
     find_columns(path, names, source.schema.names)
     number = 0
     for batch in source.to_batches(columns=names, batch_size=BATCH_ROWS):
-        texts = []
-        for name in names:
-            try:
-                texts.append([value or "" for value in batch[name].cast(pa.string()).to_pylist()])
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise EaseError(f"{path}: column {name} holds {batch[name].type} instead of text.") from error
+        try:
+            texts = [[value or "" for value in batch[name].cast(pa.string()).to_pylist()] for name in names]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise EaseError(f"{path}: {', '.join(names)} hold no texts: {error}") from error
         for fields in zip(*texts, strict=True):
             number += 1
             yield number, fields
