@@ -86,15 +86,15 @@ def load_encoder(
     revision: str | None = None,
     dtype: torch.dtype | None = None,
 ) -> SentenceTransformer:
-    """Load an encoder from a folder, the hub or a file of word vectors, onto the CPU.
+    """Load an encoder from a folder, the hub or a text file of word vectors (.txt, .vec, .gz), onto the CPU.
 
     A model that was not saved by sentence-transformers gets the pooling of its file in `ease/encoders/known`, or else
     the mean, unless `pooling` is given. Prompts of that file are added to those that the model was saved with.
 
     Args:
-        name: A hub name, a folder, or a text file of word vectors (`.txt`, `.vec`, either with `.gz`).
-        pooling: Replaces the saved pooling; word vectors allow `mean` only.
-        seed: Seed of the pooling's own weights.
+        name: A hub name, a folder, or a file.
+        pooling: Replaces the saved pooling; word vectors allow `mean` only. `seed` is that of its own weights.
+        seed: See `pooling`.
         stop_words: Whether averages of word vectors include stop words.
         revision: Commit, branch or tag on the hub; None: the commit on this machine, or else the newest.
         dtype: Type of the weights; None: as they were saved.
@@ -105,10 +105,7 @@ def load_encoder(
     """
     pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
-        raise EaseError(
-            f"{name!r} is built by a training, not loaded: give an encoder's folder or hub name, or train from "
-            f"`{RANDOM}`."
-        )
+        raise EaseError(f"{name!r} cannot be loaded: give an encoder's folder or hub name, or train `{RANDOM}`.")
     if is_vector_file(name):
         if pooling not in (None, "mean"):
             raise EaseError(
@@ -116,8 +113,7 @@ def load_encoder(
             )
         if revision is not None:
             raise EaseError(f"{name!r} is a file, which has no revision: remove `revision`.")
-        vectors = load_word_vectors(Path(name), stop_words=stop_words)
-        return vectors if dtype is None else vectors.to(dtype)
+        return load_word_vectors(Path(name), stop_words=stop_words).to(dtype)
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
@@ -175,7 +171,7 @@ def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> No
     _replace_modules(encoder, [transformer, *pooling_modules(pooling, transformer, seed)])
 
 
-def _replace_modules(encoder: SentenceTransformer, modules: list[nn.Module]) -> None:
+def _replace_modules(encoder: SentenceTransformer, modules: Iterable[nn.Module]) -> None:
     encoder._modules.clear()
     encoder.extend(modules)
 
