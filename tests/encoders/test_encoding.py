@@ -30,18 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_cache_names_its_encoders(folder: Path, tmp_path: Path) -> None:
-    options = EncodingOptions(cache=tmp_path / "cache")
-    encode_with(folder, options)
-    model = SentenceTransformer(str(folder), device="cpu")
-    encode_with(model, options, source="organisation/name")
-    (file,) = (tmp_path / "cache").glob(f"{fingerprint(model)}.encoders")
-    local, hub = file.read_text(encoding="utf-8").splitlines()
-    assert (file.parent / local).resolve() == folder.resolve()
-    assert not Path(local).is_absolute()
-    assert hub == "hub:organisation/name"
-
-
 class Counted(SentenceTransformer):
     """Records the sentences that it encodes."""
 

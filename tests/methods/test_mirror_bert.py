@@ -187,27 +187,6 @@ def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, t
     torch.testing.assert_close(gradients, twice, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "share"),
-    [
-        ({"span": 0, "dropout": 0.0}, 0.0),
-        ({"span": 0, "dropout": None}, 1.0),
-        # Two layers of two heads, of which both views have the same ones now and then.
-        ({"span": 0, "dropout": 0.0, "drophead": 0.2}, 1 - (0.2**2 + 0.8**2) ** 4),
-        ({"span": 5, "dropout": 0.0}, 1.0),
-    ],
-)
-def test_views_differ_by_their_augmentation(
-    options: dict[str, Any], share: float, files: Path, tmp_path: Path
-) -> None:
-    model = training_model(files, shortest_masked=1, **options)
-    batch = make_batch(prepared(files, model, tmp_path), 0, 1, model.method.views, with_entities=False)
-    torch.manual_seed(0)
-    first, second = model.encode(batch).sentences
-    differ = ((first - second).abs().amax(1) > 1e-3).float().mean().item()
-    assert differ == pytest.approx(share, abs=0 if share in (0, 1) else 0.1)
-
-
 SENTENCE_TEXT = "Economist Paul Krugman mainly works on trade models."
 TEXTS = [SENTENCE_TEXT, "東京は日本の首都であり、世界で最も人口の多い都市の一つである。", "a  b\tc" * 8]
 

@@ -44,14 +44,6 @@ def test_a_range_of_lines_is_read(gather_rows: GatherRows, write_file: WriteFile
         gather_rows({**second, "skip": 7})
 
 
-def test_published_lists(gather_rows: GatherRows, test_data: Path) -> None:
-    sentences = test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt"
-    rows, (report,) = gather_rows({"kind": "lines", "path": sentences})
-    stripped = [line.strip() for line in sentences.read_text(encoding="utf-8").split("\n")]
-    assert [row[0] for row in rows] == list(dict.fromkeys(filter(None, stripped)))
-    assert report["read"] == 10_000
-
-
 def test_errors_name_the_file(gather_rows: GatherRows, write_file: WriteFile, tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="none.txt cannot be read .No such file"):
         gather_rows({"kind": "lines", "path": tmp_path / "none.txt"})
@@ -133,13 +125,6 @@ def test_the_seed_determines_the_strings(gather_rows: GatherRows) -> None:
 FACTS = (
     "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
 )
-
-
-def test_two_columns(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    path = write_file("a.tsv", "hello\tbonjour\n\tvide\nyes\toui\n")
-    rows, (report,) = gather_rows({"kind": "parallel", "path": path})
-    assert rows == [("hello", "bonjour", None), ("yes", "oui", None)]
-    assert (report["read"], report["blank"]) == (3, 1)
 
 
 def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:

@@ -1,15 +1,13 @@
-"""Embeddings of the training sentences by further encoders: a teacher, and a guide that finds false negatives."""
+"""A teacher's embeddings of the training sentences, computed once."""
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
 
@@ -19,9 +17,9 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_path
-from ease.methods.base import SENTENCE, Entities, GuideVectors
+from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import process_rank
-from ease.training.options import FrozenEncoder, TeacherOptions
+from ease.training.options import TeacherOptions
 from ease.training.prepared_pairs import LANGUAGE, READ_ROWS, distinct, open_pair_table, pair_places, reserve
 
 logger = logging.getLogger(__name__)
@@ -32,19 +30,19 @@ CACHE = "teacher"
 """Folder of the cache of a training that shares none, in its work folder"""
 
 
-def frozen_embeddings(
+def teacher_embeddings(
     pairs: Path,
-    options: FrozenEncoder,
+    options: TeacherOptions,
     start: str,
     target: Path,
     accelerator: Accelerator,
     dimension: int | None = None,
 ) -> Embeddings:
-    """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs.
+    """Map a file of the teacher's embeddings, one per pair in the order of the prepared pairs.
 
     The first process makes the file, atomically, if it is missing; an interrupted call resumes from the cache of
     embeddings. `start` is the encoder that the training starts from, and `dimension` the expected one. The pairs have
-    languages if a teacher has `languages`.
+    languages if the teacher has `languages`.
 
     Returns:
         Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
@@ -61,7 +59,7 @@ def frozen_embeddings(
                 f"The teacher {name!r} has {width} dimensions and the encoder {dimension}, which `form: cosine` cannot "
                 "compare: set `teacher.form` to `similarity`, or choose another teacher."
             )
-        languages = options.languages if isinstance(options, TeacherOptions) else None
+        languages = options.languages
         columns = [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
         source = open_pair_table(pairs, columns)
         if languages is not None and (
@@ -93,38 +91,3 @@ def frozen_embeddings(
     accelerator.wait_for_everyone()
     embeddings: Embeddings = np.load(target, mmap_mode="r")
     return embeddings
-
-
-class Guide(NamedTuple):
-    """A guide's embeddings of all pairs; an entity's embedding is the mean of its sentences'."""
-
-    sentences: Embeddings
-    """(pairs, dimension)"""
-    entities: NDArray[np.float32]
-    """(entities, dimension), of length 1; zeros for an entity without a pair"""
-
-    def add_to(self, entities: Entities, rows: NDArray[np.int64]) -> Entities:
-        """Return the entities of a batch, which has these rows of the pairs, with the guide's embeddings."""
-        own, hard_negatives = entities.positives.numpy(), entities.hard_negatives.numpy()
-        vectors = (self.sentences[rows], self.entities[own], self.entities[hard_negatives])
-        return entities._replace(
-            guide=GuideVectors(*(torch.from_numpy(np.asarray(one, np.float32)) for one in vectors))
-        )
-
-
-def write_entity_embeddings(
-    sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path
-) -> None:
-    """Write the mean of the guide's embeddings, (pairs, dimension), of each of `count` entities' sentences, atomically.
-
-    `entities` has the entity's row of each pair.
-    """
-    with atomic_path(target) as partial:
-        sums = np.lib.format.open_memmap(partial, "w+", np.float32, (count, sentences.shape[1]))
-        for start in range(0, len(entities), READ_ROWS):
-            block = slice(start, start + READ_ROWS)
-            np.add.at(sums, entities[block], sentences[block].astype(np.float32))
-        for start in range(0, count, READ_ROWS):
-            block = slice(start, start + READ_ROWS)
-            sums[block] = unit_or_zero_rows(sums[block])
-        sums.flush()
