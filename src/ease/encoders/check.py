@@ -87,11 +87,7 @@ def _first_line(error: Exception) -> str:
 
 
 def ask_hub(name: str, revision: str | None = None) -> set[str]:
-    """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent.
-
-    Raises:
-        ValueError: If the hub cannot be reached or has no such model, or the model needs a token.
-    """
+    """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent."""
     if constants.HF_HUB_OFFLINE:
         raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
     answers: SimpleQueue[Any] = SimpleQueue()
@@ -127,11 +123,7 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
 
 
 def place_of(name: str, revision: str | None = None) -> str:
-    """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it.
-
-    Raises:
-        ValueError: If the model is neither on this machine nor on the hub.
-    """
+    """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it."""
     if Path(name).exists():
         if revision is not None:
             raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")

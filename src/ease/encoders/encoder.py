@@ -36,11 +36,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
-    """Return the encoder that a training starts from; `random:` is a BERT whose tokenizer is trained on the sentences.
-
-    Raises:
-        EaseError: If the name is neither a folder nor on the hub, or sentences are missing.
-    """
+    """Return the encoder that a training starts from; the tokenizer of `random:` is trained on the sentences."""
     if options.name != RANDOM:
         return load_encoder(options.name, options.pooling, options.seed)
     if sentences is None:
@@ -157,11 +153,7 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
-    """Replace all modules after the transformer by those of a pooling, in place; `seed` determines their weights.
-
-    Raises:
-        EaseError: If the pooling is unknown or the encoder does not begin with a transformer.
-    """
+    """Replace all modules after the transformer by those of a pooling, in place; `seed` determines their weights."""
     transformer = encoder[0]
     if not isinstance(transformer, Transformer):
         raise EaseError(
@@ -193,11 +185,7 @@ def embedding_dimension(encoder: SentenceTransformer) -> int:
 
 
 def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
-    """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given.
-
-    Raises:
-        EaseError: If the encoder does not load, or an option does not fit it.
-    """
+    """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given."""
     encoder = load_encoder(
         name,
         options.pooling,

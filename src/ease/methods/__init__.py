@@ -55,11 +55,7 @@ def reads_entities(name: str) -> bool:
 
 
 def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:
-    """Parse a method's parameters into its `Options`.
-
-    Raises:
-        EaseError: If a parameter is unknown or wrong; the message names the method and each such parameter.
-    """
+    """Parse a method's parameters into its `Options`."""
     method = get_method(name)
     try:
         return method.Options.model_validate(values)

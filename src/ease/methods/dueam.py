@@ -146,11 +146,7 @@ class Anchor:
         self._model = copy.deepcopy(transformer.model).eval().requires_grad_(False)
 
     def embed(self, texts: Texts, autocast: torch.dtype | None = None) -> Tensor:
-        """Return the last layer's token embeddings, (n, width, dimension), at least in single precision.
-
-        Raises:
-            EaseError: If a text has more tokens than the transformer accepts.
-        """
+        """Return the last layer's token embeddings, (n, width, dimension), at least in single precision."""
         tokens, mask = texts
         if self._longest is not None and tokens.shape[1] > self._longest:
             raise EaseError(

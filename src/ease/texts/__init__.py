@@ -32,11 +32,7 @@ def get_kind(name: str) -> ModuleType:
 
 
 def source_options(values: Mapping[str, Any]) -> SourceOptions:
-    """Return the validated options of one entry of a recipe's `data`.
-
-    Raises:
-        EaseError: With the kind and every invalid parameter.
-    """
+    """Return the validated options of one entry of a recipe's `data`."""
     if "kind" not in values:
         raise EaseError(f"A source in `data` has no `kind`: choose from {', '.join(kind_names())}.")
     kind = str(values["kind"])
@@ -60,9 +56,6 @@ def gather_texts(
     """Read the sources and mix `rows` of their texts, or the maximum number that the weights allow.
 
     The seed determines the drawn rows, languages and pairs, for any number of threads.
-
-    Raises:
-        EaseError: If there is no source, or a source is invalid, empty or too small.
     """
     if not sources:
         raise EaseError("`data` names no source of training texts: give at least one.")
@@ -98,11 +91,7 @@ def gather_texts(
 
 
 def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: int | None) -> list[int]:
-    """Return the number of rows to draw from each source.
-
-    Raises:
-        EaseError: If only some sources have a weight, or the sources have fewer rows than `rows`.
-    """
+    """Return the number of rows to draw from each source."""
     sizes = [options.rows or count for options, count in zip(sources, available, strict=True)]
     weighted = [options.weight for options in sources if options.weight is not None]
     if weighted and len(weighted) < len(sources):

@@ -61,9 +61,6 @@ def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[i
             (s1.*, s2.*, labels.*) or of MultiNLI as XNLI translates it (multinli.train.*.tsv).
         split: Split of a folder's files.
         counts: Filled with the numbers of read and dropped rows.
-
-    Raises:
-        EaseError: If the file has another format, or a label is unknown, with the file and the line.
     """
     counts.update({"read": 0, "unlabelled": 0, "blank": 0})
     rows = _folder_rows(path, split) if path.is_dir() else _file_rows(path)
@@ -314,11 +311,7 @@ class Options(FileOptions):
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return the texts made from a file of inferences; rows without a label are dropped and counted.
-
-    Raises:
-        EaseError: With the file and the line that are wrong, or the languages that the file does not have.
-    """
+    """Return the texts made from a file of inferences; rows without a label are dropped and counted."""
     path, cross_lingual = options.path, options.cross_lingual
     counts: Counter[str] = Counter()
     rows = workspace.store(inferences(path, options.split, counts), SCHEMA)

@@ -236,11 +236,7 @@ def _compile(
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
-    """Return the number of steps, from `max_steps` or else `epochs`.
-
-    Raises:
-        EaseError: If there are fewer pairs than `batch_size`.
-    """
+    """Return the number of steps, from `max_steps` or else `epochs`."""
     if pairs < options.batch_size:
         raise EaseError(
             f"{pairs} training pairs do not fill a batch of {options.batch_size}: lower `batch_size`, or "
@@ -311,9 +307,6 @@ def add_gradients(
 
     Only one sub-batch's activations are in memory at a time. Several processes exchange their gradients once, after
     the last sub-batch.
-
-    Raises:
-        EaseError: If the layers are to be compiled, and torch cannot compile them, for example without a C++ compiler.
     """
     sums: dict[str, Tensor] = {}
     for position, batch in enumerate(sub_batches, start=1):

@@ -167,9 +167,6 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     """Make an encoder accept packed texts; return the first position number, which differs between architectures.
 
     Padded texts are encoded as before.
-
-    Raises:
-        PackingRefusal: If the encoder does not support packing, or encodes packed texts differently.
     """
     transformer = encoder[0]
     if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in (
@@ -222,9 +219,6 @@ def transformer_graphs(
     """Return the CUDA graphs of an encoder's transformer for packed texts; None, with a log line, if it has none.
 
     `columns` is the number of text columns that the method encodes.
-
-    Raises:
-        EaseError: If `graphs` is true, and something does not allow it.
     """
     if not options.graphs or (options.graphs == "auto" and not uses_gpu(options)):
         return None

@@ -136,9 +136,6 @@ def distill_student(
     The sentences are distinct and in a fixed order; the caller has locked the folder. `encoding` has the batch size and
     the cache of the teacher's embeddings, by default in the folder. `card` returns the model card, given the dimension
     and the number of sentences.
-
-    Raises:
-        EaseError: If the teacher does not load or fit the options, or there is no sentence.
     """
     encoder = load_encoder(teacher) if isinstance(teacher, str) else copy.deepcopy(teacher)
     encoder.to(best_device()).eval()
@@ -220,11 +217,7 @@ def static_student(teacher: SentenceTransformer, directions: np.ndarray) -> Sent
 
 
 def first_layers(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
-    """Return a copy of a teacher with its first layers only.
-
-    Raises:
-        EaseError: If the teacher is not a transformer, or has too few layers.
-    """
+    """Return a copy of a teacher with its first layers only."""
     if not isinstance(teacher[0], Transformer):
         raise EaseError(
             f"A shallow student needs a transformer as `teacher`, not {type(teacher[0]).__name__}: choose another one."

@@ -46,9 +46,6 @@ def teacher_embeddings(
 
     Returns:
         Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
-
-    Raises:
-        EaseError: If the encoder does not load, its dimension is not the expected one, or a language has no pair.
     """
     if not process_rank() and not target.exists():
         name = options.located(start)

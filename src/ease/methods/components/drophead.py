@@ -56,9 +56,6 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> None:
     """Drop attention heads in training (Zhou et al. 2020), independently for each sequence and layer, in place.
 
     The saved encoder does not change.
-
-    Raises:
-        EaseError: If the encoder's architecture is not in `MERGES`.
     """
     first = encoder[0]
     name = first.model.config.model_type if isinstance(first, Transformer) else type(first).__name__
