@@ -101,7 +101,9 @@ def load_encoder(
     """
     pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
-        raise EaseError(f"{name!r} cannot be loaded: give an encoder's folder or hub name, or train `{RANDOM}`.")
+        raise EaseError(
+            f"{name!r} cannot be loaded: give an encoder's folder or hub name, or train `{RANDOM}`."
+        )
     if is_vector_file(name):
         if pooling not in (None, "mean"):
             raise EaseError(

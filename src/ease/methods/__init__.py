@@ -12,10 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from ease.errors import EaseError
-from ease.io.models import format_validation_error
+from ease.io.models import validate
 from ease.io.names import UNTRAINED, check_name, module_names, named_module
 
 if TYPE_CHECKING:
@@ -56,9 +55,4 @@ def reads_entities(name: str) -> bool:
 
 def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:
     """Parse a method's parameters into its `Options`."""
-    method = get_method(name)
-    try:
-        return method.Options.model_validate(values)
-    except ValidationError as error:
-        faults = format_validation_error(error, method.Options)
-        raise EaseError(f"Parameters of method {name!r}: {faults}.") from error
+    return validate(get_method(name).Options, values, f"Parameters of method {name!r}")

@@ -70,13 +70,9 @@ def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Train
 
 def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
     """Return the distinct values of a column, or of a column of lists, sorted."""
-    kind = source.schema.field(name).type
-    values = pa.array([], kind.value_type if pa.types.is_nested(kind) else kind)
-    for batch in source.to_batches(columns=[name]):
-        column = batch.column(name)
-        found = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null().unique()
-        values = pa.concat_arrays([values, found]).unique()
-    return np.sort(values.to_numpy(zero_copy_only=False))
+    column = source.to_table(columns=[name])[name]
+    values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
+    return np.sort(values.drop_null().unique().to_numpy(zero_copy_only=False))
 
 
 def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
