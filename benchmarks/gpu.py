@@ -62,7 +62,7 @@ def _training(full: str, tiny: str) -> Part:
 
 
 def _tests(chosen: str) -> Part:
-    files = "training/test_gpu.py methods/test_trainings.py encoders/test_gpu.py evaluation/test_search.py"
+    files = "training/test_gpu.py encoders/test_gpu.py evaluation/test_search.py"
     full = " ".join(f"tests/{file}" for file in files.split())
     tiny = "tests/methods/components/test_losses.py"
     return Part(
