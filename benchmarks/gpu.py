@@ -62,7 +62,7 @@ def _training(full: str, tiny: str) -> Part:
 
 
 def _tests(chosen: str) -> Part:
-    files = "training/test_gpu.py methods/test_trainings.py encoders/test_gpu.py evaluation/test_search.py"
+    files = "training/test_gpu.py encoders/test_gpu.py evaluation/test_search.py"
     full = " ".join(f"tests/{file}" for file in files.split())
     tiny = "tests/methods/components/test_losses.py"
     return Part(
@@ -94,8 +94,8 @@ PARTS: dict[str, Part] = {
         f"{SPEED_OF_EASE} --ways ours --no-peer",
     ),
     "variants": _training(
-        f"{SPEED_OF_EASE} --ways packed padded host undetermined --seconds 2 --no-peer",
-        f"{SPEED_OF_EASE} --ways packed host --no-peer",
+        f"{SPEED_OF_EASE} --ways packed padded undetermined --seconds 2 --no-peer",
+        f"{SPEED_OF_EASE} --ways packed --no-peer",
     ),
     # Tables of 3 and 31 GB, with moments of twice as many bytes
     "entity-table": Part(

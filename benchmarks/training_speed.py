@@ -76,7 +76,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "packed": {"packed": True, "graphs": False},
     "padded": {"packed": False, "graphs": False},
     "compiled": {"compiled": True},
-    "host": {"entity_memory": "host"},
     "undetermined": {"deterministic": False},
     "without oneDNN": {"onednn": False},
 }
@@ -187,12 +186,8 @@ def train_ours(
                     rows[name] *= setup.entities // setup.work.entities
                 setup.rows[key] = rows
             if model.method.table is not None:
-                # Made on the GPU even if it stays on the host, which needs longer.
                 table = torch.randn(setup.entities, setup.work.dimension, device=accelerator.device)
-                on_host = job.training.entity_memory == "host"
-                model.method.table = EntityTable(table.cpu() if on_host else table)
-                if on_host:
-                    model.method.table.stay_on_host()
+                model.method.table = EntityTable(table)
             train(
                 model,
                 setup.rows[key],

@@ -25,9 +25,8 @@ IMPORTED = (
     *(part.module for part in PARTS.values()),
     "tests.conftest",
     "tests.training.test_gpu",
-    "tests.methods.test_dueam_training",
     "tests.encoders.test_gpu",
-    "tests.evaluation.test_gpu",
+    "tests.evaluation.test_search",
     *(f"ease.methods.{method}" for method in ("ease", "simcse", "dueam")),
 )
 

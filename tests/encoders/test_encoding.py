@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,18 +28,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("encoders") / "tiny"
     save_encoder(tiny_encoder([" ".join(SENTENCES)] * 3), path)
     return path
-
-
-def test_a_cache_names_its_encoders(folder: Path, tmp_path: Path) -> None:
-    options = EncodingOptions(cache=tmp_path / "cache")
-    encode_with(folder, options)
-    model = SentenceTransformer(str(folder), device="cpu")
-    encode_with(model, options, source="organisation/name")
-    (file,) = (tmp_path / "cache").glob(f"{fingerprint(model)}.encoders")
-    local, hub = file.read_text(encoding="utf-8").splitlines()
-    assert (file.parent / local).resolve() == folder.resolve()
-    assert not Path(local).is_absolute()
-    assert hub == "hub:organisation/name"
 
 
 class Counted(SentenceTransformer):
@@ -99,30 +85,6 @@ def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: P
     copy = SentenceTransformer(str(tmp_path / "copy"), device="cpu")
     copy.encode(["sets the tokenizer's padding"])
     assert fingerprint(copy) in found, "neither the folder nor the padding matter"
-
-
-WRITER = """
-import sys
-import numpy as np
-from pathlib import Path
-from ease.encoders.encoding import EmbeddingCache
-
-sentences = [str(number) for number in range(int(sys.argv[2]), int(sys.argv[3]))]
-cache = EmbeddingCache(Path(sys.argv[1]))
-for sentence in sentences:
-    cache.write([sentence], np.array([[float(sentence), 1.0]], dtype=np.float32))
-"""
-
-
-@pytest.mark.slow
-def test_two_runs_write_to_one_cache(tmp_path: Path) -> None:
-    file = tmp_path / "m.sqlite"
-    parts = (("0", "300"), ("100", "400"))
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(file), *part]) for part in parts]
-    assert [writer.wait() for writer in writers] == [0, 0]
-    found = dict(EmbeddingCache(file).read([*map(str, range(400)), "unknown"]))
-    assert sorted(found) == list(range(400))
-    assert all(vector.tolist() == [float(position), 1.0] for position, vector in found.items())
 
 
 def test_the_error_for_a_broken_cache_says_how_to_fix_it(tmp_path: Path) -> None:

@@ -81,14 +81,3 @@ def test_a_static_encoder_is_refused() -> None:
     with pytest.raises(EaseError, match="onnx, openvino: the encoder begins with StaticEmbedding"):
         check_forms(encoder, ["onnx", "openvino"])
     check_forms(encoder, [])
-
-
-@pytest.mark.slow
-def test_a_computation_that_depends_on_values_is_refused_by_its_cosine(tmp_path: Path) -> None:
-    class Gate(torch.nn.Module):
-        def forward(self, features: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-            rows = features["sentence_embedding"]
-            return {**features, "sentence_embedding": rows * float(rows.sum().item() > 0)}
-
-    with pytest.raises(EaseError, match=r"^onnx: the cosine to torch falls to 0\.0000, below 0\.9999"):
-        export_encoder(tiny(Gate()), tmp_path, TEXTS, ["onnx"])

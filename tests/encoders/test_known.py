@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import mteb
 import pytest
@@ -93,15 +92,3 @@ def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path) -> None:
     assert encode_with(load_encoder(str(plain)))(["Rome is old."]) != pytest.approx(wanted, abs=1e-3)
     save_encoder(loaded, again)
     assert encode_with(load_encoder(str(again)))(["Rome is old."]) == pytest.approx(wanted, abs=1e-6)
-
-
-def test_a_model_of_transformers_gets_the_pooling_of_its_file(tmp_path: Path) -> None:
-    transformer: Any = tiny_encoder(["Rome is old."])[0]
-    for name in ("bge-m3", "of-my-own", "LaBSE"):
-        transformer.model.save_pretrained(tmp_path / name)
-        transformer.tokenizer.save_pretrained(tmp_path / name)
-    known_one = load_encoder(str(tmp_path / "bge-m3"))
-    assert [type(module).__name__ for module in known_one] == ["Transformer", "Pooling", "Normalize"]
-    assert known_one[1].pooling_mode == "cls"
-    assert load_encoder(str(tmp_path / "of-my-own"))[1].pooling_mode == "mean"
-    assert load_encoder(str(tmp_path / "LaBSE"))[1].pooling_mode == "mean", "its Dense layer is missing"

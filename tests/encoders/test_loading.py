@@ -19,8 +19,8 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 import ease
 from ease.encoders.check import check_encoder
 from ease.encoders.encoder import describe_encoder, load_for_evaluation, save_encoder
-from ease.encoders.encoding import encode_with, fingerprint
-from ease.encoders.options import EncodingOptions, LoadingOptions
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import encode_for, encode_in_role
 from ease.evaluation.tasks import get_task
@@ -93,18 +93,6 @@ def test_options_replace_what_was_saved(folder: Path) -> None:
 def test_options_that_do_not_fit_the_encoder_are_refused(folder: Path, options: Any, message: str) -> None:
     with pytest.raises(EaseError, match=message):
         loaded(folder, **options)
-
-
-def test_embeddings_of_another_prompt_or_option_are_not_reused(folder: Path, tmp_path: Path) -> None:
-    cache = EncodingOptions(cache=tmp_path)
-    encode = encode_with(loaded(folder), cache)
-    queries, passages = (encode_in_role(encode, role)(SENTENCES) for role in ("query", "passage"))  # type: ignore[arg-type]
-    assert not np.allclose(queries, passages)
-    assert (encode_in_role(encode, "query")(SENTENCES) == queries).all()
-    changes: list[dict[str, Any]] = [{}, {"dimension": 4}, {"precision": "bf16"}, {"normalize": False}]
-    changes += [{"max_length": 10}, {"pooling": "cls"}, {"prompts": {"query": "seek: "}}]
-    changes += [{"default_prompt": "query"}]
-    assert len({fingerprint(loaded(folder, **options)) for options in changes}) == len(changes)
 
 
 def test_a_hub_name_is_loaded_at_the_commit_on_this_machine_which_is_recorded(

@@ -78,7 +78,7 @@ def test_an_encoder_in_a_folder_is_named_by_the_hub_never_by_its_path(tmp_path: 
     assert [start_of(str(folder)) for folder in (cached, configured, carded, unknown)] == [
         "`organisation/name`",
         "`configured`, based on `organisation/configured`",
-        f"`{DATA.name}` (folder `carded`), based on `{DATA.base_model}`",
+        f"`carded`, based on `{DATA.base_model}`",
         "`unknown`",
     ]
     assert (base_model_of("random:"), start_of("random:")) == (None, "random weights")

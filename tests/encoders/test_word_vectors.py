@@ -81,11 +81,6 @@ def test_stop_words_are_averaged_on_request(glove: SentenceTransformer, tmp_path
         load_encoder("bert-base-uncased", stop_words=True)
 
 
-def test_sentences_of_stop_words_or_unknown_words_have_a_vector(glove: SentenceTransformer) -> None:
-    mean = np.mean(list(VECTORS.values()), axis=0)
-    assert np.allclose(glove.encode(["The ,", "nowhere ... at all", ""]), [[1.5, 1.5, 2], mean, mean])
-
-
 def test_words_with_spaces_and_repeated_words_are_skipped_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -100,9 +95,8 @@ def test_words_with_spaces_and_repeated_words_are_skipped_and_counted(
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.txt", "a 1 2\nb 1\n", "line 2: 2 columns instead of a word and 2 numbers"),
-        ("a.txt", "a 1 2\nb 1 x2\n", "line 2: 'x2' is not a number; 2 of them follow the word"),
-        ("a.txt", "a 1 2\nb 1 1e60\n", "line 2: the vector is not finite"),
+        ("a.txt", "a 1 2\nb 1\n", "line 2: not a word and 2 numbers"),
+        ("a.txt", "a 1 2\nb 1 x2\n", "line 2: not a word and 2 numbers: .* 'x2'"),
         ("a.vec", "3 2\na 1 2\nb 1 2\n", "has 2 words, but its first line says 3; fetch the file again"),
         ("a.txt", "", "has no word vector"),
         ("a.txt", "Title\n", "line 1: not a word and its numbers"),

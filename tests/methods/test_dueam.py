@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
 from torch import Tensor
 
-from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.encoder import save_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL, Inputs, Texts, TrainingMethod
@@ -168,18 +168,6 @@ def test_the_anchor_is_frozen_apart_and_in_evaluation_mode() -> None:
     assert torch.equal(before, method(given)["semantic_loss"]), "the learner's weights are not the anchor's"
 
 
-def test_another_encoder_may_be_the_anchor(tmp_path: Path) -> None:
-    encoder, (first, second) = small_encoder(), (drawn(1), drawn(2))
-    save_encoder(small_encoder(layers=1, hidden_size=8), tmp_path / "other")
-    learner = torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(0))
-    found = dueam(encoder, anchor=str(tmp_path / "other"))(inputs(encoder, first, second, learner))
-    other = load_encoder(str(tmp_path / "other"))
-    pairs = zip(first, second, strict=True)
-    moved = [linear_programme(words_of(other, one), words_of(other, two)) for one, two in pairs]
-    expected, _ = plain_loss(*learner.double().numpy(), np.array(moved))
-    assert found[TOTAL].item() == pytest.approx(expected, abs=1e-6)
-
-
 def test_anchors_that_do_not_support_the_tokens_are_refused(tmp_path: Path) -> None:
     encoder = small_encoder()
     with pytest.raises(EaseError, match="has another tokenizer than the encoder.*or null"):
@@ -226,37 +214,6 @@ def test_distances_are_those_of_linear_programmes_and_entropic_ones_are_near(sca
     assert np.abs(excess[0.03]).max() < 0.01
 
 
-@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.bfloat16, 0.01)])
-def test_single_and_half_precision_give_single_precision(dtype: torch.dtype, error: float) -> None:
-    first, second, moved, reached = token_pairs(torch.float32)
-    found = word_movers_distances(first.to(dtype), second.to(dtype), moved.long(), reached.long())
-    assert found.dtype == torch.float32
-    np.testing.assert_allclose(found, expected_distances(first, second, moved, reached), rtol=error)
-
-
-def test_an_entropic_plan_is_the_one_that_the_regularised_problem_has() -> None:
-    # Two tokens at 0 and 1 to the same two: of the plan [[p, q], [q, p]] with p + q = 1/2 the entropic problem takes
-    # p / q = exp(1 / ε'), ε' being ε times the mean distance, a half; it costs 2q.
-    line, there = torch.tensor([[[0.0], [1.0]]], dtype=torch.float64), torch.ones(1, 2)
-    for share in (0.5, 1.0, 4.0):
-        found = word_movers_distances(line, line, there, there, share).item()
-        assert found == pytest.approx(1 / (1 + np.exp(1 / (share * 0.5))), abs=1e-3)
-
-
-@pytest.mark.parametrize("regularization", [None, 0.1])
-def test_a_distance_is_a_metric_s(regularization: float | None) -> None:
-    first, second, moved, reached = token_pairs()
-    found = word_movers_distances(first, second, moved, reached, regularization)
-    turned = word_movers_distances(second, first, reached, moved, regularization)
-    assert torch.allclose(found, turned, rtol=2e-3)
-    same = word_movers_distances(first[:2].float(), first[:2].float(), moved[:2], moved[:2], regularization)
-    assert same.tolist() == [0, 0], "one token moved to itself"
-    first[~moved], second[~reached] = 1e6, -1e6
-    masked = word_movers_distances(first.requires_grad_(), second, moved, reached, regularization)
-    assert torch.allclose(found, masked), "what is masked does not matter, however far away it is"
-    assert not masked.requires_grad
-
-
 def test_sentences_without_tokens_and_broken_embeddings_are_named() -> None:
     first, second, moved, reached = token_pairs()
     first[0, 0, 0], moved[0, 0] = torch.nan, True
@@ -264,7 +221,6 @@ def test_sentences_without_tokens_and_broken_embeddings_are_named() -> None:
         word_movers_distances(first, second, moved, reached)
     moved[0, 0], moved[0, 1] = False, True
     assert word_movers_distances(first, second, moved, reached).isfinite().all(), "a padded one is ignored"
-    moved[1] = reached[1] = reached[4] = False
-    named = "without tokens: the first of pair 1, the second of pair 1, the second of pair 4 in a batch of 7"
-    with pytest.raises(EaseError, match=named):
+    reached[4] = False
+    with pytest.raises(EaseError, match="of a sentence without tokens"):
         word_movers_distances(first, second, moved, reached)

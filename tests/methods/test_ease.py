@@ -130,13 +130,6 @@ def test_ease_plus_has_every_positive_and_the_self_supervised_term(
     assert terms[TOTAL].item() == pytest.approx(0.25 * entity + self_loss(SENTENCES, 0.2), rel=1e-5)
 
 
-def test_one_positive_is_ease_without_other_pairs_of_its_entity() -> None:
-    plus, ease = build("ease_plus", positives=1), build("ease", mask_same_entity=True)
-    ease.projection.load_state_dict(plus.projection.state_dict())  # type: ignore[operator, union-attr]
-    given = inputs(SENTENCES, ENTITIES)
-    assert plus(given)[TOTAL].item() == pytest.approx(ease(given)[TOTAL].item(), rel=1e-5)
-
-
 def test_sentences_of_one_entity_attract_each_other() -> None:
     entities = Entities(torch.tensor([2, 0, 2, 2]), torch.tensor([1, -1, 3, 2]), FURTHER)
     terms = build("ease_plus", attraction=0.5, temperature=0.5)(inputs(SENTENCES, entities))

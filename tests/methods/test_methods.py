@@ -10,9 +10,9 @@ import torch
 
 import ease.methods
 from ease.errors import EaseError
-from ease.methods import get_method, method_names, method_options
+from ease.methods import method_names, method_options
 from ease.methods.base import TOTAL, TrainingMethod
-from tests.methods.made import ENTITIES, build, encoder, floats, inputs
+from tests.methods.made import ENTITIES, build, floats, inputs
 from tests.project import ROOT
 
 
@@ -73,8 +73,3 @@ def test_the_guide_to_a_new_method_names_every_attribute() -> None:
 def test_unknown_methods_and_faulty_options_are_named(name: str, values: dict[str, Any], said: str) -> None:
     with pytest.raises(EaseError, match=said):
         method_options(name, values)
-
-
-def test_entity_embeddings_are_needed() -> None:
-    with pytest.raises(EaseError, match="needs entity embeddings"):
-        get_method("ease").build(method_options("ease", {}), encoder(), None)

@@ -107,12 +107,3 @@ def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(
     embeddings = torch.stack([model.encoder.encode(column, convert_to_tensor=True) for column in texts])
     expected = supervised_loss(embeddings, 0.3, [other is not None for other in negatives])
     assert model(batch)[TOTAL].item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_dropout_makes_the_two_encodings_of_a_sentence_differ(files: Path, tmp_path: Path) -> None:
-    model, rows, batch = multilingual(files / "encoder", tmp_path, {"sentence": MIXED["sentence"]})
-    assert (rows["sentence"] == rows["positive"]).all()
-    found = model.train().encode(batch)
-    similarity = torch.cosine_similarity(found.sentences[0], found.sentences[1])
-    assert ((similarity > 0.5) & (similarity < 0.9999)).all()
-    assert found.present.tolist() == [[True] * 4, [True] * 4, [False] * 4]

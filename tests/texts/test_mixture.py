@@ -52,20 +52,6 @@ def test_a_mixture_is_proportional_and_missing_texts_are_null(
     assert [row[1] is None for row in rows] == [True] * 75 + [False] * 25, "in the order of the sources"
 
 
-def test_the_scarcest_source_limits_the_mixture_whose_quotas_add_up(
-    gather_rows: GatherRows, numbers: Path, triplets: Path
-) -> None:
-    lines, nli = (
-        {"kind": kind, "path": path, "weight": 1} for kind, path in (("lines", numbers), ("nli", triplets))
-    )
-    assert kinds_of(gather_rows(lines, nli)[0]) == {"line": 300, "triplet": 300}
-    assert kinds_of(gather_rows({**lines, "rows": 90}, nli)[0]) == {"line": 90, "triplet": 90}
-    for total in (1, 11):
-        counts = kinds_of(gather_rows(lines, {**nli, "weight": 2}, rows=total)[0])
-        assert counts["line"] + counts["triplet"] == total
-        assert abs(counts["line"] - total / 3) < 1
-
-
 def test_the_same_seed_gives_the_same_rows_for_any_number_of_threads(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
@@ -120,7 +106,7 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
         ({"kind": "pairs", "path": "a"}, "there is no field `path`"),
         (
             {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
-            "`negatives` applies to triplets, not to the form 'shuffled': change the form, or remove it",
+            "`negatives` applies to triplets, not to this form: change the form, or remove it",
         ),
     ],
 )

@@ -68,8 +68,6 @@ def test_triplets_of_line_files(gather_rows: GatherRows, test_data: Path) -> Non
     rows, (report,) = gather_rows(source)
     assert rows == expected
     assert report["without_contradiction"] == lone > 0
-    required, _ = gather_rows({**source, "negatives": "require"})
-    assert required == [row for row in expected if row[2] is not None]
     without, _ = gather_rows({**source, "negatives": "none"})
     assert without == [(*row[:2], None) for row in expected]
 
@@ -236,20 +234,6 @@ def test_files_of_languages_are_joined_by_line(gather_rows: GatherRows, write_fi
     assert len({tuple(str(text)[:2] for text in texts) for texts in rows}) == 8
 
 
-def test_missing_translations_are_drawn_from_other_languages(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
-    lines = [f"en\tentailment\tp{n}\te{n}\t{n}\t{n}" for n in range(50)]
-    lines += [
-        f"{code}\tcontradiction\tq{n}\t{code}{n}\t{n}\t{n + 100}" for n in range(50) for code in ("de", "fr")
-    ]
-    path = write_file("a.tsv", XNLI + "\n".join(lines))
-    rows, _ = gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
-    assert [row[:2] for row in rows] == [(f"p{n}", f"e{n}") for n in range(50)]
-    assert {str(row[2])[2:] for row in rows} == {str(n) for n in range(50)}
-    assert {str(row[2])[:2] for row in rows} == {"de", "fr"}
-
-
 def test_errors_name_the_file_and_the_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     row = "en\tentailment\tP\tE\t1\t1\n"
     with pytest.raises(EaseError, match="a.tsv, line 3: unknown label 'maybe'"):
@@ -263,5 +247,5 @@ def test_errors_name_the_file_and_the_line(gather_rows: GatherRows, write_file: 
     path = write_file("b.tsv", f"{XNLI}{row}{row}{row.replace('en', 'de', 1)}")
     with pytest.raises(EaseError, match="pair 1 .* occurs 2 times in 'en'"):
         gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
-    with pytest.raises(EaseError, match="none is left .*read 1, unlabelled 0, blank 0"):
+    with pytest.raises(EaseError, match="0 are left .*read 1, unlabelled 0, blank 0"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", XNLI + row.replace("entailment", "neutral"))})

@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -17,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from ease.training.options import TrainingJob
-from ease.training.processes import read_metrics
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 PATIENCE = 600.0
@@ -48,25 +46,6 @@ def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
     sys.exit(main([str(folder)]))
-
-
-def train_in_process(job: TrainingJob, messages: Path) -> BaseProcess:
-    """Start `run_job` in another process; its error message goes to a file."""
-    start_server()
-    process = context.Process(target=_train, args=(job.model_dump_json(), messages), daemon=True)
-    process.start()
-    return process
-
-
-def _train(described: str, messages: Path) -> None:
-    from ease.errors import EaseError
-    from ease.training.job import run_job
-
-    try:
-        run_job(TrainingJob.model_validate_json(described))
-    except EaseError as error:
-        messages.write_text(str(error), encoding="utf-8")
-        sys.exit(1)
 
 
 def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -> list[BaseProcess]:
@@ -105,20 +84,3 @@ def messages(job: TrainingJob) -> str:
     """Return the first process's standard error."""
     path = job.folder / "messages-0.txt"
     return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def last_step(job: TrainingJob) -> int:
-    """Return the last reported step, or 0."""
-    return max((int(line["step"]) for line in read_metrics(job.folder / "metrics.jsonl")), default=0)
-
-
-def wait_for(condition: Callable[[], bool], what: str, process: BaseProcess) -> None:
-    """Wait until a condition holds, as long as the process lives."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if not process.is_alive() and not condition():
-            raise RuntimeError(f"The training ended with status {process.exitcode} before {what}.")
-        if time.monotonic() > deadline:
-            process.kill()
-            raise TimeoutError(f"In {PATIENCE:.0f} seconds of waiting for {what}, nothing of it was seen.")
-        time.sleep(0.01)

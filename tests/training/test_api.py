@@ -58,16 +58,6 @@ def test_the_file_of_an_encoder_gives_the_defaults(
     assert found.get_embedding_dimension() == 32
 
 
-class ForeignFrame:
-    """A data frame of another library, which has no more than Arrow's C interface."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._table = pa.Table.from_pandas(frame)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
-
-
 def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Path, tmp_path: Path) -> None:
     texts = pairs().assign(hard_negative=[None, "Q99"] * (len(pairs()) // 2))
     numbers = texts.assign(
@@ -75,7 +65,7 @@ def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Pat
     )
     assert numbers["hard_negative"].dtype == float, "pandas has no integers with nulls"
     texts.to_parquet(tmp_path / "given.parquet")
-    tables = [texts, ForeignFrame(texts), pa.Table.from_pandas(texts), tmp_path / "given.parquet", numbers]
+    tables = [texts, pa.Table.from_pandas(texts), tmp_path / "given.parquet", numbers]
     reported: list[int] = []
     start = load_encoder(str(files / "encoder"))
     before = embed(start)
@@ -92,13 +82,10 @@ def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Pat
 def test_ease_plus_reads_the_further_entities_of_a_sentence(files: Path) -> None:
     count = len(pairs())
     known = pairs().assign(further_entities=[[f"Q{number % 5}", f"P{number}"] for number in range(count)])
-    with_null = known.assign(further_entities=[[*others, None] for others in known["further_entities"]])
-    found, same, alone = (
-        embed(train(table, str(files / "encoder"), "ease_plus", **LOOP))
-        for table in (known, with_null, pairs())
+    found, alone = (
+        embed(train(table, str(files / "encoder"), "ease_plus", **LOOP)) for table in (known, pairs())
     )
     one = embed(train(pairs(), str(files / "encoder"), "ease_plus", positives=1, **LOOP))
-    assert np.array_equal(found, same), "nulls are skipped"
     assert not np.allclose(found, alone)
     assert np.allclose(alone, one, atol=1e-6), "without the column, a sentence has its pair's entity alone"
 
@@ -124,15 +111,14 @@ MIXED = pairs().assign(entity=[1, *["Q2"] * (len(pairs()) - 1)])
     [
         (pd.DataFrame({"text": ["a"]}), {}, "lack the column 'sentence'; they have text"),
         (pairs().head(0), {}, "The pairs have no row"),
-        ([{"sentence": "a"}], {}, "`pairs` is a builtins.list: give a DataFrame"),
-        (MIXED, {}, r"has values of several types \(.*entity.*\): give one"),
+        ([{"sentence": "a"}], {}, "`pairs` must be a DataFrame, an Arrow table or a Parquet file"),
+        (MIXED, {}, r"`pairs` must be .*entity"),
         (Path("missing.parquet"), {}, r"missing\.parquet: there is no such file"),
         (pairs(), {"temprature": 1}, "Unknown parameter 'temprature': did you mean temperature"),
-        (pairs(), {"block_rows": 1}, "'block_rows': it was renamed to 'mini_batch_size'"),
-        (pairs(), {"development": ["stsb:dev"]}, "`development` is a list: give each task's options"),
+        (pairs(), {"development": ["stsb:dev"]}, "development: Input should be a valid dictionary"),
         (pairs(), {"folder": Path(__file__)}, "Cannot write to .*test_api.py"),
         (pairs(), {"entity_embeddings": {"Q0": [1.0]}}, "9 entities have no embedding .* such as 'Q1'"),
-        (pairs(), {"entity_embeddings": VECTORS}, r"'Q0' has the shape \(2,\) and 'Q1' \(3,\)"),
+        (pairs(), {"entity_embeddings": VECTORS}, "must be vectors of one length"),
     ],
 )
 def test_faults_are_named(files: Path, table: Any, options: dict[str, Any], message: str) -> None:
@@ -146,22 +132,14 @@ def test_faults_are_named(files: Path, table: Any, options: dict[str, Any], mess
         ("sentence", ["a", None, "b"], "1 pairs have no 'sentence', the first in row 1"),
         ("sentence", [1, 2, 3], "The column 'sentence' holds int64: give texts"),
         ("further_entities", ["Q1", "Q2", "Q3"], "'further_entities' holds .*string: give a list for each"),
-        ("hard_negative", [1, None, 2], "differ: 'entity' holds string, 'hard_negative' holds int64"),
+        ("hard_negative", [1, None, 2], "'hard_negative' holds double: give texts as in 'entity'"),
         ("hard_negative", [None, "Q1", "Q3"], "the hard negative of row 2 is the pair's own entity"),
-        ("hard_negative", [0.5, 1, 2], "'hard_negative' holds double: give integers or texts"),
     ],
 )
 def test_a_wrong_column_is_refused(files: Path, column: str, values: list[Any], message: str) -> None:
     given = {"sentence": ["a", "b", "c"], "entity": ["Q1", "Q2", "Q3"], column: values}
     with pytest.raises(EaseError, match=message):
         train(pd.DataFrame(given), str(files / "encoder"), "ease_plus", **LOOP)
-
-
-def test_a_column_that_the_method_does_not_read_may_hold_anything(files: Path) -> None:
-    table = pairs().assign(negative=range(len(pairs())))
-    assert train(table, str(files / "encoder"), **LOOP)
-    with pytest.raises(EaseError, match="The column 'negative' holds int64: give texts"):
-        train(table.assign(positive="a city"), str(files / "encoder"), "supervised_simcse", **LOOP)
 
 
 def test_a_folder_has_one_training(files: Path, tmp_path: Path) -> None:

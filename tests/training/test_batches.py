@@ -16,14 +16,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
-from torch import nn
+from torch import Tensor
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import get_method, method_options
 from ease.methods.base import Derive
-from ease.training.batches import make_ahead, make_batch, pair_indices, used_rows
-from ease.training.model import TrainingModel
+from ease.methods.components.entity_table import EntityTable, Rows
+from ease.methods.components.losses import NO_ENTITY
+from ease.training.batches import make_ahead, pair_indices
+from ease.training.job import run_job
 from ease.training.options import BatchOptions
 from ease.training.prepared_pairs import (
     BLOCK_ROWS,
@@ -33,6 +34,7 @@ from ease.training.prepared_pairs import (
     read_table,
     used_entities,
 )
+from tests.training.tiny_training import MakeJob
 
 LAYOUT = Layout(max_tokens=12)
 
@@ -77,24 +79,6 @@ def test_further_entities_fill_all_places_of_a_row_and_more_are_left_out(files: 
     path = write(tmp_path, pair_id=None, further_entities=further)
     stored = prepare(files, path, tmp_path / "pairs.bin", layout=LAYOUT._replace(further=2))
     assert stored["further_entities"].tolist() == [[2, 3], [-1, -1], [0, 1]]
-
-
-def test_missing_entities_are_no_rows_of_the_table() -> None:
-    rows = np.zeros(3, [("entity", "<i8"), ("hard_negative", "<i8")])
-    rows["entity"], rows["hard_negative"] = [4, 0, 4], [-1, 2, -1]
-    assert used_rows(rows, hard_negatives=True).tolist() == [0, 2, 4]
-    assert used_rows(rows, hard_negatives=False).tolist() == [0, 4]
-
-
-def test_a_folder_of_parts_equals_one_file(files: Path, tmp_path: Path) -> None:
-    table = pq.read_table(files / "pairs.parquet")
-    parts = tmp_path / "parts"
-    parts.mkdir()
-    for number, rows in enumerate([slice(100, 160), slice(0, 40), slice(40, 100)]):
-        part = table.slice(rows.start, rows.stop - rows.start)
-        pq.write_table(part, parts / f"part-{number}.parquet")
-    whole = prepare(files, files / "pairs.parquet", tmp_path / "whole.bin")
-    assert np.array_equal(prepare(files, parts, tmp_path / "parts.bin"), whole)
 
 
 @pytest.mark.parametrize(
@@ -168,31 +152,22 @@ def test_an_epoch_visits_every_pair_at_most_once_and_resumes_anywhere() -> None:
     assert next(pair_indices(50, 8, seed=4)).tolist() != steps[0]
 
 
-@pytest.mark.parametrize("chunks", [3, 100])
-def test_chunks_by_length_give_the_loss_of_one_padded_batch(files: Path, tmp_path: Path, chunks: int) -> None:
-    rows = prepare(files, files / "pairs.parquet", tmp_path / "pairs.bin")[:16]
-    encoder = load_encoder(str(files / "encoder_without_dropout"))
-    table = torch.randn(10, 24, generator=torch.Generator().manual_seed(0))
-    method = get_method("ease").build(method_options("ease", {}), encoder, table)
-    model = TrainingModel(encoder, nn.Identity(), method).train()
-    gradients = []
-    for parts in (1, chunks):
-        model.zero_grad()
-        batch = make_batch(rows, encoder.tokenizer.pad_token_id, parts, with_entities=True)
-        loss = model(batch)["loss"]
-        loss.backward()
-        transformer: Any = encoder[0]
-        gradients.append((loss, transformer.model.embeddings.word_embeddings.weight.grad.clone()))
-    padded, chunked = (
-        sum(
-            chunk.tokens.numel()
-            for chunk in make_batch(rows, 0, parts, with_entities=True).columns["sentence"].chunks
-        )
-        for parts in (1, chunks)
-    )
-    assert chunked < padded
-    assert torch.allclose(gradients[0][0], gradients[1][0], rtol=1e-5)
-    assert torch.allclose(gradients[0][1], gradients[1][1], atol=1e-6)
+@pytest.mark.parametrize("options", [{}, {"hard_negatives": False, "mask_same_entity": True}])
+def test_the_host_finds_the_rows_that_a_step_looks_up(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    look_up, looked_up = EntityTable.forward, []
+
+    def compared(table: EntityTable, *ids: Tensor, used: Rows | None) -> list[Tensor]:
+        assert used is not None
+        found = torch.cat(ids).unique()
+        assert used.tolist() == found[found != NO_ENTITY].tolist()
+        looked_up.append(len(used))
+        return look_up(table, *ids, used=used)
+
+    monkeypatch.setattr(EntityTable, "forward", compared)
+    run_job(make_job("compared", development={}, training={"max_steps": 4}, method_options=options))
+    assert len(looked_up) == 4
 
 
 CPU = torch.device("cpu")
@@ -215,24 +190,12 @@ def test_the_next_batches_are_made_in_order_while_one_is_used() -> None:
     assert not any(thread.name.startswith("batches") for thread in threading.enumerate())
 
 
-def test_an_error_comes_after_the_batches_before_it() -> None:
-    def make() -> Iterator[int]:
-        yield 1
-        raise ValueError("no more")
-
-    batches = make_ahead(make(), CPU)
-    assert next(batches) == 1
-    with pytest.raises(ValueError, match="no more"):
-        next(batches)
-
-
 ONES = np.ones((3, 2), dtype=np.float32)
 
 
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"first": ONES, "second": ONES}, r"expected one matrix, found \{'first': \(3, 2\), 'second'"),
         ({"rows": ONES[:, 0].copy()}, r"expected one matrix, found \{'rows': \(3,\)\}"),
         ({"rows": ONES}, "has 3 rows, and the vocabulary 10 entities"),
         (None, "are not a safetensors file"),
@@ -280,13 +243,6 @@ def test_sentences_of_an_entity_come_together_and_from_different_languages() -> 
     alone = sum(count == 1 for batch in epoch for count in Counter(PAIRS["entity"][batch]).values())
     assert alone < 0.02 * len(rows), "only a group cut by a batch's end is alone"
     assert translations(rows) > 0.49 * len(rows)
-
-
-def test_sentences_of_one_language_stay_where_others_fill_no_batch() -> None:
-    pairs = PAIRS.copy()
-    pairs["language"] = np.arange(len(pairs)) < 10
-    epoch = list(islice(pair_indices(pairs, SIZE, 1, 0, BatchOptions(sentences_per_entity=2)), 125))
-    assert sorted(np.concatenate(epoch)) == list(range(4000))
 
 
 def translations(rows: NDArray[np.int64]) -> int:

@@ -16,11 +16,9 @@ from torch import nn
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
-from ease.pipelines.recipe import EncoderDefaults, Recipe
 from ease.training.batches import make_batch
 from ease.training.job import run_job
-from ease.training.model import TrainingModel, add_lora, merged
-from ease.training.options import LoraOptions
+from ease.training.model import TrainingModel
 from ease.training.prepared_pairs import default_prompt, open_pairs, prepare_pairs, prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.gradients import Case, gradients
@@ -213,49 +211,3 @@ def test_the_saved_encoder_is_a_plain_one_with_merged_adapters(files: Path, make
     assert not list(result.model.rglob("*adapter*"))
     loaded = SentenceTransformer(str(result.model), device="cpu")
     assert not np.allclose(embed(loaded), embed(load_encoder(str(files / "encoder"))), atol=1e-3)
-
-
-def test_only_adapters_are_trained(files: Path) -> None:
-    encoder = load_encoder(str(files / "encoder"))
-    before = embed(encoder)
-    add_lora(encoder, LoraOptions(**LORA))
-    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
-    assert len(trained) == 2 * 2 * 2, "two matrices for each of two layers of each of two blocks"
-    assert all(".lora_" in name for name in trained)
-    assert np.allclose(embed(encoder), before, atol=1e-6), "adapters start without effect"
-
-
-def test_merging_keeps_the_function_and_restores_the_adapters(files: Path) -> None:
-    encoder = load_encoder(str(files / "encoder"))
-    add_lora(encoder, LoraOptions(rank=4))
-    with torch.no_grad():
-        for name, value in encoder.named_parameters():
-            if ".lora_B" in name:
-                value.normal_(std=0.1)
-    state = {name: value.clone() for name, value in encoder.state_dict().items()}
-    expected = embed(encoder)
-    with merged(encoder):
-        assert not [name for name, _ in encoder.named_parameters() if "lora" in name]
-        assert np.allclose(embed(encoder), expected, atol=1e-5)
-    assert np.array_equal(embed(encoder), expected)
-    assert all(torch.equal(value, state[name]) for name, value in encoder.state_dict().items())
-
-
-@pytest.mark.parametrize(
-    ("encoder", "given", "expected"),
-    [
-        ("BAAI/bge-m3", None, (16, ("query", "key", "value", "dense"))),
-        ("BAAI/bge-m3", {"rank": 8}, (8, ("query", "key", "value", "dense"))),
-        ("BAAI/bge-m3", {"rank": 0}, (0, ("query", "key", "value", "dense"))),
-        ("BAAI/bge-m3", {"targets": "query"}, (16, ("query",))),
-        ("org/of-my-own", {"rank": 2}, (2, None)),
-        ("org/of-my-own", None, None),
-    ],
-)
-def test_a_recipe_is_completed_with_the_encoder_s_adapters(
-    encoder: str, given: dict[str, Any] | None, expected: tuple[int, Any] | None
-) -> None:
-    kinds = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
-    recipe = Recipe(method="simcse", options={}, data=[{"kind": "pairs"}], training={"lora": given})
-    lora = recipe.complete(encoder, kinds).training.lora
-    assert (lora and (lora.rank, lora.targets)) == expected

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from accelerate import Accelerator
-from sentence_transformers import SentenceTransformer
-from torch import nn
 from torch._dynamo.utils import counters
 from torch._inductor.utils import fresh_cache
 
 from ease.encoders.onednn import OneDnnLinear
 from ease.errors import EaseError
 from ease.methods import get_method, method_names
-from ease.methods.base import SENTENCE, TOTAL, Entities, Inputs
-from ease.training import loop
-from ease.training.accelerator import compile_layers
-from ease.training.batches import Batch, make_batch
+from ease.methods.base import TOTAL
+from ease.training.batches import make_batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingResult
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.training.gradients import Case, build_model, gradients, joint_gradients, reverse, shift
-from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, stop_at, weights
+from tests.training.tiny_training import MakeJob, losses, weights
 
 PLUS: dict[str, Any] = {"attraction": 0.5, "subject_weight": 0.2}
 EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_weight": 1.0, "projection": "tanh"}
@@ -67,7 +61,6 @@ def test_gradient_caching_keeps_the_gradients(
     ("method", "options"),
     [
         ("ease", EASE),
-        ("ease_plus", PLUS),
         ("supervised_simcse", {"hard_negative_weight": 1.0}),
         ("mirror_bert", {"dropout": None}),
     ],
@@ -118,15 +111,6 @@ def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed:
     assert all(np.allclose(found[name], value, atol=2e-5) for name, value in weights(plain).items())
 
 
-def test_a_batch_that_other_options_choose_is_cut_in_order(make_job: MakeJob) -> None:
-    still = {"batches": {"sentences_per_entity": 2}, "learning_rate": 1e-12}
-    parts = losses(
-        run_job(make_job("parts", training={**still, "max_steps": 1, "sub_batch_size": 8}, **STILL))
-    )
-    steps = losses(run_job(make_job("steps", training={**still, "max_steps": 2, "batch_size": 8}, **STILL)))
-    assert parts[1] == pytest.approx((steps[1] + steps[2]) / 2, rel=1e-5)
-
-
 CHANGES: dict[str, dict[str, Any]] = {
     "padded": {},
     "packed, in mini-batches": {"packed": True, "length_chunks": None, "mini_batch_size": 8},
@@ -163,23 +147,6 @@ def test_losses_are_those_of_torchs_layers(
     assert configurations[0] == configurations[1]
 
 
-def test_heads_are_dropped_as_in_torchs_layers(make_job: MakeJob) -> None:
-    """DropHead hooks into linear layers before they become oneDNN's."""
-
-    def trained(onednn: bool, drophead: float) -> dict[int, float]:
-        options = {"span": 0, "drophead": drophead}
-        training = {"onednn": onednn, "max_steps": 3}
-        folder = f"{onednn} {drophead}"
-        job = make_job(
-            folder, method="mirror_bert", method_options=options, training=training, development={}
-        )
-        return losses(run_job(job))
-
-    dropped = trained(onednn=True, drophead=0.3)
-    assert dropped == pytest.approx(trained(onednn=False, drophead=0.3), rel=1e-4)
-    assert dropped != pytest.approx(trained(onednn=True, drophead=0.0), rel=1e-2)
-
-
 @pytest.fixture(autouse=True)
 def _nothing_compiled_yet() -> None:
     torch.compiler.reset()
@@ -195,27 +162,6 @@ def test_losses_are_those_without_compilation(make_job: MakeJob) -> None:
     assert weights(compiled).keys() == weights(plain).keys()
 
 
-def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With dropout, evaluations without compiled layers, and compilation for the first batch of the whole training."""
-    seen: list[torch.Tensor] = []
-    original = loop.add_gradients
-
-    def add_gradients(model: nn.Module, batches: Sequence[Batch], accelerator: Accelerator) -> Any:
-        seen.append(batches[0].columns[SENTENCE].chunks[0].tokens)
-        return original(model, batches, accelerator)
-
-    monkeypatch.setattr("ease.training.loop.add_gradients", add_gradients)
-    expected = run_job(make_job("whole", training={"compiled": True}))
-    assert torch.equal(seen[0], seen[1]), "once to compile, and once to train"
-    broken = make_job("broken", training={"compiled": True})
-    with pytest.raises(Stop):
-        run_job(broken, stop_at(6))
-    before = len(seen)
-    assert_same(run_job(broken), expected)
-    assert torch.equal(seen[before], seen[0])
-    assert not torch.equal(seen[before], seen[before + 1])
-
-
 def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:
     with (
         fresh_cache(),
@@ -223,13 +169,6 @@ def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:
         pytest.raises(EaseError, match="set `compiled: false`"),
     ):
         run_job(make_job("broken", training={"compiled": True}, **STILL))
-
-
-def test_a_model_without_layers_is_refused() -> None:
-    with pytest.raises(
-        EaseError, match="Identity has no transformer layers to compile: set `compiled: false`"
-    ):
-        compile_layers(SentenceTransformer(modules=[nn.Identity()], device="cpu"), deterministic=True)
 
 
 BY_METHOD = {"mirror_bert": {"dropout": None}}
@@ -254,15 +193,3 @@ def test_the_loss_is_the_mean_over_the_dimensions(files: Path, tmp_path: Path, n
     model.dimensions = (32, 8, 20)
     torch.testing.assert_close(model(batch)[TOTAL], torch.stack(alone).mean())
     assert len({loss.item() for loss in alone}) == 3
-
-
-def test_the_entity_side_of_a_truncated_loss_is_truncated(files: Path) -> None:
-    model = build_model(Case(files, "ease", {}, 4))
-    sentences = torch.randn(2, 4, 32, dtype=torch.float64)
-    entities = Entities(torch.tensor([0, 1, 2, 3]), torch.tensor([4, -1, 5, 6]))
-    given = Inputs(sentences[..., :8], torch.ones(2, 4, dtype=torch.bool), entities)
-    projection = model.method.projection
-    assert isinstance(projection, torch.nn.Linear)
-    found = model.method(given)["entity_loss"]
-    projection.weight.data[8:] = 100.0  # rows that only the other dimensions read
-    torch.testing.assert_close(model.method(given)["entity_loss"], found)

@@ -13,9 +13,9 @@ import pytest
 import torch
 from transformers import BertModel
 
-from ease.methods.components.entity_table import EntityTable
+from ease.training import loop
 from ease.training.job import run_job
-from ease.training.optimizers import RowAdam
+from ease.training.optimizers import Optimizers, RowAdam
 from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, same, stop_at, weights
 
 pytestmark = [
@@ -31,7 +31,6 @@ TOGETHER: dict[str, Any] = {
 CAN_COMPILE = shutil.which("cc") and Path(sysconfig.get_path("include"), "Python.h").exists()
 COMPILING = pytest.mark.skipif(not CAN_COMPILE, reason="torch needs a C compiler and Python's headers")
 CHANGES = [
-    pytest.param({"entity_memory": "host"}, id="host"),
     pytest.param({"packed": True, "length_chunks": None, "graphs": False}, id="packed"),
     pytest.param({"compiled": True}, id="compiled", marks=COMPILING),
     pytest.param(
@@ -78,6 +77,24 @@ def test_a_training_repeats_and_resumes_exactly(make_job: MakeJob, precision: st
         run_job(broken, stop_at(6))
     assert_same(run_job(broken), whole)
     assert_same(run_job(make_job("again", training=training)), whole)
+
+
+def test_no_step_makes_the_host_wait_for_the_device(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def guarded(function: Any) -> Any:
+        def call(*given: Any) -> Any:
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                return function(*given)
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+
+        return call
+
+    monkeypatch.setattr(loop, "add_gradients", guarded(loop.add_gradients))
+    monkeypatch.setattr(Optimizers, "step", guarded(Optimizers.step))
+    run_job(make_job(method="ease_plus", training={**GPU, "graphs": False}, development={}))
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
@@ -159,23 +176,6 @@ def test_the_kernel_of_the_table_computes_what_a_cpu_computes(moments: torch.dty
         for optimizer, table in ((on_gpu, there), (on_cpu, here))
     )
     assert float(second) == pytest.approx(float(expected), rel=0.01)
-
-
-def test_a_lookup_in_a_table_on_the_host_does_not_wait_for_the_device() -> None:
-    table = EntityTable(torch.randn(2000, 64))
-    table.stay_on_host()
-    table.cuda()
-    assert not table.weight.is_cuda
-    wanted = torch.randint(2000, (1000,))
-    ids, used = wanted.cuda(), np.unique(wanted)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        (rows,) = table(ids, used=used)
-        rows.sum().backward()
-        table.reduce_gradient()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    assert torch.equal(rows.cpu(), table.weight[wanted])
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *GRAPHS, ACCUMULATED])

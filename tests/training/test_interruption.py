@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 
 import pytest
 
@@ -20,20 +19,6 @@ def test_a_second_ctrl_c_stops_at_once() -> None:
         assert stop.signal_number == signal.SIGINT
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_signal_handlers_are_not_set_outside_the_main_thread() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    inside = []
-
-    def train() -> None:
-        with stop_requests() as stop:
-            inside.append((bool(stop), signal.getsignal(signal.SIGINT)))
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
-    assert inside == [(False, before)]
 
 
 def test_a_process_stops_when_its_launcher_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

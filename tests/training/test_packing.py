@@ -11,25 +11,18 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig, RobertaModel
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import method_names
-from ease.methods.components.drophead import set_drophead
 from ease.training import job, packing
-from ease.training.accelerator import uses_gpu
-from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TrainingOptions
 from ease.training.packing import (
     WIDTH,
     TransformerGraphs,
-    choose_packing,
     embed_packed,
     pack,
     prepare_packing,
@@ -67,27 +60,6 @@ def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pool
     assert torch.equal(again, expected), "an encoder that packs encodes as before"
 
 
-@pytest.mark.parametrize(
-    ("config_type", "model_type", "first"), [(BertConfig, BertModel, 0), (RobertaConfig, RobertaModel, 1)]
-)
-def test_the_first_position_is_found(
-    files: Path, tmp_path: Path, config_type: type[PretrainedConfig], model_type: Any, first: int
-) -> None:
-    """RoBERTa's positions start after its padding id, which is 0 here."""
-    tokenizer = load_encoder(str(files / "encoder")).tokenizer
-    config = config_type(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=40, pad_token_id=tokenizer.pad_token_id, initializer_range=0.5,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model_type(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    encoder = SentenceTransformer(modules=[Transformer(str(tmp_path)), Pooling(16, "mean")], device="cpu")
-    assert prepare_packing(encoder) == first
-    expected = encoder.encode(TEXTS, convert_to_tensor=True)
-    assert torch.allclose(packed_embeddings(encoder, TEXTS), expected, atol=1e-4)
-
-
 def test_rows_hold_whole_texts_with_little_padding() -> None:
     random = np.random.default_rng(0)
     lengths = np.sort(random.integers(3, 33, 200)).astype(np.int32)
@@ -113,7 +85,7 @@ def test_rows_hold_whole_texts_with_little_padding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "mini_batch_size"), [*((name, None) for name in method_names()), ("ease", 4)]
+    ("method", "mini_batch_size"), [("simcse", None), ("mirror_bert", None), ("dueam", None), ("ease", 4)]
 )
 def test_gradients_are_those_of_padded_texts(
     files: Path, tmp_path: Path, method: str, mini_batch_size: int | None
@@ -122,24 +94,6 @@ def test_gradients_are_those_of_padded_texts(
     padded = Case(files, method, options, 13, encoder=STILL)
     packed = padded._replace(packed=True, chunks=2, mini_batch_size=mini_batch_size)
     assert_equal(gradients(packed, tmp_path), gradients(padded, tmp_path))
-
-
-def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path) -> None:
-    """With equal dropout masks, SimCSE's views would be equal."""
-    case = Case(files, "simcse", {}, 13, packed=True)
-    without = gradients(case._replace(encoder=STILL), tmp_path)["loss"]
-    assert gradients(case, tmp_path)["loss"] > without + 0.01
-
-
-def test_a_packed_training_without_dropout_is_a_padded_one(make_job: MakeJob) -> None:
-    padded, packed = (
-        run_job(make_job(str(packed), encoder=STILL, training={"packed": packed, "length_chunks": 1}))
-        for packed in (False, True)
-    )
-    assert losses(packed) == pytest.approx(losses(padded), rel=1e-5)
-    configurations = [(result.model / "config.json").read_text() for result in (packed, padded)]
-    assert configurations[0] == configurations[1]
-    assert "ease_" not in configurations[0]
 
 
 def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job: MakeJob) -> None:
@@ -157,34 +111,6 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
     )
     with pytest.raises(EaseError, match="DropHead"):
         run_job(job)
-
-
-@pytest.mark.parametrize(("drophead", "packed"), [(0.0, True), (0.1, False)])
-def test_auto_packs_where_the_encoder_and_the_method_allow_it(
-    files: Path, caplog: pytest.LogCaptureFixture, drophead: float, packed: bool
-) -> None:
-    encoder = load_encoder(str(files / "encoder"))
-    if drophead:
-        set_drophead(encoder, drophead)
-    with caplog.at_level("INFO", logger="ease.training.packing"):
-        assert choose_packing("auto", encoder, on_gpu=False) == packed
-    assert ("texts are packed" in caplog.text) == packed
-    assert ("texts are padded (packing: the method's DropHead" in caplog.text) != packed
-
-
-def test_a_training_with_auto_depends_on_the_device(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What `auto` chose on another device is not resumed."""
-    auto, padded = (make_job(training={"packed": packed, "device": "auto"}) for packed in ("auto", False))
-    on_cpu = [fingerprint_of(job, 1) for job in (auto, padded)]
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    on_gpu = [fingerprint_of(job, 1) for job in (auto, padded)]
-    assert on_cpu[0] not in (on_gpu[0], on_cpu[1])
-    assert on_cpu[1] == on_gpu[1]
-    encoder = load_encoder(auto.encoder)
-    assert not choose_packing("auto", encoder, on_gpu=uses_gpu(auto.training))
-    assert choose_packing(True, encoder, on_gpu=uses_gpu(auto.training))
 
 
 class Recording(TorchDispatchMode):
@@ -266,15 +192,6 @@ def test_a_replayed_training_has_the_same_bits(
     assert len(replayed[0]._captured) > 1, "the batches have one shape"
     assert losses(again) == losses(plain)
     assert same(weights(again), weights(plain))
-
-
-def test_half_precision_differs_by_rounding(make_job: MakeJob, replayed: list[TransformerGraphs]) -> None:
-    given = {"length_chunks": None, "precision": "bf16", "max_steps": 4}
-    plain, again = (
-        run_job(make_job(name, training={**given, "graphs": name == "again"})) for name in ("plain", "again")
-    )
-    assert replayed
-    assert list(losses(again).values()) == pytest.approx(list(losses(plain).values()), rel=1e-3)
 
 
 def test_shapes_beyond_the_most_are_computed_without_graphs(

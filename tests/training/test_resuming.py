@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,15 @@ from ease.training.__main__ import main, read_job
 from ease.training.checkpoints import NOTES, fingerprint_of
 from ease.training.job import run_job
 from ease.training.processes import TrainingInterrupted
-from tests.training.processes import finish, last_step, messages, start, wait_for
+from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, Stop, Trained, assert_same, stop_at
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "windows of reports": {"training": {"report_every": 3, "warmup": 0.3}},
-    "sub-batches": {"training": {"report_every": 3, "sub_batch_size": 4}},
+    "sub-batches": {"training": {"report_every": 3, "warmup": 0.3, "sub_batch_size": 4}},
     "packed": {"training": {"packed": True, "length_chunks": None}},
     "moments in bf16": {"training": {"entity_moments": "bf16"}},
     "lora": {"training": {"lora": {"rank": 4, "dropout": 0.2}}},
     "teacher": {"method": "ease_plus", "training": {"teacher": "WIDE"}},
-    "guide": {"method": "ease_plus", "training": {"guide": "WIDE"}},
     "masked tokens": {"method": "simcse", "method_options": {"mlm_weight": 0.1}},
     "anchor": {"method": "dueam", "pairs": "texts.parquet"},
 }
@@ -53,19 +50,6 @@ def test_an_interrupted_training_resumes_exactly(
         shutil.rmtree(broken.folder / "teacher", ignore_errors=True)  # the mapped embeddings are enough
     assert_same(run_job(broken), whole)
     assert {path.name for path in broken.folder.iterdir() if path.is_dir()} == {"model"}
-
-
-def test_checkpoints_follow_time(make_job: MakeJob) -> None:
-    def be_slow(step: int, values: dict[str, float]) -> None:
-        time.sleep(0.1)
-        if step == 9:
-            raise Stop
-
-    for seconds, found in ((0.3, 1), (60, 0)):
-        job = make_job(str(seconds), training={"checkpoint_seconds": seconds})
-        with pytest.raises(Stop):
-            run_job(job, be_slow)
-        assert len(list(job.folder.glob("checkpoints/step-*"))) == found
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -102,33 +86,6 @@ def test_a_later_checkpoint_of_another_training_is_ignored(make_job: MakeJob, tr
     reported: list[int] = []
     assert_same(run_job(job, lambda step, _: reported.append(step)), trained.result)
     assert min(reported) == int(state["step"]) + 1
-
-
-def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
-    # Many steps: however late the kill comes on a busy machine, there are some left.
-    training = {"max_steps": 150, "evaluate_every": 75, "checkpoint_seconds": 0.2}
-    whole, job = run_job(make_job("whole", training=training)), make_job("killed", training=training)
-    (process,) = start(job)
-    wait_for(lambda: last_step(job) >= 30, "30 steps", process)
-    process.kill()
-    assert finish([process]) == [-signal.SIGKILL]
-    assert not (job.folder / "model").exists()
-    resumed: list[int] = []
-    assert_same(run_job(job, lambda step, _: resumed.append(step)), whole)
-    assert resumed[0] > 1
-
-
-def test_ctrl_c_prints_how_to_resume(make_job: MakeJob) -> None:
-    job = make_job(training={"max_steps": 100_000})
-    (process,) = start(job)
-    wait_for(lambda: last_step(job) > 2, "three steps", process)
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGINT)
-    assert finish([process]) == [75]
-    assert "the same command resumes it" in messages(job)
-    assert "Traceback" not in messages(job)
-    (checkpoint,) = (job.folder / "checkpoints").iterdir()
-    assert {path.suffix for path in checkpoint.iterdir()} == {".safetensors", ".json"}
 
 
 def test_a_checkpoint_is_identified_by_options_and_file_contents(
@@ -170,39 +127,6 @@ def test_what_runs_note_beside_an_encoder_does_not_change_a_training(
     before = fingerprint_of(job, 1)
     (tmp_path / "start" / "model.safetensors").write_bytes(b"other weights")
     assert fingerprint_of(job, 1) != before, "an anchor's contents count, too"
-
-
-def test_other_files_beside_a_development_set_do_not_change_a_training(
-    make_job: MakeJob, tmp_path: Path
-) -> None:
-    first, sets = tmp_path / "first", tmp_path / "sets"
-    first.mkdir()
-    (first / "mine.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,2\n")
-    shutil.copytree(first, sets)
-    options = {"path": str(sets), "sets": {"mine": {"file": "mine.csv", "licence": "own"}}}
-    job = make_job(development={"own_graded_pairs": options})
-    before = fingerprint_of(job, 1)
-    (sets / "README").write_text("another file")
-    assert fingerprint_of(job, 1) == before
-    moved = {**options, "path": str(first)}
-    assert fingerprint_of(make_job(development={"own_graded_pairs": moved}), 1) == before
-    (sets / "mine.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,3\n")
-    assert fingerprint_of(job, 1) != before
-
-
-def test_a_checkpoint_of_another_device_is_not_resumed(
-    make_job: MakeJob, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its random state is that device's."""
-    job = make_job(development={})
-    with pytest.raises(Stop):
-        run_job(job, stop_at(6))
-    (state,) = job.folder.glob("checkpoints/*/state.json")
-    state.write_text(state.read_text(encoding="utf-8").replace('-cpu"', '-cuda"'), encoding="utf-8")
-    reported: list[int] = []
-    run_job(job, lambda step, _: reported.append(step))
-    assert reported[0] == 1
-    assert "or on another device: starting from the beginning" in caplog.text
 
 
 def test_a_full_disk_is_reported_and_keeps_the_last_checkpoint(make_job: MakeJob) -> None:

@@ -41,7 +41,6 @@ def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any
         "report_every": 1,
         "evaluate_every": 4,
         "checkpoint_seconds": 0,
-        "checkpoint_share": 1.0,
         "max_tokens": 16,
         "length_chunks": 2,
         "device": "cpu",

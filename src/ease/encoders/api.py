@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from pydantic import BaseModel, ValidationError
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
 from ease.io.files import read_json
-from ease.io.models import format_validation_error
+from ease.io.models import validate
 from ease.io.names import suggest
 from ease.io.versions import MODELS, saved_encoders, trained_methods
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 PUBLISHED = Path(__file__).with_name("published.json")
 """The published models; `make release` writes it, and docs/models.md from it."""
 
-Options = TypeVar("Options", bound=BaseModel)
 Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
 
@@ -78,19 +76,12 @@ def evaluate(
         own = dict(given.get(name, {}))
         chosen[name] = own | {"path": Path(data) / own.get("path", name)}
     how = {"batch_size": batch_size, "precision": precision, "cache": cache or None}
-    encoding = _parsed(EncodingOptions, how)
-    loading = _parsed(LoadingOptions, options or {}, "`options`: ")
+    encoding = validate(EncodingOptions, how, "How to encode")
+    loading = validate(LoadingOptions, dict(options or {}), "`options`")
     if isinstance(model, str | Path):
         model = place(load_for_evaluation(str(model), loading))
     scores, _ = with_intervals(score_tasks(encode_with(model, encoding), names, chosen))
     return pd.DataFrame([score.row() for score in scores])
-
-
-def _parsed(options: type[Options], values: Mapping[str, Any], about: str = "") -> Options:
-    try:
-        return options.model_validate(values)
-    except ValidationError as error:
-        raise EaseError(f"{about}{format_validation_error(error, options)}") from error
 
 
 def load(

@@ -19,7 +19,6 @@ from huggingface_hub import auth_check, constants, hf_hub_download, model_info, 
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
-    HfHubHTTPError,
     HFValidationError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -68,7 +67,7 @@ def check_encoder(name: str, *, transformer: bool = False) -> None:
     if not fits:
         raise EaseError(
             f"Encoder {name!r} is not a transformer, and this training needs one: give a transformer's folder or name "
-            "on the Hugging Face hub. `evaluate.baselines` scores word vectors and static encoders."
+            "on the Hugging Face hub."
         )
 
 
@@ -79,8 +78,7 @@ def cannot_load(name: str, error: Exception) -> str:
         cause = "a file of its weights is broken or holds more than tensors, which may run code: save it as safetensors"
     return (
         f"Encoder {name!r} does not load: {cause.rstrip('.')}. Give a folder that holds one, or a name on the Hugging "
-        "Face hub. Offline, run `hf download NAME --local-dir FOLDER` on a machine with network access and give that "
-        "folder."
+        "Face hub; offline, the folder of `hf download NAME --local-dir FOLDER` on a machine with network access."
     )
 
 
@@ -89,11 +87,7 @@ def _first_line(error: Exception) -> str:
 
 
 def ask_hub(name: str, revision: str | None = None) -> set[str]:
-    """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent.
-
-    Raises:
-        ValueError: If the hub cannot be reached or has no such model, or the model needs a token.
-    """
+    """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent."""
     if constants.HF_HUB_OFFLINE:
         raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
     answers: SimpleQueue[Any] = SimpleQueue()
@@ -121,19 +115,15 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
         GatedRepoError: f"access to it is restricted: accept its conditions at {hub}/{name}, and set HF_TOKEN",
         RevisionNotFoundError: f"the hub at {hub} has no revision {revision!r} of it",
         RepositoryNotFoundError: f"the hub at {hub} has no such model or a private one: check the name or set HF_TOKEN",
-        HfHubHTTPError: said,
         HFValidationError: said,
         Exception: f"the hub at {hub} cannot be reached ({said})",
     }
-    raise ValueError(next(cause for kind, cause in causes.items() if isinstance(answer, kind))) from answer
+    cause = next(text for kind, text in causes.items() if isinstance(answer, kind))
+    raise ValueError(cause) from answer
 
 
 def place_of(name: str, revision: str | None = None) -> str:
-    """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it.
-
-    Raises:
-        ValueError: If the model is neither on this machine nor on the hub.
-    """
+    """Return where to load an encoder from: its name, or its folder in the hub's cache if the hub does not give it."""
     if Path(name).exists():
         if revision is not None:
             raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")
@@ -201,11 +191,12 @@ def _check_files(name: str) -> None:
     folder = _local_folder(name)
     if folder is None and not HUB_NAME.fullmatch(name):
         raise ValueError(f"there is no folder {name}")
-    weights = ", ".join(WEIGHTS)
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _has_weights(folder)):
         listed = ask_hub(name)
         if MODULES not in listed and not (CONFIG in listed and listed & set(WEIGHTS)):
-            raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {weights}")
+            raise ValueError(
+                f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}"
+            )
         return
     transformer = _transformer_folder(folder)
     if transformer is None:
@@ -213,7 +204,7 @@ def _check_files(name: str) -> None:
     if not (transformer / CONFIG).is_file():
         raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
     if not _has_weights(transformer):
-        raise ValueError(f"{transformer} has no weights: none of {weights}")
+        raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
     config = _check_weights(transformer)
     try:
         tokenizer = AutoTokenizer.from_pretrained(transformer, **_NO_CODE)
@@ -251,13 +242,9 @@ def _check_weights(transformer: Path) -> Any:
     missing = sorted(name for name in names["missing_keys"] if not _UNUSED.search(name))
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
     if missing or further:
-        found = (
-            f"lack `{missing[0]}`, which"
-            if missing
-            else f"have `{further[0]}`, which is not in the model that"
-        )
+        found = f"lack `{missing[0]}`" if missing else f"have `{further[0]}` too much"
         raise ValueError(
-            f"the weights in {transformer} {found} its {CONFIG} describes: get both files from one place"
+            f"the weights in {transformer} {found} by its {CONFIG}: get both files from one place"
         )
     return model.config
 
@@ -314,20 +301,14 @@ def base_model_of(name: str) -> str | None:
 
 
 def start_of(name: str) -> str:
-    """Return a description of a training's start encoder.
-
-    A folder appears without its path, by the title of its card and by its base: its own name is often `model`.
-    """
-    place = Path(name)
+    """Return a description of a training's start encoder; a folder appears without its path."""
     if name.startswith(RANDOM):
         return "random weights"
-    folder, base = place.resolve().name, base_model_of(name)
+    place, base = Path(name), base_model_of(name)
     if not place.exists() or any(map(_CACHED.fullmatch, place.parts)):
         return f"`{base or name}`"
-    card = place / "README.md"
-    title = re.search(r"(?m)^# (.+)$", card.read_text("utf-8", "replace")) if card.is_file() else None
-    known = f"`{title[1].strip()}` (folder `{folder}`)" if title else f"`{folder}`"
-    return f"{known}, based on `{base}`" if base else known
+    folder = f"`{place.resolve().name}`"
+    return f"{folder}, based on `{base}`" if base else folder
 
 
 def configuration_of(name: str) -> dict[str, Any]:

@@ -36,11 +36,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
-    """Return the encoder that a training starts from; `random:` is a BERT whose tokenizer is trained on the sentences.
-
-    Raises:
-        EaseError: If the name is neither a folder nor on the hub, or sentences are missing.
-    """
+    """Return the encoder that a training starts from; the tokenizer of `random:` is trained on the sentences."""
     if options.name != RANDOM:
         return load_encoder(options.name, options.pooling, options.seed)
     if sentences is None:
@@ -86,15 +82,15 @@ def load_encoder(
     revision: str | None = None,
     dtype: torch.dtype | None = None,
 ) -> SentenceTransformer:
-    """Load an encoder from a folder, the hub or a file of word vectors, onto the CPU.
+    """Load an encoder from a folder, the hub or a text file of word vectors (.txt, .vec, .gz), onto the CPU.
 
     A model that was not saved by sentence-transformers gets the pooling of its file in `ease/encoders/known`, or else
     the mean, unless `pooling` is given. Prompts of that file are added to those that the model was saved with.
 
     Args:
-        name: A hub name, a folder, or a text file of word vectors (`.txt`, `.vec`, either with `.gz`).
-        pooling: Replaces the saved pooling; word vectors allow `mean` only.
-        seed: Seed of the pooling's own weights.
+        name: A hub name, a folder, or a file.
+        pooling: Replaces the saved pooling; word vectors allow `mean` only. `seed` is that of its own weights.
+        seed: See `pooling`.
         stop_words: Whether averages of word vectors include stop words.
         revision: Commit, branch or tag on the hub; None: the commit on this machine, or else the newest.
         dtype: Type of the weights; None: as they were saved.
@@ -106,8 +102,7 @@ def load_encoder(
     pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
-            f"{name!r} is built by a training, not loaded: give an encoder's folder or hub name, or train from "
-            f"`{RANDOM}`."
+            f"{name!r} cannot be loaded: give an encoder's folder or hub name, or train `{RANDOM}`."
         )
     if is_vector_file(name):
         if pooling not in (None, "mean"):
@@ -116,8 +111,7 @@ def load_encoder(
             )
         if revision is not None:
             raise EaseError(f"{name!r} is a file, which has no revision: remove `revision`.")
-        vectors = load_word_vectors(Path(name), stop_words=stop_words)
-        return vectors if dtype is None else vectors.to(dtype)
+        return load_word_vectors(Path(name), stop_words=stop_words).to(dtype)
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
@@ -161,11 +155,7 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
-    """Replace all modules after the transformer by those of a pooling, in place; `seed` determines their weights.
-
-    Raises:
-        EaseError: If the pooling is unknown or the encoder does not begin with a transformer.
-    """
+    """Replace all modules after the transformer by those of a pooling, in place; `seed` determines their weights."""
     transformer = encoder[0]
     if not isinstance(transformer, Transformer):
         raise EaseError(
@@ -175,7 +165,7 @@ def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> No
     _replace_modules(encoder, [transformer, *pooling_modules(pooling, transformer, seed)])
 
 
-def _replace_modules(encoder: SentenceTransformer, modules: list[nn.Module]) -> None:
+def _replace_modules(encoder: SentenceTransformer, modules: Iterable[nn.Module]) -> None:
     encoder._modules.clear()
     encoder.extend(modules)
 
@@ -197,11 +187,7 @@ def embedding_dimension(encoder: SentenceTransformer) -> int:
 
 
 def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransformer:
-    """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given.
-
-    Raises:
-        EaseError: If the encoder does not load, or an option does not fit it.
-    """
+    """Load an encoder as it was saved and as its file in `ease/encoders/known` says, except for the options given."""
     encoder = load_encoder(
         name,
         options.pooling,

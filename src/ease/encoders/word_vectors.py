@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
@@ -121,21 +120,10 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
 
 def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[float]]:
     """Split a line into its word, which may contain spaces, and its last `dimension` numbers."""
-    head, tail = fields[:-dimension], fields[-dimension:]
-    if not head or (len(head) > 1 and _is_number(head[-1])):
-        raise EaseError(f"{place}: {len(fields)} columns instead of a word and {dimension} numbers.")
     try:
-        vector = array("f", map(float, tail))
+        word, vector = " ".join(fields[:-dimension]), array("f", map(float, fields[-dimension:]))
     except ValueError as error:  # could not convert string to float: 'x'
-        wrong = str(error).partition(": ")[2]
-        raise EaseError(f"{place}: {wrong} is not a number; {dimension} of them follow the word.") from None
-    if not math.isfinite(sum(vector)):
-        raise EaseError(f"{place}: the vector is not finite.")
-    return " ".join(head), vector
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) is not None
-    except ValueError:
-        return False
+        raise EaseError(f"{place}: not a word and {dimension} numbers: {error}.") from None
+    if not word:
+        raise EaseError(f"{place}: {len(fields)} columns instead of a word and {dimension} numbers.")
+    return word, vector

@@ -12,10 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from ease.errors import EaseError
-from ease.io.models import format_validation_error
+from ease.io.models import validate
 from ease.io.names import UNTRAINED, check_name, module_names, named_module
 
 if TYPE_CHECKING:
@@ -37,16 +36,14 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
     """Return the class of a method."""
     module = named_module(__name__, name, method_names(), "training method")
     training_method: type[TrainingMethod[Any]] = import_module(f"{__name__}.base").TrainingMethod
-    found = [
+    (found,) = (
         value
         for _, value in inspect.getmembers(module, inspect.isclass)
         if issubclass(value, training_method) and value.__module__ == module.__name__
-    ]
-    if len(found) != 1:
-        raise TypeError(f"{module.__name__} has {len(found)} subclasses of TrainingMethod instead of one.")
-    if found[0].reads_entities != reads_entities(name):
+    )
+    if found.reads_entities != reads_entities(name):
         raise TypeError(f"{module.__name__}: write `reads_entities = True` as one line of the class.")
-    return found[0]
+    return found
 
 
 def reads_entities(name: str) -> bool:
@@ -57,14 +54,5 @@ def reads_entities(name: str) -> bool:
 
 
 def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:
-    """Parse a method's parameters into its `Options`.
-
-    Raises:
-        EaseError: If a parameter is unknown or wrong; the message names the method and each such parameter.
-    """
-    method = get_method(name)
-    try:
-        return method.Options.model_validate(values)
-    except ValidationError as error:
-        faults = format_validation_error(error, method.Options)
-        raise EaseError(f"Parameters of method {name!r}: {faults}.") from error
+    """Parse a method's parameters into its `Options`."""
+    return validate(get_method(name).Options, values, f"Parameters of method {name!r}")

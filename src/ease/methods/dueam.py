@@ -146,11 +146,7 @@ class Anchor:
         self._model = copy.deepcopy(transformer.model).eval().requires_grad_(False)
 
     def embed(self, texts: Texts, autocast: torch.dtype | None = None) -> Tensor:
-        """Return the last layer's token embeddings, (n, width, dimension), at least in single precision.
-
-        Raises:
-            EaseError: If a text has more tokens than the transformer accepts.
-        """
+        """Return the last layer's token embeddings, (n, width, dimension), at least in single precision."""
         tokens, mask = texts
         if self._longest is not None and tokens.shape[1] > self._longest:
             raise EaseError(
@@ -225,15 +221,10 @@ def word_movers_distances(
         EaseError: If a sentence has no token or an embedding is not finite.
     """
     moved, reached = first_mask.bool(), second_mask.bool()
-    empty = [
-        f"the {side} of pair {pair}"
-        for side, mask in (("first", moved), ("second", reached))
-        for pair in (~mask.any(dim=1)).nonzero().flatten().tolist()
-    ]
-    if empty:
+    if not (moved.any(dim=1) & reached.any(dim=1)).all():
         raise EaseError(
-            f"Word Mover's Distance of a sentence without tokens: {', '.join(empty)} in a batch of {len(moved)}. "
-            "Remove texts that are empty, or that the tokenizer drops completely, from the training texts."
+            "Word Mover's Distance of a sentence without tokens: remove texts that are empty, or that the tokenizer "
+            "drops completely, from the training texts."
         )
     dtype = torch.promote_types(first.dtype, torch.float32)
     with torch.no_grad():

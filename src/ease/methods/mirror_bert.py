@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -21,21 +19,8 @@ from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
 from ease.methods.components.losses import mean_over_rows, own_columns, unit
 
-logger = logging.getLogger(__name__)
-
 MASKED = "masked_sentence"
 """The column of augmented second views."""
-
-
-class MultiSimilarity(StrictModel):
-    """Parameters of the multi-similarity loss on mined triplets; the defaults are those of SapBERT's released code."""
-
-    margin: float = Field(
-        0.2, ge=0, description="a negative counts if it is at most this much farther than the positive"
-    )
-    positive_scale: float = Field(1.0, gt=0, description="α, which multiplies the cosines of positives")
-    negative_scale: float = Field(60.0, gt=0, description="β, which multiplies the cosines of negatives")
-    base: float = Field(0.5, description="λ, subtracted from all cosines")
 
 
 class MirrorBertOptions(StrictModel):
@@ -67,10 +52,8 @@ class MirrorBertOptions(StrictModel):
     positive_in_denominator: bool = Field(
         True, description="as in the authors' released code; false: equation 1 as printed"
     )
-    multi_similarity: MultiSimilarity | None = Field(
-        None,
-        description="mine hard triplets for the multi-similarity loss (footnote 2): `{}` for its defaults; "
-        "null: equation 1",
+    multi_similarity: bool = Field(
+        False, description="the multi-similarity loss of mined triplets (footnote 2) in place of equation 1"
     )
     gather_negatives: bool = Field(
         False,
@@ -153,8 +136,8 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
             "own": own,
             "mini_batch_size": inputs.mini_batch_size,
         }
-        if options.multi_similarity is not None:
-            loss = multi_similarity_loss(views, options.multi_similarity, **given)
+        if options.multi_similarity:
+            loss = multi_similarity_loss(views, **given)
         elif candidates.shape[1] == 1 and not options.positive_in_denominator:
             raise EaseError(
                 "Equation 1 as printed needs negatives: raise `batch_size` to at least two strings per process."
@@ -203,16 +186,21 @@ def mirrored_loss(
 
 def multi_similarity_loss(
     views: Tensor,
-    options: MultiSimilarity,
     *,
     candidates: Tensor | None = None,
     own: Tensor | None = None,
     mini_batch_size: int | None = None,
+    margin: float = 0.2,
+    positive_scale: float = 1.0,
+    negative_scale: float = 60.0,
+    base: float = 0.5,
 ) -> Tensor:
     """Multi-similarity loss of the hard triplets of a batch (SapBERT; footnote 2 of Mirror-BERT).
 
     A negative is hard if its distance from the anchor, of vectors of length 1, is below that of the positive plus the
-    margin. The positive counts if the anchor has a hard negative. Shapes and average are those of `mirrored_loss`.
+    margin. The positive counts if the anchor has a hard negative. Shapes and average are those of `mirrored_loss`. The
+    scales are α and β, which multiply the cosines, and the base λ is subtracted from them; the defaults are those of
+    SapBERT's released code.
 
     References:
         Wang et al. 2019 (multi-similarity loss); Liu et al. 2021 (SapBERT), section 2.
@@ -227,13 +215,13 @@ def multi_similarity_loss(
         cosines = anchors[rows] @ columns.T  # (rows, 2m)
         near = cosines.gather(1, positive[rows])  # (rows, 1)
         with torch.no_grad():
-            hard = distances(cosines) <= distances(near) + options.margin
+            hard = distances(cosines) <= distances(near) + margin
             hard = hard.scatter(1, excluded[rows], False)
-        pushed = (options.negative_scale * (cosines - options.base)).masked_fill(~hard, -torch.inf)
+        pushed = (negative_scale * (cosines - base)).masked_fill(~hard, -torch.inf)
         # A column of zeros adds the 1 of log(1 + Σ), and keeps rows without a hard negative finite.
         with_one = torch.cat([torch.zeros_like(near), pushed], dim=1)
-        repelled = with_one.logsumexp(dim=1) / options.negative_scale
-        pulled = functional.softplus(options.positive_scale * (options.base - near)) / options.positive_scale
+        repelled = with_one.logsumexp(dim=1) / negative_scale
+        pulled = functional.softplus(positive_scale * (base - near)) / positive_scale
         return (repelled + pulled.squeeze(1) * hard.any(dim=1)).sum()
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)
@@ -291,24 +279,13 @@ def augment(text: str, random: np.random.Generator, options: MirrorBertOptions, 
 
 
 def augmentation(options: MirrorBertOptions, tokenizer: Any, seed: int) -> Derive:
-    """Return a function that changes texts by the seed and their row numbers, and logs how many were too short."""
-    in_span = options.augmentation == "span"
-    shortest = max(options.shortest_masked, options.span + 1) if in_span else options.shortest_masked
-    seen = kept = 0
+    """Return a function that changes texts by the seed and their row numbers; too short ones stay as they are."""
+    shortest = max(options.shortest_masked, options.span + 1 if options.augmentation == "span" else 0)
 
-    def derive(texts: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
-        nonlocal seen, kept
-        changed = []
-        for text, row in zip(texts, rows, strict=True):
-            random = np.random.default_rng([seed, int(row)])
-            found = augment(text, random, options, tokenizer) if len(text) >= shortest else None
-            seen, kept = seen + 1, kept + (found is None)
-            changed.append(text if found is None else found)
-        unit = "" if in_span else " or a single word"
-        logger.info(
-            "Augmentation `%s`: %d of %d texts have fewer than %d characters%s and are not changed",
-            *(options.augmentation, kept, seen, shortest, unit),
-        )
-        return changed
+    def change(text: str, row: int) -> str:
+        if len(text) < shortest:
+            return text
+        changed = augment(text, np.random.default_rng([seed, row]), options, tokenizer)
+        return text if changed is None else changed
 
-    return derive
+    return lambda texts, rows: [change(text, int(row)) for text, row in zip(texts, rows, strict=True)]

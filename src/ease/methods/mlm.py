@@ -71,11 +71,7 @@ class MaskedLanguageModel(nn.Module):
     _special: Tensor
 
     def __init__(self, encoder: SentenceTransformer, probability: float) -> None:
-        """Make the head for an encoder that begins with a transformer and has a mask token.
-
-        Raises:
-            EaseError: If the encoder has no transformer, no mask token, or an architecture without such a head.
-        """
+        """Make the head for an encoder that begins with a transformer and has a mask token."""
         super().__init__()
         transformer, tokenizer = encoder[0], encoder.tokenizer
         if not isinstance(transformer, Transformer):

@@ -1,7 +1,6 @@
 """Training texts from any source: one module per kind, found by its file name.
 
-A kind's module defines `Options` and `read`, as `Kind` describes them. The package `components` has the code that
-several kinds share.
+The package `components` has the code that several kinds share.
 """
 
 from __future__ import annotations
@@ -9,25 +8,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple, Protocol, cast
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import validate
 from ease.io.names import module_names, named_module
-from ease.texts.components.sources import COLUMNS, Source, SourceOptions, Workspace
+from ease.texts.components.sources import COLUMNS, SourceOptions, Workspace
 
 logger = logging.getLogger(__name__)
-
-
-class Kind(Protocol):
-    """Interface of a kind's module."""
-
-    Options: type[SourceOptions]
-
-    def read(self, options: SourceOptions, workspace: Workspace, seed: int) -> Source:
-        """Return the source's texts as a table, in bounded memory."""
 
 
 def kind_names() -> list[str]:
@@ -35,21 +26,17 @@ def kind_names() -> list[str]:
     return module_names(__path__)
 
 
-def get_kind(name: str) -> Kind:
-    """Return the module of a kind."""
-    return cast(Kind, named_module(__name__, name, kind_names(), "kind of texts in `data`"))
+def get_kind(name: str) -> ModuleType:
+    """Return the module of a kind, with its `Options` and `read(options, workspace, seed)`, a `Source`."""
+    return named_module(__name__, name, kind_names(), "kind of texts in `data`")
 
 
 def source_options(values: Mapping[str, Any]) -> SourceOptions:
-    """Return the validated options of one entry of a recipe's `data`.
-
-    Raises:
-        EaseError: With the kind and every invalid parameter.
-    """
+    """Return the validated options of one entry of a recipe's `data`."""
     if "kind" not in values:
         raise EaseError(f"A source in `data` has no `kind`: choose from {', '.join(kind_names())}.")
     kind = str(values["kind"])
-    options = get_kind(kind).Options
+    options: type[SourceOptions] = get_kind(kind).Options
     known = ", ".join(options.model_fields)
     return validate(options, values, f"`data` of kind {kind!r}, whose parameters are {known}")
 
@@ -69,9 +56,6 @@ def gather_texts(
     """Read the sources and mix `rows` of their texts, or the maximum number that the weights allow.
 
     The seed determines the drawn rows, languages and pairs, for any number of threads.
-
-    Raises:
-        EaseError: If there is no source, or a source is invalid, empty or too small.
     """
     if not sources:
         raise EaseError("`data` names no source of training texts: give at least one.")
@@ -83,13 +67,11 @@ def gather_texts(
         available = int(table.count().execute())
         places = " and ".join(map(str, options.places))
         if available < (options.rows or 1):
-            wanted = (
-                f"`rows` asks for {options.rows}, but there are {available}" if available else "none is left"
-            )
+            wanted = f"`rows` asks for {options.rows}, but " if options.rows else ""
             counted = ", ".join(f"{name} {count}" for name, count in source.counts.items())
             raise EaseError(
-                f"Training texts of kind {options.kind!r} ({places or 'of the setting'}): {wanted} ({counted}): lower "
-                "`rows`, or set it to null for all."
+                f"Training texts of kind {options.kind!r} ({places or 'of the setting'}): {wanted}{available} are left "
+                f"({counted})."
             )
         tables.append(table)
         report.append({"kind": options.kind, "place": places, **source.counts, "available": available})
@@ -109,11 +91,7 @@ def gather_texts(
 
 
 def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: int | None) -> list[int]:
-    """Return the number of rows to draw from each source.
-
-    Raises:
-        EaseError: If only some sources have a weight, or the sources have fewer rows than `rows`.
-    """
+    """Return the number of rows to draw from each source."""
     sizes = [options.rows or count for options, count in zip(sources, available, strict=True)]
     weighted = [options.weight for options in sources if options.weight is not None]
     if weighted and len(weighted) < len(sources):

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ease.errors import EaseError
 from ease.io.text_tables import read_lines
 from ease.texts.components.sources import FileOptions, Source, Workspace, store_texts
 
@@ -32,7 +31,4 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
         for number, line in read_lines(options.path)
         if comment is None or not line.startswith(comment)
     )
-    source = store_texts(islice(lines, options.skip, end), ("sentence",), workspace)
-    if options.skip and not source.counts["read"]:
-        raise EaseError(f"{options.path} has no line after the first {options.skip}: lower `skip`.")
-    return source.without_repetitions()
+    return store_texts(islice(lines, options.skip, end), ("sentence",), workspace).without_repetitions()

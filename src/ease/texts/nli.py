@@ -61,9 +61,6 @@ def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[i
             (s1.*, s2.*, labels.*) or of MultiNLI as XNLI translates it (multinli.train.*.tsv).
         split: Split of a folder's files.
         counts: Filled with the numbers of read and dropped rows.
-
-    Raises:
-        EaseError: If the file has another format, or a label is unknown, with the file and the line.
     """
     counts.update({"read": 0, "unlabelled": 0, "blank": 0})
     rows = _folder_rows(path, split) if path.is_dir() else _file_rows(path)
@@ -285,8 +282,8 @@ class Options(FileOptions):
         description="of cross-lingual premise_hypothesis: repeat each pair with its hypothesis in one other language, "
         "drawn at random, or in every other language",
     )
-    negatives: Literal["keep", "require", "none"] = Field(
-        "keep", description="of triplets: keep entailments without a contradiction, require one, or use none"
+    negatives: Literal["keep", "none"] = Field(
+        "keep", description="of triplets: contradictions, which entailments may lack, or none"
     )
     split: str = Field("train", description="split of a folder's files, such as dev")
 
@@ -301,31 +298,20 @@ class Options(FileOptions):
     @model_validator(mode="after")
     def _of_form(self) -> Options:
         crossed = self.form if self.cross_lingual else None
-        for wrong, fault in (
-            (
-                self.premises == "every" and crossed != "triplets",
-                "`premises: every` applies to triplets with `cross_lingual: true`",
-            ),
-            (
-                self.negatives != "keep" and self.form != "triplets",
-                f"`negatives` applies to triplets, not to the form {self.form!r}",
-            ),
-            (
-                self.hypotheses == "every" and crossed != "premise_hypothesis",
-                "`hypotheses: every` applies to the form premise_hypothesis with `cross_lingual: true`",
-            ),
+        for name, fits, where in (
+            ("premises", crossed == "triplets", "triplets with `cross_lingual: true`"),
+            ("negatives", self.form == "triplets", "triplets"),
+            ("hypotheses", crossed == "premise_hypothesis", "premise_hypothesis with `cross_lingual: true`"),
         ):
-            if wrong:
-                raise EaseError(f"{fault}: change the form, or remove it")
+            if getattr(self, name) not in ("drawn", "keep") and not fits:
+                raise EaseError(
+                    f"`{name}` applies to {where}, not to this form: change the form, or remove it"
+                )
         return self
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return the texts made from a file of inferences; rows without a label are dropped and counted.
-
-    Raises:
-        EaseError: With the file and the line that are wrong, or the languages that the file does not have.
-    """
+    """Return the texts made from a file of inferences; rows without a label are dropped and counted."""
     path, cross_lingual = options.path, options.cross_lingual
     counts: Counter[str] = Counter()
     rows = workspace.store(inferences(path, options.split, counts), SCHEMA)
@@ -353,4 +339,4 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     if options.negatives == "none":
         return Source(made.drop("negative"), counts)
     counts["without_contradiction"] = int(made.negative.isnull().sum().execute() or 0)
-    return Source(made.filter(made.negative.notnull()) if options.negatives == "require" else made, counts)
+    return Source(made, counts)

@@ -69,12 +69,7 @@ class Options(SourceOptions):
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every pair with two sentences, in the chosen form; the others are dropped and counted.
-
-    Raises:
-        EaseError: If the files differ in their number of lines, a language is missing, or facts are not to be paired
-            as translations.
-    """
+    """Return every pair with two sentences, in the chosen form; the others are dropped and counted."""
     path = options.path
     named = path is None or "fact_id" in options.columns or file_kind(path) != "tsv"
     of_facts = path is not None and not named and column_names(path) == FACTS

@@ -8,36 +8,21 @@ from random import Random
 from typing import ClassVar
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from ease.errors import EaseError
 from ease.texts.components.sources import Source, SourceOptions, Workspace
+
+SHORTEST, LONGEST = 3, 10
+"""Lengths of the strings, all equally likely; the paper does not state them"""
+CHARACTERS = string.ascii_letters + string.digits
 
 
 class Options(SourceOptions):
-    """Number and length of the strings; the paper does not state their lengths."""
+    """The number of strings."""
 
     title: ClassVar[str] = "Random strings"
 
     rows: int = Field(10_000, ge=1, description="number of strings")
-    shortest: int = Field(3, ge=1, description="length of the shortest string")
-    longest: int = Field(10, ge=1, description="length of the longest string; all lengths are equally likely")
-    characters: str = Field(
-        string.ascii_letters + string.digits, min_length=2, description="alphabet of the strings"
-    )
-
-    @model_validator(mode="after")
-    def _enough(self) -> Options:
-        if self.shortest > self.longest:
-            raise EaseError(f"`shortest` {self.shortest} is above `longest` {self.longest}.")
-        size = len(set(self.characters))
-        strings = sum(size**length for length in range(self.shortest, self.longest + 1))
-        if self.rows * 2 > strings:
-            raise EaseError(
-                f"{self.rows} distinct strings of {self.shortest} to {self.longest} of {size} "
-                "characters are too many: lower `rows` or raise `longest`."
-            )
-        return self
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
@@ -46,8 +31,8 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
 
     def strings() -> Iterator[tuple[int, str]]:
         for number in range(4 * options.rows + 100):  # more than wanted, as short ones may be repeated
-            length = random.randint(options.shortest, options.longest)
-            yield number, "".join(random.choices(options.characters, k=length))
+            length = random.randint(SHORTEST, LONGEST)
+            yield number, "".join(random.choices(CHARACTERS, k=length))
 
     schema = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
     distinct = Source(workspace.store(strings(), schema), {}).without_repetitions().table

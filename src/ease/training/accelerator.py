@@ -93,9 +93,6 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
     Args:
         encoder: An encoder with a transformer.
         deterministic: Whether to choose the kernels without timing them, so that they are the same in every run.
-
-    Raises:
-        EaseError: If the encoder has no layers of transformers' usual class.
     """
     layers = [module for module in encoder.modules() if isinstance(module, GradientCheckpointingLayer)]
     if not layers:

@@ -21,7 +21,7 @@ from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.models import RENAMED
+from ease.io.models import validate
 from ease.io.names import suggest
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
@@ -81,17 +81,11 @@ def train(
     options = {**file_defaults(name, method), **options}
     if isinstance(options.get("lora"), Mapping):
         options["lora"] = complete_lora(options["lora"], name)
-    if not isinstance(development, Mapping | None):
-        raise EaseError(
-            f"`development` is a {type(development).__name__}: give each task's options by its name, such as "
-            '{"stsb": {"path": "evaluation/stsb", "subsets": ["dev"]}}.'
-        )
     table = _read(pairs, method)
     with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
         work = lock.folder
-        for role, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
-            if isinstance(options.get(role), SentenceTransformer):
-                options[role] = {"encoder": _saved(options[role], work / kept)}
+        if isinstance(options.get("teacher"), SentenceTransformer):
+            options["teacher"] = {"encoder": _saved(options["teacher"], work / "taught_by")}
         own, loop = _parse(method, options)
         if str(encoder).startswith(RANDOM):
             made = EncoderOptions(name=str(encoder), seed=loop.seed)
@@ -113,17 +107,18 @@ def train(
                 save_file({"embeddings": initial}, partial)
         with atomic_path(work / "pairs.parquet") as partial:
             pq.write_table(table, partial)
-        job = TrainingJob(
-            folder=work,
-            pairs=work / "pairs.parquet",
-            encoder=start,
-            pooling=pooling,
-            method=method,
-            method_options=own,
-            training=loop,
-            development={name: dict(chosen) for name, chosen in (development or {}).items()},
+        values = {
+            "folder": work,
+            "pairs": work / "pairs.parquet",
+            "encoder": start,
+            "pooling": pooling,
+            "method": method,
+            "method_options": own,
+            "training": loop,
+            "development": development or {},
             **files,
-        )
+        }
+        job = validate(TrainingJob, values, "Parameters of `train`")
         return load_encoder(str(run_job(job, report, lock).model))
 
 
@@ -132,9 +127,7 @@ def _parse(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
     known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
     for name in options:
         if name not in known and name not in loop:
-            current = RENAMED.get(name)
-            hint = f"it was renamed to {current!r}." if current else suggest(name, [*known, *loop])
-            raise EaseError(f"Unknown parameter {name!r}: {hint}")
+            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*known, *loop])}")
     own = method_options(method, {name: value for name, value in options.items() if name in known})
     return own, training_options({name: value for name, value in options.items() if name not in known})
 
@@ -148,30 +141,16 @@ def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
-    """Return the pairs as an Arrow table; refuse pairs that the method cannot read."""
-    if isinstance(pairs, pd.DataFrame):
-        try:
-            table = pa.Table.from_pandas(pairs, preserve_index=False)
-        except pa.ArrowException as error:
-            cause = ", ".join(map(str, error.args))
-            raise EaseError(
-                f"A column of `pairs` has values of several types ({cause}): give one."
-            ) from error
-    elif hasattr(pairs, "__arrow_c_stream__"):  # Arrow's own tables, and data frames of other libraries
-        table = pa.table(pairs)
-    elif isinstance(pairs, str | Path):
+    """Return the pairs as an Arrow table; refuse those without a row, or without texts or entities of the method."""
+    if isinstance(pairs, str | Path):
         table = open_pair_table(Path(pairs)).to_table()
     else:
-        raise EaseError(
-            f"`pairs` is a {type(pairs).__module__}.{type(pairs).__name__}: give a DataFrame of pandas or polars, an "
-            "Arrow table or a Parquet file."
-        )
-    _check_columns(table, method)
-    return table
-
-
-def _check_columns(table: pa.Table, method: str) -> None:
-    """Refuse a table without rows, without a column that the method needs, or with a column of another type."""
+        try:
+            table = pa.table(pairs)  # also data frames of other libraries, by Arrow's C interface
+        except (TypeError, ValueError) as error:
+            raise EaseError(
+                f"`pairs` must be a DataFrame, an Arrow table or a Parquet file: {error}"
+            ) from error
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
     found = get_method(method)
@@ -185,9 +164,7 @@ def _check_columns(table: pa.Table, method: str) -> None:
     for name in (*found.required, *negative):
         if name in table.column_names and not _may_be_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
-    further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
-    if not pa.types.is_nested(further) and not pa.types.is_null(further):
-        raise EaseError(f"The column {FURTHER!r} holds {further}: give a list for each pair.")
+    return table
 
 
 def _may_be_text(column: pa.DataType) -> bool:
@@ -199,33 +176,28 @@ def _may_be_text(column: pa.DataType) -> bool:
 
 def _number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, pa.Array]:
     """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
+    of_texts = _may_be_text(table[ENTITY_COLUMNS[0]].type)
+    entity = pa.string() if of_texts else pa.int64()
     columns: dict[str, pa.Array] = {}
-    pairs: NDArray[np.int64] = np.empty(0, np.int64)  # of each further entity
     for name in names:
         values = table[name].combine_chunks() if name in table.column_names else pa.nulls(len(table))
-        if name == FURTHER:
-            lists = values.cast(pa.list_(pa.null())) if pa.types.is_null(values.type) else values
-            values, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
-            pairs, values = owners.filter(values.is_valid()).to_numpy(), values.drop_null()
-        wanted = pa.string() if _may_be_text(values.type) else pa.int64()
+        held = values.type.value_type if pa.types.is_nested(values.type) else values.type
         try:  # integers with nulls are floating-point numbers in pandas
-            columns[name] = values if pa.types.is_null(values.type) else values.cast(wanted)
+            if _may_be_text(held) is not of_texts and not pa.types.is_null(held):
+                raise pa.ArrowInvalid("the column of entities differs")
+            columns[name] = values.cast(pa.list_(entity) if name == FURTHER else entity)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            wanted = "a list for each pair, of " if name == FURTHER else ""
             raise EaseError(
-                f"The column {name!r} holds {values.type}: give integers or texts. {error}"
+                f"The column {name!r} holds {values.type}: give {wanted}{'texts' if of_texts else 'integers'} as in "
+                f"{ENTITY_COLUMNS[0]!r}. {error}"
             ) from error
-    kinds = {name: values.type for name, values in columns.items() if not pa.types.is_null(values.type)}
-    if len(set(kinds.values())) > 1:
-        different = ", ".join(f"{name!r} holds {kind}" for name, kind in kinds.items())
-        raise EaseError(
-            f"The columns of entities differ: {different}. Give integers in all of them, or texts."
-        )
-    entities = pa.chunked_array([columns[name] for name in kinds]).unique().drop_null().sort()
-    for name, values in columns.items():
-        numbers = pc.index_in(values.cast(entities.type), entities).cast(pa.int64())
+    flat = {name: values.values if name == FURTHER else values for name, values in columns.items()}
+    entities = pa.chunked_array(list(flat.values())).unique().drop_null().sort()
+    for name, values in flat.items():
+        numbers = pc.index_in(values, entities).cast(pa.int64())
         if name == FURTHER:
-            offsets = np.searchsorted(pairs, np.arange(len(table) + 1))
-            numbers = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), numbers)
+            numbers = pa.ListArray.from_arrays(columns[name].offsets, numbers)
         table = table.drop_columns([name] if name in table.column_names else []).append_column(name, numbers)
     return table, entities
 
@@ -242,12 +214,7 @@ def _initial(
             f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}: add theirs, or "
             "omit the parameter for random ones."
         )
-    rows = {entity: np.asarray(embeddings[entity], dtype=np.float32) for entity in names}
-    first = rows[names[0]].shape
-    for entity, row in rows.items():
-        if row.ndim != 1 or row.shape != first:
-            raise EaseError(
-                f"In `entity_embeddings`, {names[0]!r} has the shape {first} and {entity!r} {row.shape}: give vectors "
-                "of one length."
-            )
-    return np.stack(list(rows.values()))
+    try:
+        return np.stack([np.asarray(embeddings[entity], dtype=np.float32) for entity in names])
+    except ValueError as error:
+        raise EaseError(f"`entity_embeddings` must be vectors of one length: {error}") from error

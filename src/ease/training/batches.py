@@ -36,9 +36,6 @@ def pair_indices(
     batch, so that a training can resume at any step.
 
     `pairs` may be their number if the options do not depend on them; `start` is the number of steps already done.
-
-    Raises:
-        EaseError: If batches are of one language, and no language fills a batch.
     """
     options = options or BatchOptions()
     count = pairs if isinstance(pairs, int) else len(pairs)

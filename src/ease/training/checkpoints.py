@@ -20,6 +20,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.encoders.encoder import load_encoder, save_encoder
+from ease.encoders.options import check_rank
 from ease.encoders.whitening import (
     SENTENCES_PER_LANGUAGE,
     language_directions,
@@ -29,13 +30,12 @@ from ease.encoders.whitening import (
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_options
 from ease.evaluation.tasks import get_task
-from ease.io.atomic import atomic_folder, flush_to_disk, remove_folder
-from ease.io.files import hash_contents, report_write_errors
+from ease.io.atomic import atomic_folder, remove_folder
+from ease.io.files import hash_contents
 from ease.io.names import DEVELOPMENT, RUN_FILE
 from ease.io.result_versions import TRAINING
 from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import gather, process_count, process_rank
-from ease.training.accelerator import uses_gpu
 from ease.training.model import TrainingModel, merged
 from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingJob, TrainingOptions
@@ -50,7 +50,7 @@ class Checkpoints:
     def __init__(self, folder: Path, fingerprint: str, options: TrainingOptions) -> None:
         """Use a folder, which need not exist."""
         self._folder, self._fingerprint = folder, fingerprint
-        self._seconds, self._share = options.checkpoint_seconds, options.checkpoint_share
+        self._seconds = options.checkpoint_seconds
         self._next = time.monotonic() + self._seconds
 
     @property
@@ -84,7 +84,8 @@ class Checkpoints:
             text = json.dumps({**state, "step": step, "fingerprint": self._fingerprint, "scalars": scalars})
             (aside / "state.json").write_text(text, encoding="utf-8")
         ended = time.monotonic()
-        self._next = ended + max(self._seconds, (1 / self._share - 1) * (ended - began))
+        # Large ones take a tenth of the time at most, unless every step is to have one.
+        self._next = ended + (max(self._seconds, 9 * (ended - began)) if self._seconds else 0.0)
         for older in self._folder.glob("step-*"):
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
@@ -121,7 +122,7 @@ class Checkpoints:
             torch.cuda.set_rng_state(random["cuda"][process_rank()].clone(), device)
 
 
-WITHOUT_EFFECT = {"checkpoint_seconds", "checkpoint_share", "entity_memory", "threads", "processes"}
+WITHOUT_EFFECT = {"checkpoint_seconds", "threads", "processes"}
 """Options that do not change the result of a training, except for rounding"""
 
 NOTES = {"README.md", RUN_FILE}
@@ -150,14 +151,12 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "method": job.method,
         "method_options": method_options,
         "development": development,
-        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
+        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher"}),
         "processes": processes,
     }
-    for role, frozen in job.training.frozen.items():
-        options = frozen.model_dump(exclude={"batch_size", "cache"})
-        described[role] = {**options, "encoder": _encoder(frozen.located(job.encoder))}
-    if job.training.packed == "auto":  # decided by encoder, method and device
-        described["automatic_on_gpu"] = uses_gpu(job.training)
+    if (teacher := job.training.teacher).encoder is not None:
+        options = teacher.model_dump(exclude={"batch_size", "cache"})
+        described["teacher"] = {**options, "encoder": _encoder(teacher.located(job.encoder))}
     return _hash(described)
 
 
@@ -166,17 +165,15 @@ def _encoder(name: str) -> str:
     folder = Path(name)
     if not folder.is_dir():
         return _contents(name) or ""
-    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
     lines = []
-    for place in sorted(files.keys() - NOTES):
-        if (
-            files[place].name == "tokenizer.json"
-        ):  # encoding sets its padding and truncation, which change nothing
-            described = json.loads(files[place].read_text(encoding="utf-8"))
-            found = _hash({**described, "padding": None, "truncation": None})
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        if (place := file.relative_to(folder).as_posix()) in NOTES:
+            continue
+        if file.name == "tokenizer.json":  # encoding sets its padding and truncation, which change nothing
+            described = json.loads(file.read_text(encoding="utf-8"))
+            lines.append(f"{place} {_hash({**described, 'padding': None, 'truncation': None})}")
         else:
-            found = hash_contents(files[place])
-        lines.append(f"{place} {found}")
+            lines.append(f"{place} {hash_contents(file)}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -222,10 +219,7 @@ class BestModel:
         return self._folder / f"best-{step:08d}"
 
     def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
-        """Save the model if its score is the best so far; without scores, the last model is the best.
-
-        The training does not wait for the disk, which takes seconds for a large entity table: `flush` does.
-        """
+        """Save the model if its score is the best so far; without scores, the last model is the best."""
         if step == 0:
             self._start = score
             if self._limit is None:
@@ -235,16 +229,10 @@ class BestModel:
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
-        with merged(model.encoder), atomic_folder(self.path, flush=False) as aside:
+        with merged(model.encoder), atomic_folder(self.path) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
         self._keep(self._recorded, step)
-
-    def flush(self) -> None:
-        """Wait until the best model is on disk: before a checkpoint names it, and before it is published."""
-        if not process_rank() and self.path.exists():
-            with report_write_errors(self.path):
-                flush_to_disk(self.path)
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
@@ -327,13 +315,7 @@ def remove_languages(
     evaluate: Evaluate | None,
     device: torch.device,
 ) -> dict[str, float]:
-    """Save a trained encoder without its language subspace, which the means of the pairs' languages span.
-
-    A single rank is used without a comparison.
-
-    Returns:
-        Development scores of the saved encoder; empty if none were computed.
-    """
+    """Save a trained encoder without its language subspace, at the best of the ranks; return its development scores."""
     encoder = load_encoder(str(model)).to(device)
     source = open_pair_table(pairs, (LANGUAGE, SENTENCE))
     sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE)}
@@ -347,11 +329,9 @@ def remove_languages(
 
     scored = {rank: {} if evaluate is None else evaluate(without(rank)) for rank in ranks}
     chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
+    found = {rank: round(scores[DEVELOPMENT], 2) for rank, scores in scored.items() if scores}
     logger.info(
-        "Removed %d directions of the language subspace (development scores by rank: %s)",
-        chosen,
-        ", ".join(f"{rank}: {scores[DEVELOPMENT]:.2f}" for rank, scores in scored.items() if scores)
-        or "none",
+        "Removed %d directions of the language subspace (scores by rank: %s)", chosen, found or "none"
     )
     with atomic_folder(target) as folder:
         save_encoder(without(chosen), folder)
@@ -361,22 +341,13 @@ def remove_languages(
 
 
 def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
-    """Refuse unusable ranks before the training.
-
-    Raises:
-        EaseError: If several ranks are given without development tasks, or a rank is above the number of languages
-            minus one.
-    """
+    """Refuse several ranks without development tasks, and ranks above the number of languages minus one."""
     if len(ranks) > 1 and not development:
         raise EaseError(
             f"`language_ranks` {', '.join(map(str, ranks))}: a choice needs development tasks; give a single rank."
         )
-    languages = len(distinct(open_pair_table(pairs, (LANGUAGE,)), LANGUAGE)) if ranks else 0
-    if ranks and max(ranks) > languages - 1:
-        raise EaseError(
-            f"`language_ranks` {max(ranks)}: the means of {languages} language(s) span {languages - 1} direction(s); "
-            "lower the rank, or set `language_ranks` to []."
-        )
+    if ranks:
+        check_rank(max(ranks), languages=len(distinct(open_pair_table(pairs, (LANGUAGE,)), LANGUAGE)))
 
 
 def _of_language(source: pads.Dataset, language: str) -> Iterator[str]:

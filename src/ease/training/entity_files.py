@@ -39,9 +39,6 @@ def write_entity_table(encoder: Path, vocabulary: pd.DataFrame, folder: Path) ->
 
     Returns:
         The number of entities.
-
-    Raises:
-        EaseError: If the table was trained with another vocabulary.
     """
     with safe_open(encoder / PARTS, framework="np") as parts:
         tensors: dict[str, Any] = {"embeddings": parts.get_tensor(TABLE)}

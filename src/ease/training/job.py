@@ -37,21 +37,18 @@ from ease.training.accelerator import accelerated, compile_layers, uses_gpu
 from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
 from ease.training.loop import Progress, Report, train
 from ease.training.model import TrainingModel, load_for_training
-from ease.training.options import TrainingJob, TrainingResult, check_frozen, check_share
-from ease.training.packing import choose_packing, transformer_graphs
+from ease.training.options import TrainingJob, TrainingResult, check_share
+from ease.training.packing import transformer_graphs
 from ease.training.prepared_pairs import (
-    LANGUAGE,
-    distinct,
     entity_columns,
     has_hard_negatives,
-    open_pair_table,
     open_pairs,
     prepare_pairs,
     read_table,
     used_entities,
 )
 from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics
-from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
+from ease.training.teacher import CACHE, teacher_embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -88,12 +85,8 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
         if processes > 1 and held is not None and not launched:
             launch(held, processes, report)
         else:
-            advice = "Set `mini_batch_size`, which gives the same loss in less memory, or lower `batch_size`"
-            if job.training.mini_batch_size is not None:
-                advice = "Lower `mini_batch_size` or `batch_size`"
-            if job.training.entity_memory == "device":
-                advice += "; if the entity table is too large for a GPU, set `entity_memory: host`"
-            with advise_on_full_memory(f"{advice}."), accelerated(job.training) as accelerator:
+            advice = "Lower `mini_batch_size`, which gives the same loss in less memory, or `batch_size`."
+            with advise_on_full_memory(advice), accelerated(job.training) as accelerator:
                 _train(job, accelerator, fingerprint, report)
         result = _read_result(job.folder, fingerprint)
         assert result is not None, f"{job.folder} has no result of the training that has just ended"
@@ -113,7 +106,7 @@ def _check(job: TrainingJob, processes: int) -> None:
     method, training = get_method(job.method), job.training
     with_table = method.reads_table(job.method_options)
     check_share(training, processes)
-    several, guided = training.batches.sentences_per_entity > 1, training.guide.encoder is not None
+    several = training.batches.sentences_per_entity > 1
     for wrong, fault in (
         (method.reads_entities and job.vocabulary is None, "needs the entity `vocabulary`."),
         (with_table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
@@ -122,10 +115,6 @@ def _check(job: TrainingJob, processes: int) -> None:
             "reads no entities: set `batches.sentences_per_entity` to 1.",
         ),
         (training.matryoshka and not method.matryoshka, "has no contrastive loss: set `matryoshka` to []."),
-        (
-            guided and not (method.guided and with_table),
-            "does not read a guide: set `guide.encoder` to null, or train `ease_plus` with an `entity_weight` above 0.",
-        ),
     ):
         if wrong:
             raise EaseError(f"Method {job.method!r} {fault}")
@@ -133,8 +122,7 @@ def _check(job: TrainingJob, processes: int) -> None:
         raise EaseError(
             "On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`."
         )
-    for role, frozen in training.frozen.items():
-        check_frozen(frozen, role)
+    training.teacher.check()
     check_ranks(job.pairs, training.language_ranks, bool(job.development))
 
 
@@ -143,21 +131,12 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = build_model(job)
-    inputs, teacher, guide = f"inputs-{fingerprint[:16]}", None, None
+    teacher = None
     if model.teacher is not None:
         dimension = embedding_dimension(model.encoder) if model.teacher.form == "cosine" else None
-        target = job.folder / f"{inputs}-teacher.npy"
-        teacher = frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
+        target = job.folder / f"inputs-{fingerprint[:16]}-teacher.npy"
+        teacher = teacher_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
     rows = prepare(job, model, fingerprint, accelerator)
-    if job.training.batches.sentences_per_entity > 1 and not process_rank():
-        _describe_entities(job, rows)
-    if job.training.guide.encoder is not None and (table := model.method.table) is not None:
-        target, entities = (job.folder / f"{inputs}-{name}.npy" for name in ("guide", "entities"))
-        sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
-        if not process_rank():
-            write_entity_embeddings(sentences, rows["entity"], len(table.weight), entities)
-        accelerator.wait_for_everyone()
-        guide = Guide(sentences, np.load(entities, mmap_mode="r"))
     best, progress = train(
         model,
         rows,
@@ -168,7 +147,6 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
         evaluate=development_evaluation(job.development),
         report=report,
         teacher=teacher,
-        guide=guide,
     )
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
@@ -187,22 +165,6 @@ def prepare(
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()
     return open_pairs(prepared, layout)
-
-
-def _describe_entities(job: TrainingJob, rows: NDArray[np.void]) -> None:
-    """Log what sentences of one entity can attract each other, and what is trained where none can."""
-    counts = np.unique(rows["entity"], return_counts=True)[1]
-    if counts.max() < 2:
-        logger.warning(
-            "No entity has two sentences, so none attract each other: the other losses are trained"
-        )
-        return
-    several = counts > 1
-    logger.info("%d entities have several sentences, %d in all", several.sum(), counts[several].sum())
-    pairs = open_pair_table(job.pairs)
-    for column, kind in ((LANGUAGE, "language"), ("page_id", "page")):
-        if column in pairs.schema.names and len(distinct(pairs, column)) == 1:
-            logger.warning("All sentences are of one %s: none of another attract them", kind)
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
@@ -243,10 +205,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
             "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
             "as to 0.1."
         )
-    if built.table is not None and training.entity_memory == "host":
-        built.table.stay_on_host()
     graphs = transformer_graphs(training, len(set(built.views)), encoder)
-    packed = choose_packing(training.packed, encoder, on_gpu=uses_gpu(training)) if graphs is None else True
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, training.seed),
@@ -255,7 +214,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
         training.mini_batch_size,
         training.matryoshka,
         training.teacher,
-        packed=packed,
+        packed=training.packed or graphs is not None,
         transform=graphs,
         onednn=training.onednn and not training.compiled,
     )
@@ -275,7 +234,6 @@ def _finish(
         if DEVELOPMENT in line
     }
     scores, start_scores = scored.get(best.step, {}), scored.get(0, {})
-    best.flush()
     made = best.path
     if job.training.language_ranks and best.path.exists():
         made, evaluate = job.folder / "without_languages", development_evaluation(job.development)
@@ -338,10 +296,10 @@ def _card(
         for name, value in job.method_options.model_dump().items()
         if negatives or "hard_negative" not in name
     }
-    loop = job.training.model_dump(exclude={"teacher", "guide"})
-    for role, frozen in job.training.frozen.items():
-        described = frozen.model_dump(exclude={"cache", "batch_size"})
-        loop[role] = {**described, "encoder": start_of(frozen.located(job.encoder))}
+    loop = job.training.model_dump(exclude={"teacher"})
+    if (teacher := job.training.teacher).encoder is not None:
+        described = teacher.model_dump(exclude={"cache", "batch_size"})
+        loop["teacher"] = {**described, "encoder": start_of(teacher.located(job.encoder))}
     return model_card(
         job.card,
         method=job.method,

@@ -36,7 +36,7 @@ from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
 from ease.training.processes import TrainingInterrupted, read_metrics, stop_requests
-from ease.training.teacher import Embeddings, Guide
+from ease.training.teacher import Embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,6 @@ class Progress:
         self._window = 0
         self._window_seconds = self.seconds = 0.0
         self._since = self._shown = time.perf_counter()
-        self._line = 0
         self._bar: tqdm[Any] | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
@@ -76,7 +75,6 @@ class Progress:
                 total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
             )
         self._since = self._shown = time.perf_counter()
-        self._line = step
 
     def close(self) -> None:
         """Close the progress bar."""
@@ -89,23 +87,19 @@ class Progress:
             value = term.detach()
             self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value
         self._window += 1
-        now, size = time.perf_counter(), self._options.batch_size
+        now = time.perf_counter()
         if self._bar is not None:
             self._bar.update()
         elif not process_rank() and now - self._shown >= SECONDS_BETWEEN_LINES:
-            loss, rate = (
-                float(self._sums[TOTAL]) / self._window,
-                (step - self._line) * size / (now - self._shown),
-            )
-            logger.info(
-                "%s: step %d of %d, loss %.4f, pairs/s %.0f", self._name, step, self._steps, loss, rate
-            )
-            self._shown, self._line = now, step
+            loss = float(self._sums[TOTAL]) / self._window
+            logger.info("%s: step %d of %d, loss %.4f", self._name, step, self._steps, loss)
+            self._shown = now
         if step % self._options.report_every and step != self._steps:
             return
         state = self.state()
         means = {name: total / self._window for name, total in state["sums"].items()}
-        rate = self._window * size / self._window_seconds if self._window_seconds else 0.0
+        pairs = self._window * self._options.batch_size
+        rate = pairs / self._window_seconds if self._window_seconds else 0.0
         self._sums, self._window, self._window_seconds = {}, 0, 0.0
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
@@ -162,24 +156,23 @@ def train(
     evaluate: Evaluate | None = None,
     report: Report | None = None,
     teacher: Embeddings | None = None,
-    guide: Guide | None = None,
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
     `folder` has the checkpoints, which `fingerprint` identifies, the best model and the metrics. `evaluate` scores the
-    encoder to select the best model; without it, the last model is kept. Row i of the teacher's and the
-    guide's embeddings belongs to pair i. `report` receives metrics in the first process.
+    encoder to select the best model; without it, the last model is kept. Row i of the teacher's
+    embeddings belongs to pair i. `report` receives metrics in the first process.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
-    # The optimizer averages the entity table's gradients, so DDP must not; the table may be on another device.
+    # The optimizer averages the entity table's gradients, so DDP must not.
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
     trained: nn.Module = accelerator.prepare(model)
     device, group = accelerator.device, cpu_group(PATIENCE)
-    batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
+    batches_after = partial(_batches, pairs, teacher, model, options, device)
     optimizers = Optimizers(model, options)
     # The name has the device, because a checkpoint has the random state of its device.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
@@ -216,7 +209,6 @@ def train(
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
             if stopping or (not last and any_process(not process_rank() and checkpoints.due, group)):
-                best.flush()
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()
@@ -244,11 +236,7 @@ def _compile(
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
-    """Return the number of steps, from `max_steps` or else `epochs`.
-
-    Raises:
-        EaseError: If there are fewer pairs than `batch_size`.
-    """
+    """Return the number of steps, from `max_steps` or else `epochs`."""
     if pairs < options.batch_size:
         raise EaseError(
             f"{pairs} training pairs do not fill a batch of {options.batch_size}: lower `batch_size`, or "
@@ -260,7 +248,6 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
 def _batches(
     pairs: NDArray[np.void],
     teacher: Embeddings | None,
-    guide: Guide | None,
     model: TrainingModel,
     options: TrainingOptions,
     device: torch.device,
@@ -292,8 +279,6 @@ def _batches(
             batch = batch._replace(entities=batch.entities._replace(used=used))
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
-        if guide is not None and batch.entities is not None:
-            batch = batch._replace(entities=guide.add_to(batch.entities, indices[share]))
         return batch
 
     order = pair_indices(pairs, options.batch_size, options.seed, start, options.batches)
@@ -322,9 +307,6 @@ def add_gradients(
 
     Only one sub-batch's activations are in memory at a time. Several processes exchange their gradients once, after
     the last sub-batch.
-
-    Raises:
-        EaseError: If the layers are to be compiled, and torch cannot compile them, for example without a C++ compiler.
     """
     sums: dict[str, Tensor] = {}
     for position, batch in enumerate(sub_batches, start=1):

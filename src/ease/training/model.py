@@ -59,9 +59,6 @@ class TrainingModel(nn.Module):
         similarities of `mini_batch_size` rows are in memory at a time, and recomputed for the gradient. The loss is
         also computed on the first `matryoshka` dimensions. `transform` computes packed texts in place of the encoder's
         transformer, and `onednn` replaces the encoder's linear layers, if torch has it.
-
-        Raises:
-            EaseError: If the encoder does not support packed texts, or the method or the head no teacher.
         """
         super().__init__()
         self.encoder = encoder
@@ -199,9 +196,6 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
 
     Layers behind the transformer, such as a Dense layer, are trained as without LoRA. The adapters are drawn from
     torch's random state and do not change the embeddings before the first step.
-
-    Raises:
-        EaseError: If the encoder does not begin with a transformer, or has no linear layers named as `targets`.
     """
     from peft import LoraConfig, inject_adapter_in_model
 

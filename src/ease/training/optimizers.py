@@ -62,12 +62,10 @@ class Optimizers:
         if self._table is not None:
             clipped.append(self._table.reduce_gradient())
         norm = clip_grad_norm_(clipped, self._options.max_grad_norm or torch.inf)
-        self.by_name["encoder"].step()
         if self._table is not None:
-            # Last, since a table in the host's memory waits here for the GPU.
             self._table.set_sparse_gradient()
-            self.by_name["entities"].step()
         for optimizer in self.by_name.values():
+            optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         return norm
 

@@ -17,36 +17,21 @@ from ease.methods import method_options
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
-    """Refuse a batch that does not divide into sub-batches, and a sub-batch that is too small or does not divide.
-
-    Raises:
-        EaseError: Naming the sizes that do not divide.
-    """
+    """Refuse a batch that does not divide into sub-batches and processes, or is too small for its entities."""
     batch, part, size = options.batch_size, options.sub_batch_size, options.contrasted
     name = "batch_size" if part is None else "sub_batch_size"
     several = options.batches.sentences_per_entity
-    for wrong, fault in (
-        (
-            batch % size,
-            f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them.",
-        ),
-        (
-            size % processes,
-            f"`{name}` {size} is not a multiple of {processes} `processes`: change one of them.",
-        ),
-        (
-            part is not None and part < 2 * processes,
-            f"`sub_batch_size` {part} leaves each of {processes} `processes` one pair, which has nothing to contrast "
-            f"with: raise it to at least {2 * processes}, or start fewer processes.",
-        ),
-        (
-            several > 1 and 2 * several > size,
+    if batch % size:
+        raise EaseError(
+            f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them."
+        )
+    if size % processes:
+        raise EaseError(f"`{name}` {size} is not a multiple of {processes} `processes`: change one of them.")
+    if several > 1 and 2 * several > size:
+        raise EaseError(
             f"`{name}` {size} does not hold two entities of {several} sentences (`batches.sentences_per_entity`): "
-            f"raise it to at least {2 * several}, or lower the other.",
-        ),
-    ):
-        if wrong:
-            raise EaseError(fault)
+            f"raise it to at least {2 * several}, or lower the other."
+        )
 
 
 class BatchOptions(StrictModel):
@@ -75,11 +60,11 @@ class BatchOptions(StrictModel):
 
 
 START_ENCODER = "start"
-"""Name of the encoder before the training, as a teacher or guide."""
+"""Name of the encoder before the training, as a teacher."""
 
 
-class FrozenEncoder(StrictModel):
-    """An encoder that is not trained, whose embeddings of the training sentences are computed once."""
+class TeacherOptions(StrictModel):
+    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
 
     encoder: str | None = Field(
         None,
@@ -96,22 +81,6 @@ class FrozenEncoder(StrictModel):
         None,
         description="folder of the cache of embeddings, shared by trainings; null: the training's work folder",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: Any) -> Any:
-        """Accept a name instead of a group of options, or null for no encoder."""
-        return {"encoder": value and str(value)} if isinstance(value, str | Path | None) else value
-
-    def located(self, start: str) -> str:
-        """Return the encoder's hub name or folder, given the encoder that the training starts from."""
-        assert self.encoder is not None
-        return start if self.encoder == START_ENCODER else self.encoder
-
-
-class TeacherOptions(FrozenEncoder):
-    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
-
     form: Literal["similarity", "cosine"] = Field(
         "similarity",
         description="similarity: the similarities within a batch are matched, in any dimension; cosine: each embedding "
@@ -127,23 +96,24 @@ class TeacherOptions(FrozenEncoder):
         0.05, gt=0, description="τ of the form `similarity`, dividing the cosines of teacher and student"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """Accept a name instead of a group of options, or null for no encoder."""
+        return {"encoder": value and str(value)} if isinstance(value, str | Path | None) else value
 
-class GuideOptions(FrozenEncoder):
-    """An encoder that finds false negatives among the entities of a batch (Solatorio 2024, GISTEmbed)."""
+    def located(self, start: str) -> str:
+        """Return the teacher's hub name or folder, given the encoder that the training starts from."""
+        assert self.encoder is not None
+        return start if self.encoder == START_ENCODER else self.encoder
 
-
-def check_frozen(options: FrozenEncoder, role: str) -> None:
-    """Refuse a teacher or guide that cannot be loaded; its weights are not read.
-
-    Raises:
-        EaseError: With its name and the remedy.
-    """
-    if options.encoder in (None, START_ENCODER):
-        return
-    try:
-        check_encoder(str(options.encoder))
-    except EaseError as error:
-        raise EaseError(f"The {role} cannot be loaded (`{role}.encoder`). {error}") from error
+    def check(self) -> None:
+        """Refuse a teacher that cannot be loaded; its weights are not read."""
+        if self.encoder not in (None, START_ENCODER):
+            try:
+                check_encoder(str(self.encoder))
+            except EaseError as error:
+                raise EaseError(f"The teacher cannot be loaded (`teacher.encoder`). {error}") from error
 
 
 class LoraOptions(StrictModel):
@@ -171,11 +141,6 @@ class TrainingOptions(StrictModel):
         description="precision of Adam's moments of the entity table; bf16 (rounded at random): two thirds of the "
         "memory, 61 instead of 92 GB for 10 million entities of 768 dimensions",
     )
-    entity_memory: Literal["device", "host"] = Field(
-        "device",
-        description="memory for the entity table and its moments: the GPU's, or the host's, from which each step "
-        "copies its rows; no difference on a CPU",
-    )
     batches: BatchOptions = Field(BatchOptions(), description="how the pairs of a batch are chosen")
     epochs: int = Field(1, ge=1, description="passes over the pairs")
     max_steps: int | None = Field(None, ge=1, description="steps; null: as many as `epochs` takes")
@@ -197,9 +162,10 @@ class TrainingOptions(StrictModel):
         description="stop after this number of evaluations in a row below the start, and keep the start if none was "
         "better; null: never, and the start is not kept",
     )
-    checkpoint_seconds: float = Field(120, ge=0, description="seconds between checkpoints")
-    checkpoint_share: float = Field(
-        0.1, gt=0, le=1, description="largest share of the time for checkpoints, which otherwise come later"
+    checkpoint_seconds: float = Field(
+        120,
+        ge=0,
+        description="seconds between checkpoints, or nine times as long as one takes; 0: every step",
     )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
@@ -218,10 +184,10 @@ class TrainingOptions(StrictModel):
         ge=1,
         description="chunks by length in which a batch is encoded; null: 4 for padded texts on a CPU, else 1",
     )
-    packed: bool | Literal["auto"] = Field(
+    packed: bool = Field(
         False,
         description="encode a batch as rows of 64 tokens with several texts, with little padding; dropout masks differ "
-        "from those with padding; auto: on a CPU, if the encoder and the method allow it",
+        "from those with padding",
     )
     graphs: bool | Literal["auto"] = Field(
         "auto",
@@ -260,10 +226,6 @@ class TrainingOptions(StrictModel):
     teacher: TeacherOptions = Field(
         TeacherOptions(), description="an encoder whose embeddings or similarities are distilled"
     )
-    guide: GuideOptions = Field(
-        GuideOptions(),
-        description="an encoder that finds false negatives among the entities of a batch, for `ease_plus`",
-    )
     language_ranks: Numbers = Field(
         (),
         description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
@@ -294,12 +256,6 @@ class TrainingOptions(StrictModel):
     def contrasted(self) -> int:
         """Pairs that contrast with each other, over all processes."""
         return self.sub_batch_size or self.batch_size
-
-    @property
-    def frozen(self) -> dict[str, FrozenEncoder]:
-        """The teacher and the guide, without those that are off."""
-        given = {"teacher": self.teacher, "guide": self.guide}
-        return {role: options for role, options in given.items() if options.encoder is not None}
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -163,28 +163,10 @@ class PackingRefusal(EaseError):
         self.reason = reason
 
 
-def choose_packing(packed: bool | Literal["auto"], encoder: SentenceTransformer, *, on_gpu: bool) -> bool:
-    """Return whether texts are packed; `auto` packs them on a CPU if encoder and method allow it."""
-    if packed != "auto":
-        return packed
-    try:
-        if on_gpu:
-            raise PackingRefusal("without graphs it is for CPUs")
-        prepare_packing(encoder)
-    except PackingRefusal as refusal:
-        logger.info("`packed: auto`: texts are padded (packing: %s).", refusal.reason)
-        return False
-    logger.info("`packed: auto`: texts are packed.")
-    return True
-
-
 def prepare_packing(encoder: SentenceTransformer) -> int:
     """Make an encoder accept packed texts; return the first position number, which differs between architectures.
 
     Padded texts are encoded as before.
-
-    Raises:
-        PackingRefusal: If the encoder does not support packing, or encodes packed texts differently.
     """
     transformer = encoder[0]
     if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in (
@@ -237,9 +219,6 @@ def transformer_graphs(
     """Return the CUDA graphs of an encoder's transformer for packed texts; None, with a log line, if it has none.
 
     `columns` is the number of text columns that the method encodes.
-
-    Raises:
-        EaseError: If `graphs` is true, and something does not allow it.
     """
     if not options.graphs or (options.graphs == "auto" and not uses_gpu(options)):
         return None

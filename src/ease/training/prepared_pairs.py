@@ -51,11 +51,7 @@ def has_hard_negatives(pairs: Path) -> bool:
 
 
 def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Training pairs") -> pads.Dataset:
-    """Open training pairs, or another table, a Parquet file or a folder of them, for reading in batches.
-
-    Raises:
-        EaseError: If there are no rows, one of the columns is missing, or the file is not Parquet.
-    """
+    """Open training pairs, or another table, a Parquet file or a folder of them, for reading in batches."""
     if not pairs.exists():
         raise EaseError(f"{what} {pairs}: there is no such file or folder.")
     try:
@@ -74,13 +70,9 @@ def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Train
 
 def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
     """Return the distinct values of a column, or of a column of lists, sorted."""
-    kind = source.schema.field(name).type
-    values = pa.array([], kind.value_type if pa.types.is_nested(kind) else kind)
-    for batch in source.to_batches(columns=[name]):
-        column = batch.column(name)
-        found = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null().unique()
-        values = pa.concat_arrays([values, found]).unique()
-    return np.sort(values.to_numpy(zero_copy_only=False))
+    column = source.to_table(columns=[name])[name]
+    values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
+    return np.sort(values.drop_null().unique().to_numpy(zero_copy_only=False))
 
 
 def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
@@ -129,11 +121,7 @@ class UsedEntities(NamedTuple):
 
 
 def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
-    """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row.
-
-    Raises:
-        EaseError: If an entity is missing or is not in the vocabulary.
-    """
+    """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row."""
     table = open_pair_table(vocabulary, ["row", "entity"], "Entity vocabulary").to_table(
         columns=["row", "entity"]
     )
@@ -170,9 +158,6 @@ def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int 
     """Read entity embeddings from a safetensors file with one matrix, in single precision.
 
     Memory is bounded by the rows that are read, which are ascending; `total` is the vocabulary's number of rows.
-
-    Raises:
-        EaseError: If the file is missing, is not one matrix, or has another number of rows.
     """
     try:
         with safe_open(path, framework="pt") as tensors:
@@ -236,9 +221,6 @@ def prepare_pairs(
     The pairs are Parquet with the layout's text columns, in which optional texts may be null, and with a vocabulary
     (row, entity) also its columns of entities. Functions in `derived` make missing columns and missing texts from the
     sentences.
-
-    Raises:
-        EaseError: If a column, a required text or an entity is missing, or there are no pairs.
     """
     derived = derived or {}
     of_entities = () if vocabulary is None else entity_columns(bool(layout.further), layout.subjects)
@@ -316,11 +298,7 @@ def open_pairs(prepared: Path, layout: Layout) -> NDArray[np.void]:
 
 
 def default_prompt(encoder: SentenceTransformer) -> str:
-    """Return the text that `encode` puts before each sentence; empty without a default prompt.
-
-    Raises:
-        EaseError: If the pooling excludes the prompt, which a training on tokens cannot.
-    """
+    """Return the text that `encode` puts before each sentence; empty without a default prompt."""
     prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
     if prompt and any(getattr(module, "include_prompt", True) is False for module in encoder):
         raise EaseError(

@@ -39,7 +39,6 @@ class EntityContrastiveLoss(nn.Module):
         model: SentenceTransformer model.
         embeddings: Initial entity embeddings, shape (entities, entity dimension).
         entities: The integer that names each row of `embeddings` in the dataset, such as 64 for Q64. Default: the row.
-        head: Layers between the sentence embeddings and the loss, for training only, such as SimCSE's MLP.
         options: Parameters of :class:`ease.methods.ease.EaseOptions`: `entity_weight` (λ), `temperature`,
             `self_temperature`, `hard_negative_weight`, …
 
@@ -90,7 +89,6 @@ class EntityContrastiveLoss(nn.Module):
         model: SentenceTransformer,
         embeddings: ArrayLike | Tensor,
         entities: Sequence[int] | None = None,
-        head: nn.Module | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -103,7 +101,6 @@ class EntityContrastiveLoss(nn.Module):
                 f"{len(names.unique())} distinct `entities` for {len(table)} rows of `embeddings`."
             )
         self.model = model
-        self.head = nn.Identity() if head is None else head
         validated = cast(EaseOptions, method_options("ease", options))
         self.method = Ease(validated, embedding_dimension(model), table)
         if self.method.table is not None:
@@ -127,7 +124,7 @@ class EntityContrastiveLoss(nn.Module):
         for name, value in features.items():
             if isinstance(value, Tensor) and len(value) == len(labels):
                 features[name] = torch.cat([value] * views)
-        sentences = self.head(self.model(features)["sentence_embedding"]).unflatten(0, (views, -1))
+        sentences = self.model(features)["sentence_embedding"].unflatten(0, (views, -1))
         places = torch.searchsorted(self.names, labels).clamp(max=len(self.names) - 1)
         missing = labels == MISSING
         unknown = labels[(self.names[places] != labels) & ~missing]
@@ -140,10 +137,6 @@ class EntityContrastiveLoss(nn.Module):
         with torch.autocast(sentences.device.type, enabled=False):
             loss: Tensor = self.method(inputs)[TOTAL]
         return loss
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Return the parameters for the model card."""
-        return self.method.options.model_dump()
 
 
 class SupervisedSimCSELoss(nn.Module):
@@ -208,10 +201,6 @@ class SupervisedSimCSELoss(nn.Module):
                 hard_negative_weight=self.hard_negative_weight,
             )
 
-    def get_config_dict(self) -> dict[str, Any]:
-        """Return the parameters for the model card."""
-        return {"temperature": self.temperature, "hard_negative_weight": self.hard_negative_weight}
-
 
 class EntityCollator(BaseDataCollator):
     """Data collator that gives the columns `entity` and `hard_negative` to the loss as labels."""
@@ -263,9 +252,7 @@ class LossCheckpoints(TrainerCallback):
             raise EaseError(
                 f"The checkpoint has no {file}: resume from an earlier one, which was saved with this callback."
             )
-        lacking, unknown = self._loss.load_state_dict(load_file(file), strict=False)
-        if faults := [*(name for name in lacking if name[:6] != "model."), *unknown]:
-            raise EaseError(f"{file} belongs to another loss: {', '.join(faults)} differ.")
+        self._loss.load_state_dict(load_file(file), strict=False)  # the model is in the checkpoint itself
 
 
 def _file(args: TrainingArguments, state: TrainerState) -> Path:

@@ -11,13 +11,12 @@ import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import torch
 from datasets import Dataset, Features, Value, disable_progress_bars
 from datasets import Sequence as ListOf
@@ -107,13 +106,11 @@ def distill(
     """
     check_name(student, list(KINDS), "student")
     validated = validate(KINDS[student], options, "Options of the student")
-    if isinstance(sentences, pa.Array | pa.ChunkedArray):
-        sentences = sentences.to_pylist()
-    wrong = isinstance(sentences, str | Mapping) or hasattr(sentences, "columns")
-    texts: list[Any] = [] if wrong else list(dict.fromkeys(sentences))
-    if wrong or not all(isinstance(text, str) for text in texts):
+    # The names of a table's columns would be texts, too.
+    texts: list[Any] = [] if hasattr(sentences, "columns") else list(dict.fromkeys(sentences))
+    if isinstance(sentences, str) or not texts or not all(isinstance(text, str) for text in texts):
         raise EaseError(
-            '`sentences` must be a list of texts, such as the column `table["sentence"]` of a table.'
+            '`sentences` must be a list of texts, such as the column `table["sentence"]` of a data frame.'
         )
     if validated.rows is not None and validated.rows < len(texts):
         chosen = np.random.default_rng(validated.seed).choice(len(texts), validated.rows, replace=False)
@@ -139,9 +136,6 @@ def distill_student(
     The sentences are distinct and in a fixed order; the caller has locked the folder. `encoding` has the batch size and
     the cache of the teacher's embeddings, by default in the folder. `card` returns the model card, given the dimension
     and the number of sentences.
-
-    Raises:
-        EaseError: If the teacher does not load or fit the options, or there is no sentence.
     """
     encoder = load_encoder(teacher) if isinstance(teacher, str) else copy.deepcopy(teacher)
     encoder.to(best_device()).eval()
@@ -223,11 +217,7 @@ def static_student(teacher: SentenceTransformer, directions: np.ndarray) -> Sent
 
 
 def first_layers(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
-    """Return a copy of a teacher with its first layers only.
-
-    Raises:
-        EaseError: If the teacher is not a transformer, or has too few layers.
-    """
+    """Return a copy of a teacher with its first layers only."""
     if not isinstance(teacher[0], Transformer):
         raise EaseError(
             f"A shallow student needs a transformer as `teacher`, not {type(teacher[0]).__name__}: choose another one."

@@ -100,16 +100,15 @@ def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_p
     features, weights = tokens(), {name: value.clone() for name, value in encoder.state_dict().items()}
     whole = embed(encoder.eval(), features)
     set_dropout(encoder, 0.0)
-    handles = set_drophead(encoder, RATE)
+    set_drophead(encoder, RATE)
     torch.manual_seed(5)
     dropped = embed(encoder.train(), features)
     torch.manual_seed(5)
     assert torch.equal(embed(encoder, features), dropped), "the generator alone decides"
     assert torch.equal(embed(encoder.eval(), features), whole), "nothing drops out after the training"
-    for handle in handles:
-        handle.remove()
     torch.manual_seed(5)
-    kept = torch.stack([torch.rand(5, HEADS) >= RATE for _ in handles])
+    layers = CHANGES.get(architecture, {}).get("num_hidden_layers", LAYERS)
+    kept = torch.stack([torch.rand(5, HEADS) >= RATE for _ in range(layers)])
     scales = torch.where(kept, HEADS / kept.sum(-1, keepdim=True).clamp(min=1), 0.0)  # (layers, 5, heads)
     assert (scales == 0).any()
     for number in range(5):
@@ -129,19 +128,6 @@ def test_heads_drop_with_their_rate_and_the_others_make_up_for_them() -> None:
     assert zero.float().mean().item() == pytest.approx(0.2, abs=0.01)
     assert torch.unique(zero, dim=0).shape[0] > 100, "every sequence has its own"
     torch.testing.assert_close(dropped.sum(2), torch.full((4000, 2, 4), 12.0))
-
-
-def test_a_sequence_may_lose_all_heads_and_stays_finite() -> None:
-    torch.manual_seed(0)
-    states = torch.randn(200, 3, 2 * 4, requires_grad=True)
-    dropped = drop_heads(states, 2, 0.7)
-    empty = (dropped == 0).flatten(1).all(1)
-    assert empty.any()
-    assert not empty.all()
-    assert drop_heads(states.bfloat16(), 2, 0.5).dtype == torch.bfloat16
-    (gradient,) = torch.autograd.grad(dropped.square().sum(), states)
-    assert torch.isfinite(gradient).all()
-    assert not gradient[empty].any()
 
 
 def test_encoders_without_known_heads_or_dropout_are_refused(tmp_path: Path) -> None:

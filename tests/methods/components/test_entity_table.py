@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, SparseAdam
@@ -44,27 +42,3 @@ def test_a_step_changes_the_rows_in_use_alone_as_a_dense_step_would() -> None:
     assert torch.allclose(table.weight, dense)
     untouched = [0, 2, 3, 4, 6]
     assert torch.equal(table.weight[untouched], start()[untouched])
-
-
-def test_steps_out_of_order_are_refused() -> None:
-    table = EntityTable(start())
-    with pytest.raises(RuntimeError, match="no rows in use"):
-        table.reduce_gradient()
-    with pytest.raises(RuntimeError, match="no gradient"):
-        table.set_sparse_gradient()
-
-
-def test_a_table_on_the_host_stays_there_and_copies_rows_to_the_device_of_the_ids() -> None:
-    """The device `meta` computes shapes alone, and refuses to mix its tensors with a CPU's."""
-    table = EntityTable(start())
-    table.stay_on_host()
-    nn.Sequential(table).to("meta")
-    assert table.weight.device.type == "cpu"
-    ids, used = torch.tensor([5, 1, 5], device="meta"), np.array([1, 5])
-    for _ in range(2):
-        (rows,) = table(ids, used=used)
-        rows.sum().backward()
-    reduced = table.reduce_gradient()
-    assert (rows.shape, rows.device.type) == ((3, 3), "meta")
-    assert (reduced.shape, reduced.device.type) == ((2, 3), "meta")
-    assert torch.equal(table.weight, start())

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import StrictModel, format_validation_error
+from ease.io.models import StrictModel, validate
 
 FILES = Path(__file__).parent
 
@@ -76,10 +76,7 @@ def known_encoder(name: str) -> KnownEncoder | None:
     file = FILES / f"{last_part(name)}.yml"
     if file.stem not in known_names():
         return None
-    try:
-        return KnownEncoder.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise EaseError(f"{file}: {format_validation_error(error, KnownEncoder)}") from error
+    return validate(KnownEncoder, yaml.safe_load(file.read_text(encoding="utf-8")), str(file))
 
 
 def file_defaults(name: str | None, method: str) -> dict[str, Any]:

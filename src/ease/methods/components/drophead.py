@@ -8,7 +8,6 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from ease.errors import EaseError
 
@@ -36,13 +35,7 @@ def _dropouts(encoder: SentenceTransformer) -> Iterator[tuple[nn.Module, str]]:
 def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropout") -> None:
     """Set the rate of all dropout layers of an encoder, attention included; the saved configuration does not change.
 
-    Args:
-        encoder: Changed in place.
-        rate: The new rate.
-        option: Name of the parameter, for the message.
-
-    Raises:
-        EaseError: If the rate is not 0 and the encoder has no dropout layer.
+    `option` is the name of the parameter, for the error if the encoder has no dropout layer.
     """
     found = list(_dropouts(encoder))
     for module, name in found:
@@ -59,16 +52,10 @@ def has_dropout(encoder: SentenceTransformer) -> bool:
     return any(getattr(module, name) > 0 for module, name in _dropouts(encoder))
 
 
-def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHandle]:
-    """Drop attention heads in training (Zhou et al. 2020), independently for each sequence and layer.
+def set_drophead(encoder: SentenceTransformer, rate: float) -> None:
+    """Drop attention heads in training (Zhou et al. 2020), independently for each sequence and layer, in place.
 
-    Changes the encoder in place; a second call adds a second DropHead. The saved encoder does not change.
-
-    Returns:
-        Handles that remove the hooks.
-
-    Raises:
-        EaseError: If the encoder's architecture is not in `MERGES`.
+    The saved encoder does not change.
     """
     first = encoder[0]
     name = first.model.config.model_type if isinstance(first, Transformer) else type(first).__name__
@@ -82,8 +69,9 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHan
     def drop(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor] | None:
         return (drop_heads(inputs[0], heads, rate),) if module.training else None
 
-    merges = (part for path, part in first.model.named_modules() if path.endswith(f".{MERGES[name]}"))
-    return [module.register_forward_pre_hook(drop) for module in merges]
+    for path, module in first.model.named_modules():
+        if path.endswith(f".{MERGES[name]}"):
+            module.register_forward_pre_hook(drop)
 
 
 def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:

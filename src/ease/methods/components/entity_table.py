@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,15 +27,7 @@ class EntityTable(nn.Module):
         """Use the given embeddings, (entities, dimension) in single precision, without copying them."""
         super().__init__()
         self.weight = nn.Parameter(embeddings, requires_grad=False)
-        self._stays = False
         self._lookups: list[_Lookup] = []
-
-    def stay_on_host(self) -> None:
-        """Keep the table in the host's memory when the module moves to a GPU, to which a lookup copies its rows."""
-        self._stays = True
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        return self if self._stays else super()._apply(fn, recurse)
 
     def forward(self, *ids: Tensor, used: Rows | None = None) -> list[Tensor]:
         """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined.
@@ -50,19 +41,20 @@ class EntityTable(nn.Module):
         if used is None:
             different = gather(wanted).unique()
             used = different[different != NO_ENTITY].cpu().numpy()
-        lookup = self._look_up(used, wanted.device)
+        lookup = self._look_up(used)
         if lookup.rows.requires_grad:
             self._lookups.append(lookup)
         places = torch.searchsorted(lookup.here, wanted).clamp(max=len(used) - 1)
         found: Tensor = lookup.rows[places]
         return list(found.split([len(part) for part in ids]))
 
-    def _look_up(self, used: Rows, device: torch.device) -> _Lookup:
-        numbers = torch.from_numpy(used)
-        here = _copy(numbers, device)
-        there = numbers if self.weight.device.type == "cpu" else here
-        rows = _copy(self.weight[there], device).requires_grad_(torch.is_grad_enabled())
-        return _Lookup(used, here, there, rows)
+    def _look_up(self, used: Rows) -> _Lookup:
+        here = torch.from_numpy(used)
+        if self.weight.device.type == "cuda":
+            # The GPU copies pinned memory while the host continues.
+            here = here.pin_memory().to(self.weight.device, non_blocking=True)
+        rows = self.weight[here].requires_grad_(torch.is_grad_enabled())
+        return _Lookup(used, here, rows)
 
     def reduce_gradient(self) -> Tensor:
         """Add the gradients of a step's lookups, average them over all processes, and return the rows to be clipped."""
@@ -73,7 +65,7 @@ class EntityTable(nn.Module):
         joint, *others = self._lookups
         if others:
             used = np.unique(np.concatenate([lookup.used for lookup in self._lookups]))
-            joint = self._look_up(used, joint.rows.device)
+            joint = self._look_up(used)
         if joint.rows.grad is None:
             joint.rows.grad = torch.zeros_like(joint.rows)
         for lookup in self._lookups if others else ():
@@ -84,15 +76,15 @@ class EntityTable(nn.Module):
         return joint.rows
 
     def set_sparse_gradient(self) -> None:
-        """Set the table's sparse gradient from the rows' gradient; a table in the host's memory waits for the GPU."""
+        """Set the table's sparse gradient from the rows' gradient."""
         gradients = [lookup.rows.grad for lookup in self._lookups]
         if len(gradients) != 1 or gradients[0] is None:
             raise RuntimeError(
                 "The entity table has no gradient: call `reduce_gradient` after the backward pass."
             )
         self.weight.grad = torch.sparse_coo_tensor(
-            self._lookups[0].there.unsqueeze(0),
-            gradients[0].to(self.weight.device),
+            self._lookups[0].here.unsqueeze(0),
+            gradients[0],
             self.weight.shape,
             is_coalesced=True,
             check_invariants=False,
@@ -104,21 +96,12 @@ class EntityTable(nn.Module):
         self._lookups = []
 
 
-def _copy(values: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor to a device; a GPU copies it from the host's memory while the host continues."""
-    if values.device.type == "cpu" and device.type == "cuda":
-        values = values.pin_memory()
-    return values.to(device, non_blocking=True)
-
-
 class _Lookup(NamedTuple):
     """Rows that a forward pass read."""
 
     used: Rows
     """(u,), sorted rows of the table"""
     here: Tensor
-    """The same on the device of the batch"""
-    there: Tensor
     """The same on the device of the table"""
     rows: Tensor
-    """(u, dimension), a copy of them on the device of the batch"""
+    """(u, dimension), a copy of them"""

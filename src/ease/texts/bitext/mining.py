@@ -47,9 +47,6 @@ def embed_rows(
 
     The table has row and text, in the order of `row`; the matrix is zero in the rows that the table lacks. The caller
     removes the file (.npy). `progress` is the title of the progress bar; no bar if empty.
-
-    Raises:
-        EaseError: If the table is empty, an embedding is zero or not finite, or the file cannot be written.
     """
     from ease.evaluation.retrieval import unit_rows
 
@@ -116,9 +113,6 @@ def mine_language_pair(
         vectors: Embeddings by language, (rows, dimension), of length 1.
         options: Neighbours, and the lowest margin.
         workspace: Where matches are joined with their texts.
-
-    Raises:
-        EaseError: If the languages have no candidate.
     """
     from ease.evaluation.retrieval import one_to_one
     from ease.evaluation.search import candidate_neighbours

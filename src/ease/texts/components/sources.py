@@ -154,11 +154,7 @@ def file_kind(path: Path) -> str:
 
 
 def read_fields(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the number and the chosen columns of each row of a Parquet, csv or (otherwise) unquoted tab-separated file.
-
-    Raises:
-        EaseError: If the file cannot be read, a column is missing, or a line has more or fewer fields than the first.
-    """
+    """Yield the number and the chosen columns of each row of a Parquet, csv or else unquoted tab-separated file."""
     kind = file_kind(path)
     if kind == "parquet":
         return _parquet_fields(path, [str(column) for column in columns])
@@ -182,23 +178,17 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
     find_columns(path, names, source.schema.names)
     number = 0
     for batch in source.to_batches(columns=names, batch_size=BATCH_ROWS):
-        texts = []
-        for name in names:
-            try:
-                texts.append([value or "" for value in batch[name].cast(pa.string()).to_pylist()])
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise EaseError(f"{path}: column {name} holds {batch[name].type} instead of text.") from error
+        try:
+            texts = [[value or "" for value in batch[name].cast(pa.string()).to_pylist()] for name in names]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise EaseError(f"{path}: {', '.join(names)} hold no texts: {error}") from error
         for fields in zip(*texts, strict=True):
             number += 1
             yield number, fields
 
 
 def check_languages(column: ir.StringColumn, wanted: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Return the sorted languages of a file.
-
-    Raises:
-        EaseError: If a wanted language is missing, with the existing ones.
-    """
+    """Return the sorted languages of a file."""
     found = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
     absent = [language for language in wanted if language not in found]
     if absent:
