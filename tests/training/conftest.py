@@ -53,7 +53,7 @@ def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 @pytest.fixture(scope="session")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A teacher with another tokenizer and dimension."""
+    """A teacher or guide with another tokenizer and dimension."""
     options = SMALL.model_copy(update={"hidden_size": 48, "vocabulary_size": 310})
     folder = tmp_path_factory.mktemp("teacher") / "wide"
     save_encoder(build_encoder(EncoderOptions(random=options, seed=7), sentences()[::-1]), folder)

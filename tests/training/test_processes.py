@@ -25,8 +25,8 @@ WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="the processe
 VARIANTS: list[Any] = [
     pytest.param({"training": {"device": "auto"}}, marks=WITHOUT_GPU, id="device"),
     pytest.param(
-        {"method": "ease_plus", "training": {"sub_batch_size": 4}},
-        id="sub-batches",
+        {"method": "ease_plus", "training": {"sub_batch_size": 4, "guide": "WIDE"}},
+        id="sub-batches and a guide",
     ),
     pytest.param(
         {

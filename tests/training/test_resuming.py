@@ -27,6 +27,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "moments in bf16": {"training": {"entity_moments": "bf16"}},
     "lora": {"training": {"lora": {"rank": 4, "dropout": 0.2}}},
     "teacher": {"method": "ease_plus", "training": {"teacher": "WIDE"}},
+    "guide": {"method": "ease_plus", "training": {"guide": "WIDE"}},
     "masked tokens": {"method": "simcse", "method_options": {"mlm_weight": 0.1}},
     "anchor": {"method": "dueam", "pairs": "texts.parquet"},
 }

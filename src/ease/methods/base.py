@@ -29,6 +29,14 @@ SENTENCE = "sentence"
 Opts = TypeVar("Opts", bound=BaseModel)
 
 
+class GuideVectors(NamedTuple):
+    """A guide encoder's embeddings of n pairs, each (n, guide dimension); an entity's is that of its sentences."""
+
+    sentences: Tensor
+    positives: Tensor
+    hard_negatives: Tensor
+
+
 class Entities(NamedTuple):
     """The entities of a batch of n pairs, as rows of the entity table."""
 
@@ -40,6 +48,8 @@ class Entities(NamedTuple):
     """(n, k), other entities of each sentence, -1 in unused places; only if the method reads them"""
     subjects: Tensor | None = None
     """(n,), the subject of each sentence's page, -1 if unknown; only if the method reads them"""
+    guide: GuideVectors | None = None
+    """Only with a guide, which finds false negatives"""
     used: NDArray[np.int64] | None = None
     """(u,), sorted: all rows of the table that the method looks up, in any process; None: found on the device. No
     tensor, since a batch's tensors are moved to the GPU, from which the host would have to read them."""
@@ -95,6 +105,9 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
 
     matryoshka: ClassVar[bool] = True
     """Whether the loss can be computed on the first dimensions of the embeddings, as contrastive losses can"""
+
+    guided: ClassVar[bool] = False
+    """Whether the method reads a guide's embeddings"""
 
     reads_entities: ClassVar[bool] = False
     """Whether the method trains on the setting's pairs with their entities, rather than on the recipe's texts."""

@@ -10,7 +10,7 @@ from ease.entities.pairs import MAX_FURTHER
 from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inputs, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import same_entity_loss, several_positives_loss
+from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
 
 
 class EasePlusOptions(EntityOptions):
@@ -40,6 +40,7 @@ class EasePlus(EntityMethod[EasePlusOptions]):
 
     Options = EasePlusOptions
     reads_entities = True
+    guided = True
     title = "EASE+"
     summary = (
         "EASE+ pulls a sentence towards the embeddings of all entities that it links to; entities of other sentences "
@@ -76,13 +77,17 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         return terms
 
     def entity_loss(self, table: EntityTable, inputs: Inputs, entities: Entities) -> Tensor:
-        """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
-        candidates = entities.positives
-        if self.options.hard_negatives:
-            candidates = torch.cat([candidates, entities.hard_negatives])
-        if self.options.gather_negatives:
+        """Contrast each sentence's positives with the entities of the other pairs and all hard negatives.
+
+        A candidate that a guide finds more similar to a sentence than the sentence's own entity is no negative.
+        """
+
+        def joint(positives: Tensor, hard_negatives: Tensor) -> Tensor:
+            candidates = torch.cat([positives, hard_negatives]) if self.options.hard_negatives else positives
             # Every process has the table and W: gathering the ids is enough, and exact.
-            candidates = gather(candidates)
+            return gather(candidates) if self.options.gather_negatives else candidates
+
+        candidates = joint(entities.positives, entities.hard_negatives)
         positives = entities.positives.unsqueeze(1)  # (n, 1)
         if entities.further is not None:
             positives = torch.cat([positives, entities.further], dim=1)
@@ -91,6 +96,10 @@ class EasePlus(EntityMethod[EasePlusOptions]):
         weights = torch.ones(positives.shape[1], device=positives.device)
         if entities.subjects is not None:
             weights[-1:].fill_(self.options.subject_weight)
+        excluded = None
+        if (guide := entities.guide) is not None:
+            guided = joint(guide.positives, guide.hard_negatives)
+            excluded = false_negatives(guide.sentences, guide.positives, guided)
         rows = [self.projection(part) for part in table(positives.flatten(), candidates, used=entities.used)]
         return several_positives_loss(
             inputs.sentences[0],
@@ -100,5 +109,6 @@ class EasePlus(EntityMethod[EasePlusOptions]):
             positive_ids=positives,
             candidate_ids=candidates,
             weights=weights,
+            excluded=excluded,
             mini_batch_size=inputs.mini_batch_size,
         )

@@ -342,7 +342,7 @@ def _check_training(node: Node, run: Run) -> None:
     recipe = run.given(node, Recipe)
     if anchor := recipe.options.get("anchor"):
         run.check(check_encoder, anchor, transformer=True)
-    run.check(recipe.check_teacher)
+    run.check(recipe.check_frozen)
     _check_development(node, run, run.given(node, Setting).dev_tasks)
 
 
@@ -475,14 +475,14 @@ def _check_variant(
     recipes: Mapping[str, Any],
     available: Iterable[str],
 ) -> None:
-    """Refuse a variant whose texts or teacher do not exist, or that reads data which no run has made."""
+    """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
     needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}
     languages: tuple[str, ...] = ()
     start = [Variant(method=MLM, seeds=variant.seeds)] if varied.start == MLM else []
     for one in start + [variant] * (variant.method != START):
         recipe = one.varied(recipes, variant.seeds[0])
         run.check(recipe.check_texts)
-        run.check(recipe.check_teacher)
+        run.check(recipe.check_frozen)
         entities = reads_entities(recipe.method)
         if entities or any(source_options(text).reads_pairs for text in recipe.data or ()):
             needs["training_pairs"] = "training pairs"

@@ -22,7 +22,7 @@ from ease.io.models import StrictModel
 from ease.methods import method_options, reads_entities
 from ease.pipelines.acquire import SAMPLE
 from ease.texts import source_options
-from ease.training.options import TrainingOptions, training_options
+from ease.training.options import TrainingOptions, check_frozen, training_options
 
 logger = logging.getLogger(__name__)
 
@@ -219,9 +219,11 @@ class Recipe(StrictModel):
                         "(docs/training_texts.md)."
                     )
 
-    def check_teacher(self) -> None:
-        """Refuse a teacher that cannot be loaded."""
-        _training(self.training).teacher.check()
+    def check_frozen(self) -> None:
+        """Refuse a teacher or guide that cannot be loaded."""
+        loop = _training(self.training)
+        check_frozen(loop.teacher, "teacher")
+        check_frozen(loop.guide, "guide")
 
     def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
         """Replace every null that has a default for the encoder, and log these defaults."""

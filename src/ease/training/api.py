@@ -84,8 +84,9 @@ def train(
     table = _read(pairs, method)
     with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
         work = lock.folder
-        if isinstance(options.get("teacher"), SentenceTransformer):
-            options["teacher"] = {"encoder": _saved(options["teacher"], work / "taught_by")}
+        for role, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
+            if isinstance(options.get(role), SentenceTransformer):
+                options[role] = {"encoder": _saved(options[role], work / kept)}
         own, loop = _parse(method, options)
         if str(encoder).startswith(RANDOM):
             made = EncoderOptions(name=str(encoder), seed=loop.seed)

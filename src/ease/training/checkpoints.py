@@ -151,12 +151,12 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "method": job.method,
         "method_options": method_options,
         "development": development,
-        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher"}),
+        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
         "processes": processes,
     }
-    if (teacher := job.training.teacher).encoder is not None:
-        options = teacher.model_dump(exclude={"batch_size", "cache"})
-        described["teacher"] = {**options, "encoder": _encoder(teacher.located(job.encoder))}
+    for role, frozen in job.training.frozen.items():
+        options = frozen.model_dump(exclude={"batch_size", "cache"})
+        described[role] = {**options, "encoder": _encoder(frozen.located(job.encoder))}
     return _hash(described)
 
 

@@ -37,7 +37,7 @@ from ease.training.accelerator import accelerated, compile_layers, uses_gpu
 from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
 from ease.training.loop import Progress, Report, train
 from ease.training.model import TrainingModel, load_for_training
-from ease.training.options import TrainingJob, TrainingResult, check_share
+from ease.training.options import TrainingJob, TrainingResult, check_frozen, check_share
 from ease.training.packing import transformer_graphs
 from ease.training.prepared_pairs import (
     entity_columns,
@@ -48,7 +48,7 @@ from ease.training.prepared_pairs import (
     used_entities,
 )
 from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics
-from ease.training.teacher import CACHE, teacher_embeddings
+from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def _check(job: TrainingJob, processes: int) -> None:
     method, training = get_method(job.method), job.training
     with_table = method.reads_table(job.method_options)
     check_share(training, processes)
-    several = training.batches.sentences_per_entity > 1
+    several, guided = training.batches.sentences_per_entity > 1, training.guide.encoder is not None
     for wrong, fault in (
         (method.reads_entities and job.vocabulary is None, "needs the entity `vocabulary`."),
         (with_table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
@@ -115,6 +115,10 @@ def _check(job: TrainingJob, processes: int) -> None:
             "reads no entities: set `batches.sentences_per_entity` to 1.",
         ),
         (training.matryoshka and not method.matryoshka, "has no contrastive loss: set `matryoshka` to []."),
+        (
+            guided and not (method.guided and with_table),
+            "does not read a guide: set `guide.encoder` to null, or train `ease_plus` with an `entity_weight` above 0.",
+        ),
     ):
         if wrong:
             raise EaseError(f"Method {job.method!r} {fault}")
@@ -122,7 +126,8 @@ def _check(job: TrainingJob, processes: int) -> None:
         raise EaseError(
             "On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`."
         )
-    training.teacher.check()
+    for role, frozen in training.frozen.items():
+        check_frozen(frozen, role)
     check_ranks(job.pairs, training.language_ranks, bool(job.development))
 
 
@@ -131,12 +136,19 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = build_model(job)
-    teacher = None
+    inputs, teacher, guide = f"inputs-{fingerprint[:16]}", None, None
     if model.teacher is not None:
         dimension = embedding_dimension(model.encoder) if model.teacher.form == "cosine" else None
-        target = job.folder / f"inputs-{fingerprint[:16]}-teacher.npy"
-        teacher = teacher_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
+        target = job.folder / f"{inputs}-teacher.npy"
+        teacher = frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
     rows = prepare(job, model, fingerprint, accelerator)
+    if job.training.guide.encoder is not None and (table := model.method.table) is not None:
+        target, entities = (job.folder / f"{inputs}-{name}.npy" for name in ("guide", "entities"))
+        sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
+        if not process_rank():
+            write_entity_embeddings(sentences, rows["entity"], len(table.weight), entities)
+        accelerator.wait_for_everyone()
+        guide = Guide(sentences, np.load(entities, mmap_mode="r"))
     best, progress = train(
         model,
         rows,
@@ -147,6 +159,7 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
         evaluate=development_evaluation(job.development),
         report=report,
         teacher=teacher,
+        guide=guide,
     )
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
@@ -296,10 +309,10 @@ def _card(
         for name, value in job.method_options.model_dump().items()
         if negatives or "hard_negative" not in name
     }
-    loop = job.training.model_dump(exclude={"teacher"})
-    if (teacher := job.training.teacher).encoder is not None:
-        described = teacher.model_dump(exclude={"cache", "batch_size"})
-        loop["teacher"] = {**described, "encoder": start_of(teacher.located(job.encoder))}
+    loop = job.training.model_dump(exclude={"teacher", "guide"})
+    for role, frozen in job.training.frozen.items():
+        described = frozen.model_dump(exclude={"cache", "batch_size"})
+        loop[role] = {**described, "encoder": start_of(frozen.located(job.encoder))}
     return model_card(
         job.card,
         method=job.method,

@@ -36,7 +36,7 @@ from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
 from ease.training.processes import TrainingInterrupted, read_metrics, stop_requests
-from ease.training.teacher import Embeddings
+from ease.training.teacher import Embeddings, Guide
 
 logger = logging.getLogger(__name__)
 
@@ -156,12 +156,13 @@ def train(
     evaluate: Evaluate | None = None,
     report: Report | None = None,
     teacher: Embeddings | None = None,
+    guide: Guide | None = None,
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
     `folder` has the checkpoints, which `fingerprint` identifies, the best model and the metrics. `evaluate` scores the
-    encoder to select the best model; without it, the last model is kept. Row i of the teacher's
-    embeddings belongs to pair i. `report` receives metrics in the first process.
+    encoder to select the best model; without it, the last model is kept. Row i of the teacher's and the
+    guide's embeddings belongs to pair i. `report` receives metrics in the first process.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -172,7 +173,7 @@ def train(
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
     trained: nn.Module = accelerator.prepare(model)
     device, group = accelerator.device, cpu_group(PATIENCE)
-    batches_after = partial(_batches, pairs, teacher, model, options, device)
+    batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
     # The name has the device, because a checkpoint has the random state of its device.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
@@ -248,6 +249,7 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
 def _batches(
     pairs: NDArray[np.void],
     teacher: Embeddings | None,
+    guide: Guide | None,
     model: TrainingModel,
     options: TrainingOptions,
     device: torch.device,
@@ -279,6 +281,8 @@ def _batches(
             batch = batch._replace(entities=batch.entities._replace(used=used))
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
+        if guide is not None and batch.entities is not None:
+            batch = batch._replace(entities=guide.add_to(batch.entities, indices[share]))
         return batch
 
     order = pair_indices(pairs, options.batch_size, options.seed, start, options.batches)

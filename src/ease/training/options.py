@@ -60,11 +60,11 @@ class BatchOptions(StrictModel):
 
 
 START_ENCODER = "start"
-"""Name of the encoder before the training, as a teacher."""
+"""Name of the encoder before the training, as a teacher or guide."""
 
 
-class TeacherOptions(StrictModel):
-    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
+class FrozenEncoder(StrictModel):
+    """An encoder that is not trained, whose embeddings of the training sentences are computed once."""
 
     encoder: str | None = Field(
         None,
@@ -81,6 +81,22 @@ class TeacherOptions(StrictModel):
         None,
         description="folder of the cache of embeddings, shared by trainings; null: the training's work folder",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """Accept a name instead of a group of options, or null for no encoder."""
+        return {"encoder": value and str(value)} if isinstance(value, str | Path | None) else value
+
+    def located(self, start: str) -> str:
+        """Return the encoder's hub name or folder, given the encoder that the training starts from."""
+        assert self.encoder is not None
+        return start if self.encoder == START_ENCODER else self.encoder
+
+
+class TeacherOptions(FrozenEncoder):
+    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
+
     form: Literal["similarity", "cosine"] = Field(
         "similarity",
         description="similarity: the similarities within a batch are matched, in any dimension; cosine: each embedding "
@@ -96,24 +112,18 @@ class TeacherOptions(StrictModel):
         0.05, gt=0, description="τ of the form `similarity`, dividing the cosines of teacher and student"
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: Any) -> Any:
-        """Accept a name instead of a group of options, or null for no encoder."""
-        return {"encoder": value and str(value)} if isinstance(value, str | Path | None) else value
 
-    def located(self, start: str) -> str:
-        """Return the teacher's hub name or folder, given the encoder that the training starts from."""
-        assert self.encoder is not None
-        return start if self.encoder == START_ENCODER else self.encoder
+class GuideOptions(FrozenEncoder):
+    """An encoder that finds false negatives among the entities of a batch (Solatorio 2024, GISTEmbed)."""
 
-    def check(self) -> None:
-        """Refuse a teacher that cannot be loaded; its weights are not read."""
-        if self.encoder not in (None, START_ENCODER):
-            try:
-                check_encoder(str(self.encoder))
-            except EaseError as error:
-                raise EaseError(f"The teacher cannot be loaded (`teacher.encoder`). {error}") from error
+
+def check_frozen(options: FrozenEncoder, role: str) -> None:
+    """Refuse a teacher or guide that cannot be loaded; its weights are not read."""
+    if options.encoder not in (None, START_ENCODER):
+        try:
+            check_encoder(str(options.encoder))
+        except EaseError as error:
+            raise EaseError(f"The {role} cannot be loaded (`{role}.encoder`). {error}") from error
 
 
 class LoraOptions(StrictModel):
@@ -226,6 +236,10 @@ class TrainingOptions(StrictModel):
     teacher: TeacherOptions = Field(
         TeacherOptions(), description="an encoder whose embeddings or similarities are distilled"
     )
+    guide: GuideOptions = Field(
+        GuideOptions(),
+        description="an encoder that finds false negatives among the entities of a batch, for `ease_plus`",
+    )
     language_ranks: Numbers = Field(
         (),
         description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
@@ -256,6 +270,12 @@ class TrainingOptions(StrictModel):
     def contrasted(self) -> int:
         """Pairs that contrast with each other, over all processes."""
         return self.sub_batch_size or self.batch_size
+
+    @property
+    def frozen(self) -> dict[str, FrozenEncoder]:
+        """The teacher and the guide, without those that are off."""
+        given = {"teacher": self.teacher, "guide": self.guide}
+        return {role: options for role, options in given.items() if options.encoder is not None}
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:

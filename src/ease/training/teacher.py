@@ -1,13 +1,15 @@
-"""A teacher's embeddings of the training sentences, computed once."""
+"""Embeddings of the training sentences by further encoders: a teacher, and a guide that finds false negatives."""
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
 
@@ -17,9 +19,9 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_path
-from ease.methods.base import SENTENCE
+from ease.methods.base import SENTENCE, Entities, GuideVectors
 from ease.methods.components.distributed import process_rank
-from ease.training.options import TeacherOptions
+from ease.training.options import FrozenEncoder, TeacherOptions
 from ease.training.prepared_pairs import LANGUAGE, READ_ROWS, distinct, open_pair_table, pair_places, reserve
 
 logger = logging.getLogger(__name__)
@@ -30,19 +32,19 @@ CACHE = "teacher"
 """Folder of the cache of a training that shares none, in its work folder"""
 
 
-def teacher_embeddings(
+def frozen_embeddings(
     pairs: Path,
-    options: TeacherOptions,
+    options: FrozenEncoder,
     start: str,
     target: Path,
     accelerator: Accelerator,
     dimension: int | None = None,
 ) -> Embeddings:
-    """Map a file of the teacher's embeddings, one per pair in the order of the prepared pairs.
+    """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs.
 
     The first process makes the file, atomically, if it is missing; an interrupted call resumes from the cache of
     embeddings. `start` is the encoder that the training starts from, and `dimension` the expected one. The pairs have
-    languages if the teacher has `languages`.
+    languages if a teacher has `languages`.
 
     Returns:
         Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
@@ -56,7 +58,7 @@ def teacher_embeddings(
                 f"The teacher {name!r} has {width} dimensions and the encoder {dimension}, which `form: cosine` cannot "
                 "compare: set `teacher.form` to `similarity`, or choose another teacher."
             )
-        languages = options.languages
+        languages = options.languages if isinstance(options, TeacherOptions) else None
         columns = [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
         source = open_pair_table(pairs, columns)
         if languages is not None and (
@@ -88,3 +90,38 @@ def teacher_embeddings(
     accelerator.wait_for_everyone()
     embeddings: Embeddings = np.load(target, mmap_mode="r")
     return embeddings
+
+
+class Guide(NamedTuple):
+    """A guide's embeddings of all pairs; an entity's embedding is the mean of its sentences'."""
+
+    sentences: Embeddings
+    """(pairs, dimension)"""
+    entities: NDArray[np.float32]
+    """(entities, dimension), of length 1; zeros for an entity without a pair"""
+
+    def add_to(self, entities: Entities, rows: NDArray[np.int64]) -> Entities:
+        """Return the entities of a batch, which has these rows of the pairs, with the guide's embeddings."""
+        own, hard_negatives = entities.positives.numpy(), entities.hard_negatives.numpy()
+        vectors = (self.sentences[rows], self.entities[own], self.entities[hard_negatives])
+        return entities._replace(
+            guide=GuideVectors(*(torch.from_numpy(np.asarray(one, np.float32)) for one in vectors))
+        )
+
+
+def write_entity_embeddings(
+    sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path
+) -> None:
+    """Write the mean of the guide's embeddings, (pairs, dimension), of each of `count` entities' sentences, atomically.
+
+    `entities` has the entity's row of each pair.
+    """
+    with atomic_path(target) as partial:
+        sums = np.lib.format.open_memmap(partial, "w+", np.float32, (count, sentences.shape[1]))
+        for start in range(0, len(entities), READ_ROWS):
+            block = slice(start, start + READ_ROWS)
+            np.add.at(sums, entities[block], sentences[block].astype(np.float32))
+        for start in range(0, count, READ_ROWS):
+            block = slice(start, start + READ_ROWS)
+            sums[block] = unit_or_zero_rows(sums[block])
+        sums.flush()

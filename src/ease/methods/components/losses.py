@@ -103,6 +103,21 @@ def excluded_candidates(
     return excluded.scatter(1, own.unsqueeze(1), False)
 
 
+def false_negatives(anchors: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
+    """Return which candidates a guide finds more similar to an anchor than the anchor's positive, shape (n, m).
+
+    Args:
+        anchors: The guide's embeddings, shape (n, g).
+        positives: Shape (n, g).
+        candidates: Shape (m, g).
+
+    References:
+        Solatorio 2024 (GISTEmbed), section 3.2.
+    """
+    anchors, positives, candidates = unit(anchors), unit(positives), unit(candidates)
+    return anchors @ candidates.T > (anchors * positives).sum(dim=1, keepdim=True)
+
+
 def several_positives_loss(
     anchors: Tensor,
     positives: Tensor,
@@ -112,6 +127,7 @@ def several_positives_loss(
     positive_ids: Tensor,
     candidate_ids: Tensor,
     weights: Tensor,
+    excluded: Tensor | None = None,
     mini_batch_size: int | None = None,
 ) -> Tensor:
     """InfoNCE with several positives per anchor, none of which is a negative of that anchor (EASE+).
@@ -128,6 +144,7 @@ def several_positives_loss(
         positive_ids: Shape (n, p), `NO_ENTITY` in unused places.
         candidate_ids: Shape (m,), `NO_ENTITY` for missing candidates.
         weights: Weight of each place, shape (p,).
+        excluded: True where a candidate is no negative of an anchor, shape (n, m). Default: none.
         mini_batch_size: Anchors at a time.
 
     References:
@@ -144,6 +161,8 @@ def several_positives_loss(
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
         skipped = (candidate_ids == NO_ENTITY).expand_as(logits)
+        if excluded is not None:
+            skipped = skipped | excluded[rows]
         for ids in positive_ids[rows].T:
             skipped = skipped | (ids.unsqueeze(1) == candidate_ids)
         # Finite: all candidates of an anchor may be excluded.
