@@ -1,4 +1,4 @@
-"""Figures show the values of their tables, and their labels do not overlap."""
+"""Figures show the values of their tables."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from ease.reporting.plots import (
     plot_table_bars,
     plot_variants,
 )
-from ease.reporting.plots.scores import place_labels
 from ease.reporting.report import bar_rows, build_scatters
-from tests.reporting.made import EASE_ROW, options, own, paper, published
+from tests.reporting.made import EASE_ROW, options, own, paper, published, row, sts17
 
 
 def traces(figure: go.Figure, name: str) -> list[go.Bar | go.Scatter]:
@@ -170,7 +169,7 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     order = list(table["model"].unique())
     figure = plot_language_pair(table.sort_values("language", ascending=False))
     named = [trace.name for trace in figure.data if trace.showlegend]
-    assert named == ["translations", "ja", "en", "one fact"]
+    assert named == ["translations", "ja", "en"]
     panel = order.index("ease")
     lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
     steps = list(zip(lines.x, lines.y, strict=True))
@@ -178,8 +177,6 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     assert sorted(steps[0::3]) == [(10, 1.5), (11, 1.5), (12, 1.5)]
     assert [(x, y - 1) for x, y in steps[0::3]] == steps[1::3]
     assert dict(zip(points.customdata, points.x, strict=True)) == {"en 0": 10, "en 1": 11, "en 2": 12}
-    fact = traces(figure, "one fact")[panel]
-    assert dict(zip(fact.customdata, fact.x, strict=True)) == {"ja 0": 10, "en 0": 10}
     assert "ja and en" in figure.layout.title.text
 
 
@@ -261,27 +258,12 @@ def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
 
 
-def test_points_are_means_over_what_our_models_are_scored_on() -> None:
-    english, multilingual = build_scatters(options(), published(), own())
-    assert "3 of 7: STS12, STS13, STS14" in english.x_title
-    assert "2 of 8: AG, Tweet" in english.y_title
-    points = english.points.set_index("label")
-    means = {
-        "MiniLM": ([72.37, 80.6, 75.59], [84.1, 61.5]),
-        "EASE-BERTbase": ([72.8, 81.8, 73.7], [85.8, 54.8]),
-    }
-    for label, figures in means.items():
-        assert points.loc[label, ["x", "y"]].tolist() == pytest.approx(list(map(fmean, figures)))
-    assert "BERTbase-flow" not in points.index, "it is in one of the tables alone"
-    assert "all 10" in multilingual.x_title
-    ours = multilingual.points.loc[multilingual.points["kind"] == "own", "label"]
-    assert set(ours) == {"EASE, multilingual"}
-
-
-def test_labels_of_neighbouring_points_do_not_overlap() -> None:
-    points = pd.DataFrame({"label": ["a long name"] * 4, "x": [5.0, 5.2, 5.4, 5.6], "y": [5.0] * 4})
-    places = place_labels(points, [0, 10], [0, 10], 1000, 300)
-    assert places[0] == "top center"
-    assert len(set(places)) == 4
-    far = pd.DataFrame({"label": ["a", "b"], "x": [1.0, 9.0], "y": [1.0, 9.0]})
-    assert place_labels(far, [0, 10], [0, 10], 1000, 300) == ["top center", "top center"]
+def test_points_are_the_averages_of_two_tables() -> None:
+    languages = [str(column.subset) for column in paper().tables["3"].columns if column.task]
+    clusters = [row("mewsc16", code, 30.0, "accuracy") for code in languages]
+    (multilingual,) = build_scatters(options(), published(), own([*sts17(), *clusters]))
+    points = multilingual.points.set_index("label")
+    assert points.loc["EASE, multilingual", ["x", "y"]].tolist() == [pytest.approx(fmean(EASE_ROW)), 30.0]
+    assert points.loc["EASE-mBERTbase", ["x", "y"]].tolist() == [57.2, 36.0]
+    assert multilingual.x_title.endswith("<br>Avg.")
+    assert build_scatters(options(), published(), own()) == [], "some scores of each average are missing"

@@ -60,17 +60,6 @@ def _device_for(queries: int, targets: int) -> torch.device:
     return best_device() if min(queries, targets) >= FEW else torch.device("cpu")
 
 
-def _lengths(side: Embeddings, name: str, device: torch.device) -> NDArray[np.float64]:
-    """Return the length of each row in double precision, (n,); the errors are those of `row_lengths`."""
-    if device.type != "cpu" and side.ndim == 2 and side.size:
-        parts = (np.ascontiguousarray(side[at : at + BLOCK[1]]) for at in range(0, len(side), BLOCK[1]))
-        found = [torch.from_numpy(part).to(device).double().norm(dim=1).cpu().numpy() for part in parts]
-        lengths = np.concatenate(found)
-        if (lengths > 0).all() and np.isfinite(lengths).all():
-            return lengths
-    return row_lengths(side, name)
-
-
 def similarity_blocks(
     queries: ArrayLike,
     targets: ArrayLike,
@@ -94,7 +83,7 @@ def similarity_blocks(
     sides = [np.asarray(queries), np.asarray(targets)]
     device = _device_for(*(len(np.atleast_1d(side)) for side in sides))
     names = () if unit_rows else ("queries", "targets")
-    lengths = [_lengths(side, name, device) for side, name in zip(sides, names, strict=False)]
+    lengths = [row_lengths(side, name) for side, name in zip(sides, names, strict=False)]
     shapes = [side.shape for side in sides]
     if 0 in shapes[0] + shapes[1] or shapes[0][1] != shapes[1][1]:
         raise EaseError(

@@ -209,8 +209,8 @@ def test_parallel_sentences_of_every_form(tmp_path: Path, encode: Encode) -> Non
     assert sides.left[1].startswith('"Well" de 1')
     assert sides.right[1].startswith('"Well" fr 1')
     write_lines(tmp_path, de=["a", "b", "a", ""], en=["a", "b", "c", "d"])
-    pairs = {"de-en": ("de", "en")}
-    parallel = evaluate("parallel_files", encode, tmp_path, pairs=pairs)["de-en", "retrieval_accuracy"]
+    sets = {"de-en": {"file": ("de", "en")}}
+    parallel = evaluate("parallel_files", encode, tmp_path, sets=sets)["de-en", "retrieval_accuracy"]
     assert (parallel.value, len(parallel.items or ())) == (100, 2), "blank and repeated sentences are skipped"
 
 

@@ -18,7 +18,6 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import (
     BLOCK_ELEMENTS,
-    Floats,
     isotropy_score,
     mean_vector_norm,
     normalize_rows,
@@ -35,8 +34,6 @@ POSITIVE, NEGATIVE = "positive", "negative"
 IMPROVED, DETERIORATED = "improved", "deteriorated"
 PRINTED = " (printed)"
 """Ending of the name of a model whose figures a paper prints"""
-POINTS = 201
-"""Maximum number of points of a saved ROC curve."""
 MAX_SENTENCES = 10_000
 """50 million pairs, which take some seconds."""
 
@@ -192,20 +189,13 @@ class CurveOptions(CosineOptions):
 
 
 def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:
-    """Return the ROC curves of several encoders on the same pairs: rates, and the area under the curve (0 to 1).
-
-    Long curves are thinned to evenly spaced rates; the area is that of the complete curve.
-    """
+    """Return the ROC curves of several encoders on the same pairs: rates, and the area under the curve (0 to 1)."""
     from sklearn.metrics import auc, roc_curve
 
     tables = []
     for model, own in compare_cosines(encoders, sets, options).groupby("model", sort=False):
         false, true, _ = roc_curve(own["kind"] == POSITIVE, own["cosine"])
-        area = float(auc(false, true))
-        if len(false) > POINTS:
-            grid = np.linspace(0, 1, POINTS)
-            false, true = grid, np.concatenate([[0.0], np.interp(grid[1:], false, true)])
-        rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": area}
+        rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": float(auc(false, true))}
         tables.append(pd.DataFrame({"model": model, **rates}))
     return pd.concat(tables, ignore_index=True)
 
@@ -224,22 +214,17 @@ def alignment(left: ArrayLike, right: ArrayLike) -> float:
     return float(np.mean(2 - 2 * pairwise_cosine(left, right)))  # ‖a − b‖² of unit vectors
 
 
-def uniformity(
-    embeddings: ArrayLike,
-    max_sentences: int = MAX_SENTENCES,
-    seed: int = 0,
-    block_elements: int = BLOCK_ELEMENTS,
-) -> float:
+def uniformity(embeddings: ArrayLike, max_sentences: int = MAX_SENTENCES, seed: int = 0) -> float:
     """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
 
-    All pairs of two different rows of (n, dimension), or of a seeded sample of more, `block_elements` cosines at once.
+    All pairs of two different rows of (n, dimension), or of a seeded sample of more, `BLOCK_ELEMENTS` cosines at once.
     """
     rows = np.asarray(embeddings)
     if len(rows) > max_sentences:
         drawn = np.random.default_rng(seed).choice(len(rows), max_sentences, replace=False)
         rows = rows[np.sort(drawn)]
     unit = normalize_rows(rows)
-    pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, block_elements // len(unit))
+    pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, BLOCK_ELEMENTS // len(unit))
     cosines = (unit[start : start + block] @ unit[start:].T for start in range(0, len(unit), block))
     # ‖a − b‖² = 2 − 2 cos; the pairs of a row are those with later rows.
     sums = (float(np.triu(np.exp(4 * part - 4), k=1).sum()) for part in cosines)
@@ -283,7 +268,6 @@ def compare_alignment_uniformity(
 class IsotropyOptions(GradedOptions):
     """How the sentences of the pairs are measured."""
 
-    normalize: bool = Field(False, description="whether embeddings are scaled to length 1; not in the paper")
     max_sentences: int = Field(
         MAX_SENTENCES, ge=1, description="maximum number of sentences; a sample of more"
     )
@@ -302,13 +286,11 @@ def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOpti
     def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
         generator = np.random.default_rng(options.seed)
         embeddings = encode(sample(distinct_sentences(pairs), options.max_sentences, generator))
-        lengths = row_lengths(embeddings)
-        rows = embeddings / lengths[:, None] if options.normalize else embeddings
         return {
-            "isotropy": isotropy_score(rows),
-            "mean_vector_norm": mean_vector_norm(rows),
-            "mean_length": 1.0 if options.normalize else float(lengths.mean()),
-            "sentences": len(rows),
+            "isotropy": isotropy_score(embeddings),
+            "mean_vector_norm": mean_vector_norm(embeddings),
+            "mean_length": float(row_lengths(embeddings).mean()),
+            "sentences": len(embeddings),
         }
 
     return measure_subsets(encoders, sets, measure)
@@ -331,14 +313,6 @@ class DifferingOptions(StrictModel):
         return self
 
 
-def percent_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 0 (lowest) to 100; equal values share their mean rank: (n,) -> (n,), n at least 2."""
-    from scipy.stats import rankdata
-
-    ranks: Floats = rankdata(values)
-    return 100 * (ranks - 1) / (len(ranks) - 1)
-
-
 def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataFrame:
     """Return the pairs on which the first of two models gains most over the second, and loses most: `rows` of each.
 
@@ -347,19 +321,21 @@ def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataF
     distance from the gold rank minus the first one's. The largest changes come first.
 
     Raises:
-        EaseError: With the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
+        EaseError: With the subset, if an embedding is unusable.
     """
+
+    def percent(values: pd.Series) -> pd.Series:
+        return 100 * (values.rank() - 1) / (len(values) - 1)
+
     tables = []
     for subset, pairs in sets.items():
-        scored = graded_only(pairs)
-        if len(scored) < 2:
-            raise EaseError(f"{subset}: {len(scored)} pairs have a gold score; ranks need at least 2.")
+        scored = graded_only(pairs)  # of at least two grades
         table = pd.DataFrame(scored, columns=["sentence1", "sentence2", "gold"])
-        table["gold_rank"] = percent_ranks(table["gold"])
+        table["gold_rank"] = percent(table["gold"])
         distances = []
         for model, encode in encoders.items():
             table[f"{model}_cosine"] = pair_cosines(encode, scored, f"{model}, {subset}")
-            table[f"{model}_rank"] = percent_ranks(table[f"{model}_cosine"])
+            table[f"{model}_rank"] = percent(table[f"{model}_cosine"])
             distances.append((table[f"{model}_rank"] - table["gold_rank"]).abs())
         nearer, farther = distances
         table["gain"] = farther - nearer

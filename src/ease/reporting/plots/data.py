@@ -27,7 +27,7 @@ from ease.reporting.plots.style import (
 
 RESOLVED, UNRESOLVED, PAPER = Style("#009E73"), Style("#D9D9D9"), Style("#8C8C8C", "/")
 PANELS_A_ROW = 3
-LINE_COLOUR, HIGHLIGHT = "rgba(127,127,127,0.5)", "#D55E00"
+LINE_COLOUR = "rgba(127,127,127,0.5)"
 COSINE_BINS = 80
 WHAT_TO_SEE = "The shorter the lines beside the extent of the points, the less the language matters."
 
@@ -168,8 +168,6 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
 def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     """Plot projected sentences of two languages with lines to their translations, one panel per model.
 
-    The first pair is highlighted in all panels.
-
     Args:
         table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
             projection; NaN if unknown).
@@ -199,7 +197,7 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
 def _add_sentences(
     figure: go.Figure, own: pd.DataFrame, languages: list[str], labelled: bool, place: dict[str, int]
 ) -> None:
-    """Add a model's points, the lines between translations, and the highlighted fact."""
+    """Add a model's points, and the lines between translations."""
     ends = own.set_index(["language", "pair"])[["x", "y"]]
     left, right = (ends.loc[language] for language in languages)
     # All lines in one trace, separated by gaps
@@ -217,13 +215,6 @@ def _add_sentences(
         hover = {"customdata": rows["sentence"], "hovertemplate": told}
         shown = {"name": language, "legendgroup": language, "showlegend": labelled, **place}
         figure.add_scatter(x=rows["x"], y=rows["y"], **shown, **hover, mode="markers", marker=marker)
-    fact = own[own["pair"] == own["pair"].min()]
-    marker = {"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}}
-    look = {"mode": "lines+markers+text", "marker": marker, "line": {"color": HIGHLIGHT, "width": 3}}
-    text = {"text": fact["language"], "textposition": "top center"}
-    hover = {"customdata": fact["sentence"], "hovertemplate": "%{text}: %{customdata}<extra></extra>"}
-    shown = {"name": "one fact", "showlegend": labelled, **place}
-    figure.add_scatter(x=fact["x"], y=fact["y"], **look, **text, **hover, **shown)
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
