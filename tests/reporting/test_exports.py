@@ -120,7 +120,7 @@ def test_the_hub_reads_evaluation_results(exported: Path) -> None:
 def test_the_hub_reads_the_card() -> None:
     scores = main_rows(gather_models([row("stsb", "test", 70.0)])[0])
     card = ModelCard(hub_card("---\n{}\n---\n", "ease", scores, {}))
-    (result,) = card.data.eval_results
+    (result,) = card.data.eval_results  # type: ignore[attr-defined]
     assert (result.dataset_type, result.metric_type, result.metric_value) == (
         "mteb/stsbenchmark-sts",
         "spearman",

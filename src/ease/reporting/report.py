@@ -18,7 +18,7 @@ from ease.evaluation.resampling import seed_interval
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.files import read_data_file
 from ease.io.models import StrictModel
-from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.comparison import Cell, ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
@@ -201,24 +201,14 @@ def _score_text(scores: pd.DataFrame) -> str:
 
 
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
-    """Return scores of our models and of the published ones to compare with, in the columns that ours have.
-
-    Published models are the counterparts of ours; without counterparts, the best one of each encoder by the last
-    column, which is the average.
+    """Return scores of our models and of their published counterparts, in the columns that ours have.
 
     Returns:
         One row per score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
         95% interval, `low` and `high`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
-    published = [row for row in table.rows if row.kind == "published"]
-    compared = [row for row in published if row.name in named]
-    if not compared:
-        best: dict[str, Row] = {}
-        for row in published:
-            if row.base not in best or _last_figure(row) > _last_figure(best[row.base]):
-                best[row.base] = row
-        compared = [row for row in best.values() if _last_figure(row) > float("-inf")]
+    compared = [row for row in table.rows if row.kind == "published" and row.name in named]
     own = [row for row in table.rows if row.kind == "own"]
     ours = [any(row.cells[place].value is not None for row in own) for place in range(len(table.headers))]
     rows = [
@@ -228,10 +218,6 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
         if shown and cell.value is not None
     ]
     return pd.DataFrame(rows, columns=["label", "kind", "method", "column", "value", "low", "high"])
-
-
-def _last_figure(row: Row) -> float:
-    return next((cell.value for cell in reversed(row.cells) if cell.value is not None), float("-inf"))
 
 
 CONFIG = {"displayModeBar": False, "responsive": True}

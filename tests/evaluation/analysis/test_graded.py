@@ -202,14 +202,6 @@ def test_alignment_and_uniformity_equal_plain_double_loops(
     assert uniformity(embeddings) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_seeded_sample_approximates_all_sentences() -> None:
-    embeddings = np.random.default_rng(1).normal(loc=0.4, size=(3000, 5))
-    exact = uniformity(embeddings)
-    drawn = [uniformity(embeddings, max_sentences=1500, seed=seed) for seed in (0, 0, 1)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert drawn == pytest.approx([exact] * 3, abs=0.02)
-
-
 VECTORS = {"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [-1.0, 0.0], "d": [0.0, -1.0]}
 CORNERS = [
     *(GradedPair("a", "b", 5.0), GradedPair("a", "c", 4.0)),
@@ -253,15 +245,6 @@ def test_isotropy_and_mean_equal_plain_loops(shift: float) -> None:
     assert isotropy_score(embeddings) == pytest.approx(loop_score(embeddings), rel=1e-9)
     mean = [math.fsum(column) / 40 for column in embeddings.T]
     assert mean_vector_norm(embeddings) == pytest.approx(math.sqrt(math.fsum(x * x for x in mean)))
-
-
-def test_isotropy_of_known_arrangements_and_of_long_vectors() -> None:
-    cross = np.concatenate([np.eye(3), -np.eye(3)])
-    assert isotropy_score(cross) == pytest.approx(1), "the same in all directions"
-    same = np.tile([3.0, 0.0], (7, 1))
-    assert isotropy_score(same) == pytest.approx(math.exp(-6)), "against the one vector, over along it"
-    assert mean_vector_norm(same) == pytest.approx(3)
-    assert isotropy_score(300 * same) == 0, "no overflow"
 
 
 def by_number(sentences: Sequence[str]) -> np.ndarray:
@@ -347,21 +330,6 @@ def test_impossible_rankings_are_refused() -> None:
         DifferingOptions(graded="stsb", model="ease", baseline="ease", rows=3)
 
 
-def test_real_graded_sets_are_read_by_subset(test_data: Path) -> None:
-    folder = test_data / "eval" / "stsb"
-    found = graded_pairs("stsb", get_task("stsb").options(path=folder, subsets=("train", "dev")))
-    assert list(found) == ["train", "dev"]
-    fields = [line.split("\t") for line in (folder / "sts-dev.csv").read_text(encoding="utf-8").splitlines()]
-    assert found["dev"] == [(row[5], row[6], float(row[4])) for row in fields]
-
-
-def test_tatoeba_returns_one_language_pair_for_any_scored_subsets(test_data: Path) -> None:
-    folder, tatoeba = test_data / "eval" / "tatoeba", get_task("tatoeba")
-    found = parallel_sentences("tatoeba", tatoeba.options(path=folder, subsets=("fra-eng",)), "deu-eng")
-    files = [folder / f"tatoeba.deu-eng.{side}" for side in ("deu", "eng")]
-    assert [found.left, found.right] == [file.read_text(encoding="utf-8").splitlines() for file in files]
-
-
 FACTS = [
     *[("f2", "en", "two"), ("f1", "en", "one"), ("f3", "en", "three")],
     *[("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")],
@@ -376,9 +344,9 @@ def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) ->
     assert found == (["it", "nn̄g"], ["one", "two"])
     with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
         parallel_sentences("sample_parallel", facts, "sv-en")
-    with pytest.raises(EaseError, match="has no graded pairs: choose from .*sample_graded.*stsb"):
+    with pytest.raises(EaseError, match="has no graded pairs: name another one"):
         graded_pairs("sample_parallel", facts)
-    with pytest.raises(EaseError, match="'stsb' has no parallel sentences: choose from.*sample_parallel"):
+    with pytest.raises(EaseError, match="'stsb' has no parallel sentences: name another one"):
         parallel_sentences("stsb", facts, "ja-en")
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
         measure_isotropy(EncodingOptions(), ISOTROPY, evaluation_data={}, tasks={})

@@ -295,7 +295,6 @@ def test_faults_are_found_when_the_set_is_located(
     ("task", "file", "text", "message"),
     [
         ("stsb", "sts-dev.csv", "a\tb\tc\td\t5\tleft\n", "line 1: 6 columns instead of 7"),
-        ("simlex", "MSimLex999_German.txt", "A,B,1,Mean\nHaus,Heim,7\n", "line 2: 3 columns instead of 4"),
         ("russian_sts", "STS.gs.MSRvid.txt", "5\n1\n", "holds 3 sentence pairs and .* 2 grades"),
         ("qqp", "dev.tsv", "question1\tquestion2\tis_duplicate\na\tb\t1\n", "all 1 pairs have one label"),
         ("stc", "agnews.txt", "1\ta\n2 b\n", "line 2: no tab between a label and a text"),

@@ -24,7 +24,7 @@ from ease.evaluation.metrics import (
     pairwise_cosine,
     row_lengths,
 )
-from ease.evaluation.tasks import AVERAGE, error_prefix, get_task, task_names
+from ease.evaluation.tasks import AVERAGE, error_prefix, get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
 from ease.evaluation.tasks.set_files import Sides
 from ease.io.models import StrictModel
@@ -47,8 +47,7 @@ def graded_pairs(task: str, options: Any) -> GradedSets:
     """Read the graded pairs of each subset of a task whose files exist."""
     reader = get_task(task)
     if not isinstance(reader, GradedPairs):
-        graded = [name for name in task_names() if isinstance(get_task(name), GradedPairs)]
-        raise EaseError(f"The task {task!r} has no graded pairs: choose from {', '.join(graded)}.")
+        raise EaseError(f"The task {task!r} has no graded pairs: name another one, such as stsb.")
     found = reader.available(options)
     return {subset: reader.pairs(options, subset, paths) for subset, paths in found.items()}
 
@@ -60,10 +59,10 @@ def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
 
 def parallel_sentences(task: str, options: Any, subset: str) -> Sides:
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
-    if not hasattr(get_task(task), "parallel"):
-        parallel = [name for name in task_names() if hasattr(get_task(name), "parallel")]
-        raise EaseError(f"The task {task!r} has no parallel sentences: choose from {', '.join(parallel)}.")
-    sides: Sides = get_task(task).parallel(options, subset)  # type: ignore[attr-defined]
+    reader: Any = get_task(task)
+    if not hasattr(reader, "parallel"):
+        raise EaseError(f"The task {task!r} has no parallel sentences: name another one, such as tatoeba.")
+    sides: Sides = reader.parallel(options, subset)
     return sides
 
 

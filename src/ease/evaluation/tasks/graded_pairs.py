@@ -10,7 +10,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,7 +113,6 @@ class BinaryOptions(TableOptions):
     """Options of labelled pairs."""
 
     labels: dict[str, bool] = Field(description="whether each label is the positive class")
-    blanks: Literal["refuse", "skip"] = Field("refuse", description="what to do with pairs with a blank text")
 
 
 class BinaryPairs(GradedPairs):
@@ -133,11 +132,10 @@ class BinaryPairs(GradedPairs):
                 raise EaseError(
                     f"{place}: the label {row['label']!r} is not one of {', '.join(options.labels)}."
                 )
-            if options.blanks == "skip" and not (row["left"] and row["right"]):
+            if row["left"] and row["right"]:
+                pairs.append(GradedPair(row["left"], row["right"], float(options.labels[row["label"]])))
+            else:
                 skipped += 1
-                continue
-            left, right = required(place, row, "left", "right")
-            pairs.append(GradedPair(left, right, float(options.labels[row["label"]])))
         if skipped:
             logger.info("%s: %d pairs with a blank text are skipped", paths[0], skipped)
         if len({pair.gold for pair in pairs}) < 2:
