@@ -17,7 +17,7 @@ from ease.pipeline_registry import SWEEPS
 from ease.reporting.published import Published, Source, Table
 from tests.contexts import load_catalog
 from tests.project import Project
-from tests.reporting.made import PARAMETERS, parameters, published
+from tests.reporting.made import parameters, published
 
 PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
 PAPERS = list(PRINTED["sums"])
@@ -136,14 +136,6 @@ def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(ba
     named = {name for model in models for name in (model.method, *model.variants) if name}
     assert {"mirror_bert", "dueam", "msimcse", "- span mask", "mirror words"} <= named
     assert named - trained - titles == set()
-
-
-def test_every_paper_has_its_own_file_and_eases_is_first() -> None:
-    files = sorted((PARAMETERS / "published").iterdir())
-    found = {file.stem: list(parameters(f"published/{file.name}")["published"]) for file in files}
-    assert found == {name: [name] for name in sorted(PAPERS)}
-    assert list(published().root) == ["ease", "dueam", "mirror_bert", "msimcse"]
-    assert str(published()).startswith("ease: tables 1, 2, 3")
 
 
 ONE = {"header": "a", "task": "stc", "subset": "agnews"}

@@ -26,7 +26,7 @@ from ease.evaluation.analysis.graded import (
     CosineOptions,
     DifferingOptions,
     GivenPairsOptions,
-    IsotropyOptions,
+    GradedOptions,
     alignment,
     compare_alignment_uniformity,
     compare_cosines,
@@ -48,7 +48,7 @@ from ease.pipelines.analysis import measure_isotropy
 from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
-ISOTROPY = IsotropyOptions(graded="stsb:dev")
+ISOTROPY = GradedOptions(graded="stsb:dev")
 ALIGNMENT = AlignmentOptions(graded="stsb:dev")
 
 

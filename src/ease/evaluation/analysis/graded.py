@@ -35,7 +35,7 @@ IMPROVED, DETERIORATED = "improved", "deteriorated"
 PRINTED = " (printed)"
 """Ending of the name of a model whose figures a paper prints"""
 MAX_SENTENCES = 10_000
-"""50 million pairs, which take some seconds."""
+"""Of more, a sample is measured: 50 million pairs take some seconds."""
 
 Encoders = Mapping[str, Encode]
 """Encoders by the names of their models."""
@@ -200,12 +200,9 @@ def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> 
 
 
 class AlignmentOptions(GradedOptions):
-    """Which pairs are positive, and how many sentences are compared."""
+    """Which pairs are positive."""
 
     above: float = Field(4.0, description="pairs graded higher are positive")
-    max_sentences: int = Field(
-        MAX_SENTENCES, ge=2, description="maximum number of sentences for uniformity; a sample of more"
-    )
 
 
 def alignment(left: ArrayLike, right: ArrayLike) -> float:
@@ -213,14 +210,14 @@ def alignment(left: ArrayLike, right: ArrayLike) -> float:
     return float(np.mean(2 - 2 * pairwise_cosine(left, right)))  # ‖a − b‖² of unit vectors
 
 
-def uniformity(embeddings: ArrayLike, max_sentences: int = MAX_SENTENCES, seed: int = 0) -> float:
+def uniformity(embeddings: ArrayLike, seed: int = 0) -> float:
     """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
 
     All pairs of two different rows of (n, dimension), or of a seeded sample of more, `BLOCK_ELEMENTS` cosines at once.
     """
     rows = np.asarray(embeddings)
-    if len(rows) > max_sentences:
-        drawn = np.random.default_rng(seed).choice(len(rows), max_sentences, replace=False)
+    if len(rows) > MAX_SENTENCES:
+        drawn = np.random.default_rng(seed).choice(len(rows), MAX_SENTENCES, replace=False)
         rows = rows[np.sort(drawn)]
     unit = normalize_rows(rows)
     pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, BLOCK_ELEMENTS // len(unit))
@@ -256,7 +253,7 @@ def compare_alignment_uniformity(
         right = embeddings[[row_of[pair.right] for pair in positive]]
         return {
             "alignment": alignment(left, right),
-            "uniformity": uniformity(embeddings, options.max_sentences, options.seed),
+            "uniformity": uniformity(embeddings, options.seed),
             "positives": len(positive),
             "sentences": len(sentences),
         }
@@ -264,15 +261,7 @@ def compare_alignment_uniformity(
     return measure_subsets(encoders, sets, measure)
 
 
-class IsotropyOptions(GradedOptions):
-    """How the sentences of the pairs are measured."""
-
-    max_sentences: int = Field(
-        MAX_SENTENCES, ge=1, description="maximum number of sentences; a sample of more"
-    )
-
-
-def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOptions) -> pd.DataFrame:
+def compare_isotropy(encoders: Encoders, sets: GradedSets, options: GradedOptions) -> pd.DataFrame:
     """Measure several encoders on the distinct sentences of pairs: one row per encoder and subset, and their means.
 
     Returns:
@@ -284,7 +273,7 @@ def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOpti
 
     def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
         generator = np.random.default_rng(options.seed)
-        embeddings = encode(sample(distinct_sentences(pairs), options.max_sentences, generator))
+        embeddings = encode(sample(distinct_sentences(pairs), MAX_SENTENCES, generator))
         return {
             "isotropy": isotropy_score(embeddings),
             "mean_vector_norm": mean_vector_norm(embeddings),

@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
@@ -179,7 +178,6 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     while right and not right[-1][1] and len(right) not in (len(left), min(len(left), PUBLISHED)):
         right.pop()
     if len(left) > len(right) == PUBLISHED:
-        _note_ungraded(sentences, len(left))
         left = left[:PUBLISHED]
     if not left or len(left) != len(right):
         raise EaseError(
@@ -195,12 +193,6 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
         gold = parse_gold("".join(grade[:1]), 0, 5, f"{grades}, line {grade_number}")
         pairs.append(GradedPair(row[0], row[1], gold))
     return pairs
-
-
-@cache
-def _note_ungraded(sentences: Path, count: int) -> None:
-    """Log once that a file has more pairs than grades."""
-    logger.info("%s: the first %d of %d pairs are graded, and scored", sentences, PUBLISHED, count)
 
 
 def graded_only(pairs: Sequence[GradedPair]) -> list[GradedPair]:
