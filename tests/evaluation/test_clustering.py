@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -16,21 +16,6 @@ from ease.evaluation.clustering import (
 )
 
 BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
-
-
-def inertia(rows: np.ndarray, clusters: np.ndarray) -> float:
-    """Return the sum of squared distances to the means, which k-means minimises."""
-    return sum(
-        float(rows[clusters == one].var(axis=0).sum() * (clusters == one).sum()) for one in {*clusters}
-    )
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_k_means_finds_the_best_partition_of_a_few_points(seed: int) -> None:
-    rows = np.random.default_rng(seed).normal(size=(9, 2))
-    partitions = (np.array(parts) for parts in product(range(2), repeat=9) if 0 < sum(parts) < 9)
-    least = min(inertia(rows, parts) for parts in partitions)
-    assert inertia(rows, cluster(rows, 2, seed=seed, n_init=50)) == pytest.approx(least)
 
 
 def test_blobs_are_separated_also_by_vector_length() -> None:

@@ -169,4 +169,4 @@ def test_items_of_a_task_with_a_leaked_text(tmp_path: Path) -> None:
         connection.create_table("training", table),
         ContaminationOptions(),
     )
-    assert np.flatnonzero(texts.contaminated(matches)).tolist() == [7, 9]
+    assert texts.contaminated(matches) == [7, 9]

@@ -40,17 +40,19 @@ def test_both_directions_are_found_in_one_pass(
     block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "GROUP", group)
+    monkeypatch.setattr(search, "BLOCK", block)
     queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)
-    forward, backward = mutual_neighbours(queries, targets, 4, block)
+    forward, backward = mutual_neighbours(queries, targets, 4)
     for found, one, other in ((forward, queries, targets), (backward, targets, queries)):
         cosines, rows = nearest_by_sklearn(one, other, 4)
         np.testing.assert_array_equal(found.rows, rows)
         np.testing.assert_allclose(found.cosines, cosines, atol=2e-6)
 
 
-def test_fewer_rows_than_neighbours_are_all_found() -> None:
+def test_fewer_rows_than_neighbours_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "BLOCK", (2, 2))
     queries, targets = random_rows(7, 5, 5), random_rows(3, 5, 6)
-    forward, backward = mutual_neighbours(queries, targets, 4, (2, 2))
+    forward, backward = mutual_neighbours(queries, targets, 4)
     np.testing.assert_array_equal(forward.rows, nearest_by_sklearn(queries, targets, 3)[1])
     np.testing.assert_array_equal(backward.rows, nearest_by_sklearn(targets, queries, 4)[1])
 
@@ -66,7 +68,6 @@ def test_a_tie_at_rank_k_is_a_miss() -> None:
 @pytest.mark.parametrize(
     ("queries", "targets", "k", "said"),
     [
-        (np.ones((3, 2)), np.ones((3, 2)), 0, "0 neighbours: ask for at least 1"),
         (np.ones((3, 2)), np.ones((3, 4)), 1, r"\(3, 2\) and the targets \(3, 4\)"),
         (np.array([[1, 1], [0, 0]]), np.ones((3, 2)), 1, "1 of 2 rows of the queries are zero.*first row 1"),
         (np.ones((2, 2)), np.array([[np.nan, 1], [1, 1]]), 1, "rows of the targets contain NaN.*row 0"),
@@ -152,9 +153,10 @@ def test_matches_are_those_of_taking_the_best_free_pair_again_and_again(seed: in
 @pytest.mark.parametrize("group", [8, 128])
 def test_a_gpu_finds_the_neighbours_that_numpy_finds(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "GROUP", group)
+    monkeypatch.setattr(search, "BLOCK", (128, 200))
     random = np.random.default_rng(0)
     queries, targets = (random.normal(size=(rows, 32)).astype(np.float32) * 7 for rows in (300, 500))
-    found = mutual_neighbours(queries, targets, 3, block=(128, 200))
+    found = mutual_neighbours(queries, targets, 3)
     assert torch.cuda.max_memory_allocated() > 0
     left, right = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (queries, targets))
     for near, cosines in zip(found, (left @ right.T, right @ left.T), strict=True):

@@ -190,7 +190,7 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
     paths |= dict.fromkeys(("pawsx", "pawsx_finetuned"), "pawsx/x-final")
     aligned = yaml.safe_load((CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8"))["tasks"]
     paths["parallel_files"] = aligned["parallel_files"]["path"]
-    further = {"parallel_files": {"pairs": aligned["parallel_files"]["pairs"]}}
+    further = {"parallel_files": {"sets": aligned["parallel_files"]["sets"]}}
     assert set(sources) <= set(task_names())
     assert "mldoc" not in sources
     for name, found in sources.items():

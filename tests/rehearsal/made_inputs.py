@@ -169,8 +169,8 @@ def _write_made_sets(folder: Path) -> None:
     test_rows.write_xnli(folder / "xnli", 30)
     configured = (CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8")
     aligned = yaml.safe_load(configured)["tasks"]["parallel_files"]
-    for names in aligned["pairs"].values():
-        for name in names:
+    for own in aligned["sets"].values():
+        for name in own["file"]:
             file = folder / aligned["path"] / name
             file.parent.mkdir(exist_ok=True)
             # Lines of names that all languages share, so that some translations are found.

@@ -143,7 +143,7 @@ def test_what_an_encoder_embeds_with_stands_beside_its_scores() -> None:
     about = "cls pooling, normalized, 256 dimensions, bf16, at most 512 tokens, commit 0123456789ab"
     assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ”"]
     rows.append(baseline("tatoeba", "deu-eng", 1.0, **used, prompt=""))
-    assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ” (stsb, sts17)"]
+    assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ”"]
 
 
 def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from ease.evaluation.tasks import AVERAGE, get_task, task_names
 from ease.pipeline_registry import SWEEPS
-from ease.reporting.published import Published, Source
+from ease.reporting.published import Published, Source, Table
 from tests.contexts import load_catalog
 from tests.project import Project
-from tests.reporting.made import PARAMETERS, parameters, published
+from tests.reporting.made import parameters, published
 
 PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
 PAPERS = list(PRINTED["sums"])
@@ -43,6 +43,10 @@ def test_the_tables_of_a_paper_are_there_with_all_their_figures(name: str) -> No
     assert {row for table in tables.values() for row in table.rows} == set(published().root[name].models)
 
 
+def figure_of(table: Table, model: str, header: str) -> float | None:
+    return table.rows[model][table.columns.index(table.column(header))]
+
+
 def averages(name: str) -> list[tuple[str, str, str, float, float]]:
     """Return tuples of table, model, header, printed average, and the mean of its printed terms."""
     tables = published().root[name].tables
@@ -54,7 +58,7 @@ def averages(name: str) -> list[tuple[str, str, str, float, float]]:
             for model, figures in table.rows.items():
                 printed = figures[table.columns.index(column)]
                 if headers and printed is not None and model in other.rows:
-                    cells = [other.figure(model, header) for header in headers]
+                    cells = [figure_of(other, model, header) for header in headers]
                     mean = math.fsum(cell for cell in cells if cell is not None) / len(cells)
                     found.append((number, model, column.header, printed, mean))
     return found
@@ -79,7 +83,7 @@ def figures(name: str, number: str, model: str) -> dict[Source, float]:
     found = published().root[name]
     table = found.tables[number]
     single = {column.header: found.sources(number, column.header) for column in table.columns if column.task}
-    values = {source: table.figure(model, header) for header, (source,) in single.items()}
+    values = {source: figure_of(table, model, header) for header, (source,) in single.items()}
     return {source: value for source, value in values.items() if value is not None}
 
 
@@ -134,14 +138,6 @@ def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(ba
     assert named - trained - titles == set()
 
 
-def test_every_paper_has_its_own_file_and_eases_is_first() -> None:
-    files = sorted((PARAMETERS / "published").iterdir())
-    found = {file.stem: list(parameters(f"published/{file.name}")["published"]) for file in files}
-    assert found == {name: [name] for name in sorted(PAPERS)}
-    assert list(published().root) == ["ease", "dueam", "mirror_bert", "msimcse"]
-    assert str(published()).startswith("ease: tables 1, 2, 3")
-
-
 ONE = {"header": "a", "task": "stc", "subset": "agnews"}
 
 
@@ -151,13 +147,11 @@ ONE = {"header": "a", "task": "stc", "subset": "agnews"}
         ({"rows": {"M": [1.0]}}, "has 2 columns, but its row 'M' has 1 scores"),
         ({"rows": {"X": [1.0, 1.0]}}, "rows without an entry in `models`: \\['X'\\]"),
         ({"columns": [ONE, {"header": "Avg.", "mean_of": ["b"]}]}, "'T' has no column 'b'"),
-        ({"columns": [ONE, {"header": "Avg.", "mean_of": ["Avg."]}]}, "'Avg.' of S refers to itself"),
         (
             {"columns": [ONE, {"header": "A", "mean_of": ["a"], "table": "9"}]},
             "refers to table 9, which does",
         ),
         ({"columns": [ONE, {"header": "b", "task": "stc"}]}, "'b' needs either"),
-        ({"columns": [ONE, ONE]}, "columns of the same name: a, a"),
         ({"metric": ""}, "needs `metric`"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from ease.evaluation.tasks import get_task
 from ease.io.names import DEVELOPMENT
-from ease.reporting.teaching import compare_before_after, explain_start, keeps_start
+from ease.reporting.teaching import compare_before_after, keeps_start
 
 
 def rows(task: str, values: dict[str, float]) -> list[dict[str, Any]]:
@@ -21,10 +21,8 @@ def rows(task: str, values: dict[str, float]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("language", "task", "new", "old"),
     [
-        ("eo", "tatoeba", "epo-eng", "deu-eng"),
         ("eo", "flores", "epo_Latn-eng_Latn", "deu_Latn-eng_Latn"),
         ("eo", "sib200", "epo_Latn", "deu_Latn"),
-        ("sw", "tatoeba", "swh-eng", "deu-eng"),
         ("sw", "sib200", "swh_Latn", "deu_Latn"),
     ],
 )
@@ -42,11 +40,3 @@ def test_subsets_of_the_language_are_new(language: str, task: str, new: str, old
 def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], kept: bool) -> None:
     history = [{"step": 9 * step, "name": DEVELOPMENT, "value": score} for step, score in enumerate(scores)]
     assert keeps_start([*history, {"step": 5, "name": "loss", "value": 90.0}]) is kept
-
-
-def test_a_kept_start_is_explained_in_one_sentence() -> None:
-    few, many = explain_start(2_317, accept=False), explain_start(50_000, accept=True)
-    assert "`latest` links to it only with `teach.accept=true`" in few
-    assert "probably because the language has 2,317 pairs: try more pairs" in few
-    assert "the learning rate is too high" in many
-    assert "latest" not in many

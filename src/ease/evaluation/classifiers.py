@@ -206,14 +206,9 @@ def select_classifiers(
         accuracy there.
     """
     found = []
-    with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False, disable=None) as bar:
-        for settings in grid:
-            trained = []
-            for seed in seeds:
-                trained.append(train_classifier(training, settings, seed, development))
-                bar.update()
-            accuracies = [float(np.mean(one.hits(development))) for one in trained]
-            found.append((settings, trained, accuracies))
+    for settings in tqdm(grid, desc="Classifiers", delay=2, leave=False, disable=None):
+        trained = [train_classifier(training, settings, seed, development) for seed in seeds]
+        found.append((settings, trained, [float(np.mean(one.hits(development))) for one in trained]))
     return max(found, key=lambda selection: fmean(selection[2]))
 
 

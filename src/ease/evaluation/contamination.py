@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import regex
-from numpy.typing import NDArray
 from pydantic import Field
 
 from ease.errors import EaseError
@@ -46,8 +45,10 @@ UNSPACED = (
 TOKEN = re.compile(rf"[{UNSPACED}]|[^{UNSPACED}\s]+")
 ALONE = re.compile(rf"[{UNSPACED}]")
 WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # with the marks of many scripts, which Python's words lack
-UNSPACED_SHINGLE = 3
-SEED = 42
+SHINGLE, UNSPACED_SHINGLE = 5, 3
+"""Characters of an n-gram; where there are no spaces"""
+BANDS, HASHES, SEED = 20, 120, 42
+"""MinHash compares a pair if all hashes of one of the bands are equal."""
 
 Row = Mapping[str, Any]
 
@@ -64,9 +65,6 @@ class ContaminationOptions(StrictModel):
     similarity: float = Field(
         0.8, gt=0, le=1, description="minimum Jaccard similarity of the sets of character n-grams"
     )
-    shingle: int = Field(5, ge=2, description="characters of these n-grams; 3 where there are no spaces")
-    bands: int = Field(20, ge=1, description="bands of MinHash: a pair is compared if one of them is equal")
-    rows: int = Field(6, ge=1, description="minimal hashes of each band")
 
 
 class Match(NamedTuple):
@@ -76,10 +74,6 @@ class Match(NamedTuple):
     similarity: float
     """Jaccard similarity of the character n-grams"""
     sentence: str
-
-    def rank(self) -> tuple[int, float, str]:
-        """Return a key that is lowest for the best match."""
-        return KINDS.index(self.kind), -self.similarity, self.sentence
 
 
 class Prepared(NamedTuple):
@@ -95,7 +89,7 @@ def prepare(text: str | None, options: ContaminationOptions) -> Prepared:
     words = " ".join(WORD.findall(unicodedata.normalize("NFKC", text or "").casefold()))
     tokens = TOKEN.findall(words) if ALONE.search(words) else words.split()
     alone = sum(len(token) == 1 and token >= "\u0e00" for token in tokens)
-    run, shingle = options.words, options.shingle
+    run, shingle = options.words, SHINGLE
     if 2 * alone > len(tokens):
         run, shingle = options.characters, UNSPACED_SHINGLE
     return Prepared(
@@ -122,7 +116,7 @@ class TestIndex:
                 self.whole[test.text].append(row)
             for run in test.runs:
                 self.runs[run].append(row)
-        self.similar = RMinHashLSH(options.similarity, options.bands * options.rows, options.bands)
+        self.similar = RMinHashLSH(options.similarity, HASHES, BANDS)
         known = [row for row, test in enumerate(self.tests) if test.shingles]
         hashes = self._hashes([self.tests[row] for row in known])
         self.similar.insert_pairs(list(zip(known, hashes, strict=True)))
@@ -130,8 +124,7 @@ class TestIndex:
     def _hashes(self, texts: Sequence[Prepared]) -> list[Any]:
         from rensa import RMinHash
 
-        count = self.options.bands * self.options.rows
-        return RMinHash.from_token_sets([text.shingles for text in texts], count, SEED)
+        return RMinHash.from_token_sets([text.shingles for text in texts], HASHES, SEED)
 
     def candidates(self, sentences: Sequence[Prepared]) -> Iterator[dict[int, str]]:
         """Yield each sentence's test texts, by row, with the kind of match; similarities are not compared yet."""
@@ -154,11 +147,15 @@ class TestIndex:
 
 def best_matches(index: TestIndex, batches: Iterable[Sequence[str | None]]) -> dict[int, tuple[Match, int]]:
     """Return the best match of each test text that has one, and how many sentences match it."""
+
+    def rank(match: Match) -> tuple[int, float, str]:
+        return KINDS.index(match.kind), -match.similarity, match.sentence
+
     best: dict[int, tuple[Match, int]] = {}
     for sentences in batches:
         for text, match in index.matches(sentences):
             known, count = best.get(text, (match, 0))
-            best[text] = min(known, match, key=Match.rank), count + 1
+            best[text] = min(known, match, key=rank), count + 1
     return best
 
 
@@ -204,9 +201,9 @@ class TaskTexts(NamedTuple):
     metric: str
     texts: Texts
 
-    def contaminated(self, matches: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return which items have a text that is among the training sentences: (items,)."""
-        return np.array([any(text in matches for text in item) for item in self.texts], dtype=bool)
+    def contaminated(self, matches: Mapping[str, Any]) -> list[int]:
+        """Return the rows of the items that have a text among the training sentences."""
+        return [row for row, item in enumerate(self.texts) if any(text in matches for text in item)]
 
 
 def read_task_texts(

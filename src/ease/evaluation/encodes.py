@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Literal
 
 import numpy as np
 
@@ -18,28 +18,16 @@ Role = Literal["query", "passage"]
 """Role of a text in retrieval."""
 
 
-@runtime_checkable
-class PromptedEncode(Protocol):
-    """A function from sentences to embeddings that has variants for tasks and roles."""
-
-    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Encode n sentences: (n, dimension)."""
-
-    def for_task(self, task: str, kind: str) -> Self:
-        """Return the function for the texts of a task of a kind."""
-
-    def in_role(self, role: Role) -> Self:
-        """Return the function for texts in a role."""
-
-
 def encode_for(encode: Encode, task: str, kind: str) -> Encode:
     """Return the function for the texts of a task of a kind; the same function if the encoder has only one."""
-    return encode.for_task(task, kind) if isinstance(encode, PromptedEncode) else encode
+    variant: Encode = encode.for_task(task, kind) if hasattr(encode, "for_task") else encode
+    return variant
 
 
 def encode_in_role(encode: Encode, role: Role) -> Encode:
     """Return the function for queries or passages; the same function if the encoder has only one."""
-    return encode.in_role(role) if isinstance(encode, PromptedEncode) else encode
+    variant: Encode = encode.in_role(role) if hasattr(encode, "in_role") else encode
+    return variant
 
 
 class EncodeByLanguage:

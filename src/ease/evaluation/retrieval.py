@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ease.evaluation.metrics import DECIMALS, Floats, row_lengths, unit_or_zero_rows
 from ease.evaluation.search import (
-    BLOCK,
     TIE_TOLERANCE,
     Embeddings,
     Flags,
@@ -35,14 +34,14 @@ SPARE = 90
 """Documents beyond the k best that are compared, so that ties at place k are seen."""
 
 
-def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> tuple[Flags, Flags]:
+def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
     """Return whether each left row finds its translation, the same right row, by cosine, and each right row: (n,) each.
 
-    Both sides are (n, dimension), compared a `block` at a time. A translation that ties with another row is a miss.
+    Both sides are (n, dimension), compared a block at a time. A translation that ties with another row is a miss.
     """
     own = np.arange(np.shape(left)[0])[:, None]
     forward, backward = (
-        hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2, block)
+        hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2)
     )
     return forward, backward
 
@@ -96,7 +95,6 @@ def csls_ranks(
     sources: Units,
     gold: Rows,
     neighbours: int = 10,
-    block: tuple[int, int] = BLOCK,
     progress: str = "",
 ) -> Rows:
     """Rank of each query's best gold target among all targets that are not gold, by CSLS: (n,), from 1.
@@ -111,15 +109,15 @@ def csls_ranks(
         sources: (s, dimension), the queries' vocabulary, mapped: r(y) is the mean cosine with the nearest sources.
         gold: (pairs, 2), rows of queries and of targets; each query has one or more.
         neighbours: k of r.
-        block, progress: Those of `similarity_blocks`.
+        progress: That of `similarity_blocks`.
     """
-    near = nearest_neighbours(targets, sources, neighbours, block, progress, unit_rows=True)
+    near = nearest_neighbours(targets, sources, neighbours, progress, unit_rows=True)
     density = near.cosines.mean(axis=1)  # (m,)
     best = np.full(len(queries), -np.inf, dtype=np.float32)
     gold_scores = 2 * np.einsum("pd,pd->p", queries[gold[:, 0]], targets[gold[:, 1]]) - density[gold[:, 1]]
     np.maximum.at(best, gold[:, 0], gold_scores)
     ahead = np.zeros(len(queries), dtype=np.int64)
-    for here, there, cosines in similarity_blocks(queries, targets, block, progress, unit_rows=True):
+    for here, there, cosines in similarity_blocks(queries, targets, progress, unit_rows=True):
         scores = 2 * cosines.cpu().numpy() - density[there]
         inside = gold - [here.start, there.start]
         inside = inside[((inside >= 0) & (inside < scores.shape)).all(axis=1)]

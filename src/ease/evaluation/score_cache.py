@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.errors import EaseError
 from ease.evaluation.metrics import Items
 from ease.evaluation.resampling import Resampled, with_intervals
 from ease.evaluation.tasks import Score
@@ -82,11 +81,7 @@ def write_items(file: Path, scores: Sequence[Score], resampled: Mapping[int, Res
 
 
 def read_items(file: Path) -> dict[tuple[str, str], Items]:
-    """Read the items of the scores that have some, by subset and metric.
-
-    Raises:
-        EaseError: If the file is not such a file.
-    """
+    """Read the items of the scores that have some, by subset and metric."""
     found = {}
     for subset, metric, kind, columns in _rows(file, "kind", "columns"):
         if kind.is_valid:
@@ -98,7 +93,7 @@ def read_items(file: Path) -> dict[tuple[str, str], Items]:
 
 
 def read_resampled(file: Path) -> dict[tuple[str, str], Resampled]:
-    """Read the resampled scores by subset and metric. Errors are those of `read_items`."""
+    """Read the resampled scores by subset and metric."""
     return {
         (subset.as_py(), metric.as_py()): scores.values.to_numpy()
         for subset, metric, scores in _rows(file, "resampled")
@@ -107,13 +102,4 @@ def read_resampled(file: Path) -> dict[tuple[str, str], Resampled]:
 
 
 def _rows(file: Path, *columns: str) -> list[Any]:
-    names = ["subset", "metric", *columns]
-    try:
-        table = pq.ParquetFile(file).read(columns=names)
-        if not table.schema.equals(pa.schema([SCHEMA.field(name) for name in names])):
-            raise pa.ArrowInvalid(f"its columns are {', '.join(table.column_names)}")
-    except (OSError, pa.ArrowInvalid) as error:
-        raise EaseError(
-            f"{file}: not a file of test items ({error}); delete it and evaluate again."
-        ) from error
-    return list(zip(*table.columns, strict=True))
+    return list(zip(*pq.ParquetFile(file).read(columns=["subset", "metric", *columns]).columns, strict=True))

@@ -60,21 +60,9 @@ def _device_for(queries: int, targets: int) -> torch.device:
     return best_device() if min(queries, targets) >= FEW else torch.device("cpu")
 
 
-def _lengths(side: Embeddings, name: str, device: torch.device) -> NDArray[np.float64]:
-    """Return the length of each row in double precision, (n,); the errors are those of `row_lengths`."""
-    if device.type != "cpu" and side.ndim == 2 and side.size:
-        parts = (np.ascontiguousarray(side[at : at + BLOCK[1]]) for at in range(0, len(side), BLOCK[1]))
-        found = [torch.from_numpy(part).to(device).double().norm(dim=1).cpu().numpy() for part in parts]
-        lengths = np.concatenate(found)
-        if (lengths > 0).all() and np.isfinite(lengths).all():
-            return lengths
-    return row_lengths(side, name)
-
-
 def similarity_blocks(
     queries: ArrayLike,
     targets: ArrayLike,
-    block: tuple[int, int] = BLOCK,
     progress: str = "",
     *,
     unit_rows: bool = False,
@@ -84,7 +72,6 @@ def similarity_blocks(
     Args:
         queries: (n, dimension), any non-zero length.
         targets: (m, dimension), any non-zero length.
-        block: Queries and targets compared at once.
         progress: Title of the progress bar; no bar if empty.
         unit_rows: Both sides are known to be finite and of length 1.
 
@@ -94,7 +81,7 @@ def similarity_blocks(
     sides = [np.asarray(queries), np.asarray(targets)]
     device = _device_for(*(len(np.atleast_1d(side)) for side in sides))
     names = () if unit_rows else ("queries", "targets")
-    lengths = [_lengths(side, name, device) for side, name in zip(sides, names, strict=False)]
+    lengths = [row_lengths(side, name) for side, name in zip(sides, names, strict=False)]
     shapes = [side.shape for side in sides]
     if 0 in shapes[0] + shapes[1] or shapes[0][1] != shapes[1][1]:
         raise EaseError(
@@ -116,14 +103,14 @@ def similarity_blocks(
     if device.type == "cuda":  # keep the targets on the GPU if they take at most half of its free memory
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         keeps = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
-    starts = range(0, shapes[0][0], block[0])
+    starts = range(0, shapes[0][0], BLOCK[0])
     for start in tqdm(
         starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True
     ):
-        here = slice(start, start + block[0])
+        here = slice(start, start + BLOCK[0])
         left = units(0, here)
-        for first in range(0, shapes[1][0], block[1]):
-            there = slice(first, first + block[1])
+        for first in range(0, shapes[1][0], BLOCK[1]):
+            there = slice(first, first + BLOCK[1])
             right = kept[first] if first in kept else units(1, there)
             if keeps:
                 kept[first] = right
@@ -150,7 +137,6 @@ def nearest_neighbours(
     queries: ArrayLike,
     targets: ArrayLike,
     k: int,
-    block: tuple[int, int] = BLOCK,
     progress: str = "",
     *,
     unit_rows: bool = False,
@@ -160,14 +146,13 @@ def nearest_neighbours(
     Peak memory beyond the arguments is one block and 12 bytes per neighbour. The order of equally near targets is
     undefined. The other arguments and errors are those of `similarity_blocks`.
     """
-    return mutual_neighbours(queries, targets, k, block, progress, backward=False, unit_rows=unit_rows)[0]
+    return mutual_neighbours(queries, targets, k, progress, backward=False, unit_rows=unit_rows)[0]
 
 
 def mutual_neighbours(
     queries: ArrayLike,
     targets: ArrayLike,
     k: int,
-    block: tuple[int, int] = BLOCK,
     progress: str = "",
     *,
     backward: bool = True,
@@ -177,8 +162,6 @@ def mutual_neighbours(
 
     Without `backward`, the latter are undefined. The other arguments and errors are those of `nearest_neighbours`.
     """
-    if k < 1:
-        raise EaseError(f"{k} neighbours: ask for at least 1.")
     counts = len(np.atleast_1d(queries)), len(np.atleast_1d(targets))
     device = _device_for(*counts)
     found = []  # of both sides, the cosines and the row numbers of the nearest so far
@@ -192,7 +175,7 @@ def mutual_neighbours(
         known[rows], order = torch.cat([known[rows], cosines], dim=1).topk(known.shape[1], dim=1)
         candidates[rows] = torch.cat([candidates[rows], columns + first], dim=1).gather(1, order)
 
-    for here, there, cosines in similarity_blocks(queries, targets, block, progress, unit_rows=unit_rows):
+    for here, there, cosines in similarity_blocks(queries, targets, progress, unit_rows=unit_rows):
         update(0, here, there.start, cosines)
         if backward:
             update(1, there, here.start, cosines.T.contiguous())

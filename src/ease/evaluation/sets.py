@@ -134,7 +134,9 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
             raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
         lacking = {f for subset, fs in found.missing.items() if not wanted or subset in wanted for f in fs}
         if lacking:
-            raise EaseError(development_fault(name, sorted(lacking), found.path))
+            raise EaseError(
+                f"The development task {name!r} {_lacks(name, sorted(lacking), found.path, 'dev_tasks')}"
+            )
 
 
 def require_named_set(reference: str, located: Located) -> None:
@@ -143,37 +145,24 @@ def require_named_set(reference: str, located: Located) -> None:
     found = _found(name, located)
     if not scorable([reference], located) and not found.faults:
         lacking = {f for subset, fs in found.missing.items() if wanted in ("", subset) for f in fs}
-        raise EaseError(named_fault(reference, sorted(lacking), found.path))
+        if not lacking:
+            raise EaseError(f"`evaluate.tasks` names {reference}. {no_set(name)}")
+        lacks = _lacks(reference, sorted(lacking), found.path, "evaluate.tasks")
+        raise EaseError(f"`evaluate.tasks` names {reference}, which {lacks}")
 
 
-def named_fault(reference: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
-    """Return the error message for a named task without data; `offer` is another way to get them."""
-    if not files:
-        return f"`evaluate.tasks` names {reference}. {no_set(task_name(reference))}"
-    return f"`evaluate.tasks` names {reference}, which {_lacks(reference, files, folder, offer, '`evaluate.tasks`')}"
-
-
-def development_fault(name: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
-    """Return the error message for a development task with missing files; `offer` is another way to get them."""
-    return f"The development task {name!r} {_lacks(name, files, folder, offer, '`dev_tasks`')}"
-
-
-def _lacks(reference: str, files: Sequence[str], folder: Path, offer: str, others: str) -> str:
-    download = f"get them from {get_task(task_name(reference)).SOURCE}"
-    ways = ", ".join(filter(None, [download, offer, f"or name other {others}"]))
-    return f"lacks {shortened(files)} in {folder}: {ways}."
+def _lacks(reference: str, files: Sequence[str], folder: Path, others: str) -> str:
+    source = get_task(task_name(reference)).SOURCE
+    return f"lacks {shortened(files)} in {folder}: get them from {source}, or name other `{others}`."
 
 
 def check_scorable(references: Sequence[str], located: Located) -> None:
     """Require data of at least one of the tasks that score a sweep's variants."""
     if not scorable(references, located):
-        raise EaseError(unscorable_fault(references))
-
-
-def unscorable_fault(references: Sequence[str], offer: str = "") -> str:
-    """Return the error message for tasks without data; `offer` is another way to get the data."""
-    ways = ", or ".join(filter(None, ["get them", offer, "name others in `test_tasks`"]))
-    return f"There are no data of {', '.join(references)}, which score the variants: {ways}."
+        raise EaseError(
+            f"There are no data of {', '.join(references)}, which score the variants: get them, or name others in "
+            "`test_tasks`."
+        )
 
 
 def read_located(data: Mapping[str, Any]) -> dict[str, LocatedSet]:

@@ -21,8 +21,8 @@ from ease.evaluation.analysis.graded import (
     CurveOptions,
     DifferingOptions,
     GivenPairsOptions,
+    GradedOptions,
     GradedSets,
-    IsotropyOptions,
     compare_alignment_uniformity,
     compare_cosines,
     compare_given_pairs,
@@ -166,7 +166,7 @@ def project_language_pair(encoding: EncodingOptions, options: ProjectionOptions,
     return table, _plotted(plot_language_pair(table), "language_pair")
 
 
-def measure_isotropy(encoding: EncodingOptions, options: IsotropyOptions, **compared: Any) -> pd.DataFrame:
+def measure_isotropy(encoding: EncodingOptions, options: GradedOptions, **compared: Any) -> pd.DataFrame:
     """Measure how evenly embeddings spread over all directions."""
     given = Compared(encoding, **compared)
     sets = given.graded(options.graded)

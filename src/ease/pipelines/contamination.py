@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from kedro.pipeline import Pipeline
 
@@ -52,10 +51,9 @@ def find_contaminated_items(
     matches = find_matches(texts, pairs, contamination)
     rows = []
     for own in found:
-        chosen = own.contaminated(matches)
         about = {"task": own.task, "subset": own.subset, "metric": own.metric}
         data = located[own.task].version(own.subset)
-        rows.append({**about, "data": data, "items": len(chosen), "rows": np.flatnonzero(chosen).tolist()})
+        rows.append({**about, "data": data, "items": len(own.texts), "rows": own.contaminated(matches)})
     logger.info(
         "%d of %d distinct test texts are among the training sentences of %s",
         *(len(matches), len(texts), setting.name),

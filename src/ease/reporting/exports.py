@@ -34,11 +34,9 @@ MTEB: dict[str, dict[str, dict[str, Any]]] = read_data_file("ease.reporting", "m
 def write_exports(folder: Path, models: Sequence[OwnModel]) -> int:
     """Write the main scores of every model that is not part of a sweep; return the number of models.
 
-    `mteb/results/MODEL/REVISION` holds a result file for each task, as MTEB's own cache does. `hub/MODEL` has the files
-    for the model's repository: `.eval_results`, and a card whose metadata has the older format `model-index`.
+    `mteb/results/MODEL/REVISION` holds a result file for each task, as MTEB's own cache does. `hub/MODEL` has
+    `.eval_results` for the model's repository.
     """
-    from huggingface_hub import ModelCard, ModelCardData
-
     count = 0
     for model in models:
         scores = main_rows(model)
@@ -50,11 +48,7 @@ def write_exports(folder: Path, models: Sequence[OwnModel]) -> int:
         meta = {"name": name, "revision": revision, "release_date": None, "languages": None, "loader": None}
         for title, content in {**task_results(scores), "model_meta": meta}.items():
             (results / f"{title}.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
-        hub = folder / "hub" / name.replace("/", "__")
-        (hub / ".eval_results").mkdir(parents=True, exist_ok=True)
-        write_eval_results(hub / ".eval_results", scores)
-        data = ModelCardData(model_name=name, eval_results=list(card_results(scores)))
-        (hub / "README.md").write_text(str(ModelCard(f"---\n{data}\n---\n")), encoding="utf-8")
+        write_eval_results(folder / "hub" / name.replace("/", "__") / ".eval_results", scores)
         count += 1
     return count
 

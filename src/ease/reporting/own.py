@@ -200,11 +200,5 @@ def encoding_text(rows: pd.DataFrame) -> str:
         f"at most {int(row['max_length'])} tokens" if "max_length" in row else "",
         f"commit {str(row['revision'])[:SHOWN_COMMIT]}" if "revision" in row else "",
     ]
-    prompts = known.assign(prompt=known["prompt"].fillna(""))[["task", "prompt"]].drop_duplicates()
-    tasks = {str(prompt): list(own) for prompt, own in prompts.groupby("prompt", sort=False)["task"]}
-    texts = [
-        f"prompt “{prompt}”" + (f" ({', '.join(names)})" if len(tasks) > 1 else "")
-        for prompt, names in tasks.items()
-        if prompt
-    ]
-    return "; ".join(filter(None, [", ".join(filter(None, parts)), *texts]))
+    prompts = [f"prompt “{prompt}”" for prompt in known["prompt"].dropna().unique() if prompt]
+    return "; ".join([", ".join(filter(None, parts)), *prompts])

@@ -75,8 +75,6 @@ class Table(StrictModel):
     @model_validator(mode="after")
     def _rectangular(self) -> Table:
         headers = [column.header for column in self.columns]
-        if len(set(headers)) < len(headers):
-            raise EaseError(f"The table {self.title!r} has columns of the same name: {', '.join(headers)}.")
         for model, values in self.rows.items():
             if len(values) != len(headers):
                 raise EaseError(
@@ -93,10 +91,6 @@ class Table(StrictModel):
             if column.header == header:
                 return column
         raise EaseError(f"The table {self.title!r} has no column {header!r}.")
-
-    def figure(self, model: str, header: str) -> float | None:
-        """Return a published score, if the paper gives it."""
-        return self.rows[model][self.columns.index(self.column(header))]
 
 
 class Paper(StrictModel):
@@ -125,22 +119,20 @@ class Paper(StrictModel):
 
     def sources(self, number: str, header: str) -> tuple[Source, ...]:
         """Return the scores that a column averages, in order."""
-        return tuple(self._sources(number, header, ()))
+        return tuple(self._sources(number, header))
 
-    def _sources(self, number: str, header: str, above: tuple[tuple[str, str], ...]) -> Iterator[Source]:
+    def _sources(self, number: str, header: str) -> Iterator[Source]:
         if number not in self.tables:
             raise EaseError(
                 f"The column {header!r} of {self.short} refers to table {number}, which does not exist."
             )
-        if (number, header) in above:
-            raise EaseError(f"The column {header!r} of {self.short} refers to itself.")
         table = self.tables[number]
         column = table.column(header)
         if column.task and column.subset:
             yield Source(column.task, column.subset, column.metric or table.metric)
         for part in column.mean_of:
             if isinstance(part, str):
-                yield from self._sources(column.table or number, part, (*above, (number, header)))
+                yield from self._sources(column.table or number, part)
             else:
                 yield part
 

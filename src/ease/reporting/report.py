@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -19,7 +18,7 @@ from ease.evaluation.resampling import seed_interval
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.files import read_data_file
 from ease.io.models import StrictModel
-from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.comparison import Cell, ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
@@ -99,52 +98,37 @@ def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[Compariso
 
 
 def build_scatters(options: ReportOptions, published: Published, own: Sequence[OwnModel]) -> list[Points]:
-    """Return the points of each pair of tables for which one of our models has scores on both."""
-    return [points for scatter in options.scatters if (points := _points_of(scatter, published, own))]
-
-
-def _points_of(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> Points | None:
-    paper, numbers = published.root.get(scatter.paper), (scatter.x, scatter.y)
-    if paper is None or not set(numbers) <= paper.tables.keys():
-        raise EaseError(
-            f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
-            f"published are {published}."
-        )
-
-    def has(model: OwnModel, source: Source) -> bool:
-        return model.measure([source]).mean is not None
-
-    tables = [paper.tables[number] for number in numbers]
-    axes = [
-        {column.header: paper.sources(number, column.header)[0] for column in table.columns if column.task}
-        for number, table in zip(numbers, tables, strict=True)
-    ]
-    scored = [m for m in own if all(any(has(m, source) for source in axis.values()) for axis in axes)]
-    # Means must be over the same columns, so a column without a score of one of our models is dropped for all.
-    shared = [
-        {header: source for header, source in axis.items() if all(has(model, source) for model in scored)}
-        for axis in axes
-    ]
-    if not scored or not all(shared):
-        return None
-    rows: list[tuple[Any, ...]] = []
-    for name in tables[0].rows:
-        means: list[float] = []
-        for table, axis in zip(tables, shared, strict=True):
-            found = [table.figure(name, header) if name in table.rows else None for header in axis]
-            figures = [figure for figure in found if figure is not None]
-            means += [fmean(figures)] if len(figures) == len(axis) else []
-        if len(means) == 2:
-            rows.append((name, "published", paper.models[name].method or "", *means))
-    for model in scored:
-        own_means = (model.measure(list(axis.values())).mean for axis in shared)
-        rows.append((model.label, "own", model.method, *own_means))
-    titles = []
-    for number, table, axis, full in zip(numbers, tables, shared, axes, strict=True):
-        dropped = len(axis) < len(full)
-        over = f"{len(axis)} of {len(full)}: {', '.join(axis)}" if dropped else f"all {len(full)}"
-        titles.append(f"Table {number}: {table.score}<br>mean over {over}")
-    return Points(scatter.title, pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]), *titles)
+    """Return the points of each pair of tables, by their average columns, if one of our models has both averages."""
+    found = []
+    for scatter in options.scatters:
+        paper, numbers = published.root.get(scatter.paper), (scatter.x, scatter.y)
+        if paper is None or not set(numbers) <= paper.tables.keys():
+            raise EaseError(
+                f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
+                f"published are {published}."
+            )
+        tables = [paper.tables[number] for number in numbers]
+        rows: list[tuple[Any, ...]] = [
+            (name, "published", paper.models[name].method or "", *(table.rows[name][-1] for table in tables))
+            for name in tables[0].rows
+            if name in tables[1].rows
+        ]
+        averages = [
+            paper.sources(number, table.columns[-1].header)
+            for number, table in zip(numbers, tables, strict=True)
+        ]
+        rows += [
+            (model.label, "own", model.method, *(model.measure(sources).mean for sources in averages))
+            for model in own
+        ]
+        points = pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]).dropna()
+        if "own" in set(points["kind"]):
+            titles = (
+                f"Table {number}: {table.score}<br>{table.columns[-1].header}"
+                for number, table in zip(numbers, tables, strict=True)
+            )
+            found.append(Points(scatter.title, points, *titles))
+    return found
 
 
 DIGITS = 12
@@ -195,12 +179,9 @@ def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
 
 
 def _data_text(scores: pd.DataFrame) -> str:
-    """Return the version of the data, or each model's version if they differ."""
+    """Return the versions of the data."""
     known = scores[scores["data"] != ""]
-    models = {str(data)[:DIGITS]: ", ".join(own["label"].unique()) for data, own in known.groupby("data")}
-    if len(models) > 1:
-        return "; ".join(f"{data} ({names})" for data, names in models.items())
-    return next(iter(models), UNKNOWN)
+    return "; ".join(sorted({str(data)[:DIGITS] for data in known["data"]})) or UNKNOWN
 
 
 def _score_text(scores: pd.DataFrame) -> str:
@@ -220,24 +201,14 @@ def _score_text(scores: pd.DataFrame) -> str:
 
 
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
-    """Return scores of our models and of the published ones to compare with, in the columns that ours have.
-
-    Published models are the counterparts of ours; without counterparts, the best one of each encoder by the last
-    column, which is the average.
+    """Return scores of our models and of their published counterparts, in the columns that ours have.
 
     Returns:
         One row per score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
         95% interval, `low` and `high`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
-    published = [row for row in table.rows if row.kind == "published"]
-    compared = [row for row in published if row.name in named]
-    if not compared:
-        best: dict[str, Row] = {}
-        for row in published:
-            if row.base not in best or _last_figure(row) > _last_figure(best[row.base]):
-                best[row.base] = row
-        compared = [row for row in best.values() if _last_figure(row) > float("-inf")]
+    compared = [row for row in table.rows if row.kind == "published" and row.name in named]
     own = [row for row in table.rows if row.kind == "own"]
     ours = [any(row.cells[place].value is not None for row in own) for place in range(len(table.headers))]
     rows = [
@@ -247,10 +218,6 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
         if shown and cell.value is not None
     ]
     return pd.DataFrame(rows, columns=["label", "kind", "method", "column", "value", "low", "high"])
-
-
-def _last_figure(row: Row) -> float:
-    return next((cell.value for cell in reversed(row.cells) if cell.value is not None), float("-inf"))
 
 
 CONFIG = {"displayModeBar": False, "responsive": True}

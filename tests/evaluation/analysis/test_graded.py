@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tracemalloc
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -21,13 +20,13 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.analysis import graded as graded_module
 from ease.evaluation.analysis.graded import (
-    POINTS,
     AlignmentOptions,
     CosineOptions,
     DifferingOptions,
     GivenPairsOptions,
-    IsotropyOptions,
+    GradedOptions,
     alignment,
     compare_alignment_uniformity,
     compare_cosines,
@@ -37,7 +36,6 @@ from ease.evaluation.analysis.graded import (
     draw_pairs,
     graded_pairs,
     parallel_sentences,
-    percent_ranks,
     roc_curves,
     summarize_cosines,
     uniformity,
@@ -50,7 +48,7 @@ from ease.pipelines.analysis import measure_isotropy
 from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
-ISOTROPY = IsotropyOptions(graded="stsb:dev")
+ISOTROPY = GradedOptions(graded="stsb:dev")
 ALIGNMENT = AlignmentOptions(graded="stsb:dev")
 
 
@@ -170,19 +168,15 @@ def test_the_curve_has_the_rates_at_every_threshold() -> None:
     assert table.groupby("model")["auc"].first().to_dict() == {"alike": 0.5, "angle": pytest.approx(5 / 6)}
 
 
-def test_long_curves_are_thinned_and_keep_their_area() -> None:
+def test_the_area_is_scikit_learns_and_the_figure_has_a_curve_a_model() -> None:
     generator = np.random.default_rng(0)
-    angles = [generator.uniform(0, 90) + (40 if number % 2 else 0) for number in range(4000)]
+    angles = [generator.uniform(0, 90) + (40 if number % 2 else 0) for number in range(400)]
     pairs = [GradedPair("0", str(angle), float(number % 2 == 0)) for number, angle in enumerate(angles)]
     table = roc_curves({"angle": by_angle}, {"dev": pairs}, CURVES)
-    assert len(table) == POINTS
     exact = roc_auc_score([pair.gold for pair in pairs], [-angle for angle in angles])
     assert table["auc"].iloc[0] == pytest.approx(exact)
-    drawn = np.trapezoid(table["true_positive_rate"], table["false_positive_rate"])
-    assert drawn == pytest.approx(exact, abs=0.002)
     figure = plot_roc_curves(table)
     assert [trace.name for trace in figure.data] == [f"angle: AUC {exact:.3f}", "chance"]
-    assert len(figure.data[0].x) == POINTS
     assert "nothing" in str(plot_roc_curves(table.head(0)).layout).lower()
 
 
@@ -192,8 +186,11 @@ def squared_distance(first: Sequence[float], second: Sequence[float]) -> float:
     return math.fsum((a / lengths[0] - b / lengths[1]) ** 2 for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize("block_elements", [1, 777, 10**6])
-def test_alignment_and_uniformity_equal_plain_double_loops(block_elements: int) -> None:
+@pytest.mark.parametrize("block_elements", [1, 10**6])
+def test_alignment_and_uniformity_equal_plain_double_loops(
+    block_elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graded_module, "BLOCK_ELEMENTS", block_elements)
     random = np.random.default_rng(3)
     embeddings = random.normal(loc=0.3, size=(57, 7)) * random.uniform(0.01, 90, size=(57, 1))
     others = embeddings + random.normal(scale=0.5, size=embeddings.shape)
@@ -202,20 +199,7 @@ def test_alignment_and_uniformity_equal_plain_double_loops(block_elements: int) 
     assert alignment(embeddings, others) == pytest.approx(math.fsum(distances) / 57, rel=1e-12)
     potentials = [math.exp(-2 * squared_distance(*pair)) for pair in combinations(rows, 2)]
     expected = math.log(math.fsum(potentials) / len(potentials))
-    assert uniformity(embeddings, block_elements=block_elements) == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_seeded_sample_approximates_all_sentences_in_bounded_memory() -> None:
-    embeddings = np.random.default_rng(1).normal(loc=0.4, size=(3000, 5))
-    exact = uniformity(embeddings)
-    drawn = [uniformity(embeddings, max_sentences=1500, seed=seed) for seed in (0, 0, 1)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert drawn == pytest.approx([exact] * 3, abs=0.02)
-    tracemalloc.start()
-    uniformity(embeddings, block_elements=100_000)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8e6, "all similarities at once are 72 MB"
+    assert uniformity(embeddings) == pytest.approx(expected, rel=1e-12)
 
 
 VECTORS = {"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [-1.0, 0.0], "d": [0.0, -1.0]}
@@ -263,15 +247,6 @@ def test_isotropy_and_mean_equal_plain_loops(shift: float) -> None:
     assert mean_vector_norm(embeddings) == pytest.approx(math.sqrt(math.fsum(x * x for x in mean)))
 
 
-def test_isotropy_of_known_arrangements_and_of_long_vectors() -> None:
-    cross = np.concatenate([np.eye(3), -np.eye(3)])
-    assert isotropy_score(cross) == pytest.approx(1), "the same in all directions"
-    same = np.tile([3.0, 0.0], (7, 1))
-    assert isotropy_score(same) == pytest.approx(math.exp(-6)), "against the one vector, over along it"
-    assert mean_vector_norm(same) == pytest.approx(3)
-    assert isotropy_score(300 * same) == 0, "no overflow"
-
-
 def by_number(sentences: Sequence[str]) -> np.ndarray:
     """Encode each number as its own direction."""
     return np.array([np.random.default_rng(int(text)).normal(loc=1, size=3) for text in sentences])
@@ -290,11 +265,6 @@ def test_isotropy_counts_each_sentence_once_and_averages_subsets() -> None:
     for measure in ("isotropy", "mean_vector_norm", "mean_length"):
         assert average[measure] == pytest.approx((x[measure] + y[measure]) / 2)
     assert table["mean_vector_norm"][3] == pytest.approx(10 * x["mean_vector_norm"]), "as they come"
-    unit = compare_isotropy(encoders, {"x": pairs}, ISOTROPY.model_copy(update={"normalize": True}))
-    assert unit["isotropy"][0] == pytest.approx(unit["isotropy"][1])
-    assert unit["mean_length"].tolist() == [1, 1]
-    scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    assert unit["mean_vector_norm"][0] == pytest.approx(mean_vector_norm(scaled))
     with pytest.raises(EaseError, match="^m, de-en: .*zero vectors"):
         compare_isotropy({"m": zero}, {"de-en": pairs}, ISOTROPY)
 
@@ -320,13 +290,6 @@ def test_cosines_of_given_pairs_agree_with_scikit_learn_and_printed_ones_follow(
         GivenPairsOptions(pairs=GIVEN, printed={"DuEAM": (0.99, 0.98)})
     with pytest.raises(EaseError, match="b: 3 of 3 rows of the left embeddings are zero vectors"):
         compare_given_pairs({"b": zero}, options)
-
-
-def test_percentile_ranks_count_lower_pairs() -> None:
-    assert percent_ranks([1, 1, 5, 1, 7]).tolist() == [25, 25, 75, 25, 100]
-    values = np.random.default_rng(0).integers(0, 12, size=40).astype(float)
-    counted = [(sum(values < value) + (sum(values == value) - 1) / 2) / 39 * 100 for value in values]
-    assert percent_ranks(values) == pytest.approx(counted)
 
 
 PAIRS = [GradedPair("0", str(90 - 20 * row), float(row)) for row in range(5)]
@@ -361,27 +324,10 @@ def test_largest_changes_come_first_and_unchanged_pairs_are_excluded() -> None:
 
 
 def test_impossible_rankings_are_refused() -> None:
-    with pytest.raises(EaseError, match="dev: 1 pairs have a gold score"):
-        differing_pairs({}, {"dev": [PAIRS[0], GradedPair("s1", "t1", math.nan)]}, rows=1)
     with pytest.raises(EaseError, match="^baseline, dev: .*zero vectors"):
         differing_pairs({"model": by_angle, "baseline": zero}, {"dev": PAIRS}, rows=1)
     with pytest.raises(ValidationError, match="both ease: compare two models"):
         DifferingOptions(graded="stsb", model="ease", baseline="ease", rows=3)
-
-
-def test_real_graded_sets_are_read_by_subset(test_data: Path) -> None:
-    folder = test_data / "eval" / "stsb"
-    found = graded_pairs("stsb", get_task("stsb").options(path=folder, subsets=("train", "dev")))
-    assert list(found) == ["train", "dev"]
-    fields = [line.split("\t") for line in (folder / "sts-dev.csv").read_text(encoding="utf-8").splitlines()]
-    assert found["dev"] == [(row[5], row[6], float(row[4])) for row in fields]
-
-
-def test_tatoeba_returns_one_language_pair_for_any_scored_subsets(test_data: Path) -> None:
-    folder, tatoeba = test_data / "eval" / "tatoeba", get_task("tatoeba")
-    found = parallel_sentences("tatoeba", tatoeba.options(path=folder, subsets=("fra-eng",)), "deu-eng")
-    files = [folder / f"tatoeba.deu-eng.{side}" for side in ("deu", "eng")]
-    assert [found.left, found.right] == [file.read_text(encoding="utf-8").splitlines() for file in files]
 
 
 FACTS = [
@@ -398,9 +344,9 @@ def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) ->
     assert found == (["it", "nn̄g"], ["one", "two"])
     with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
         parallel_sentences("sample_parallel", facts, "sv-en")
-    with pytest.raises(EaseError, match="has no graded pairs: choose from .*sample_graded.*stsb"):
+    with pytest.raises(EaseError, match="has no graded pairs: name another one"):
         graded_pairs("sample_parallel", facts)
-    with pytest.raises(EaseError, match="'stsb' has no parallel sentences: choose from.*sample_parallel"):
+    with pytest.raises(EaseError, match="'stsb' has no parallel sentences: name another one"):
         parallel_sentences("stsb", facts, "ja-en")
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
         measure_isotropy(EncodingOptions(), ISOTROPY, evaluation_data={}, tasks={})

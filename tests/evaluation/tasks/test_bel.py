@@ -162,7 +162,6 @@ def test_cometa_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> Non
         ("names", "CUI-less||a\n", "contains no name of a concept"),
         ("names", "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
         ("names", "D1||\n", "line 1: the concept or the name is missing"),
-        ("names", "||a\n", "line 1: the concept or the name is missing"),
         ("mentions.txt", "", "contains no mention of a concept"),
         ("mentions.csv", "Term\tID\na\t1\n", "no column General SNOMED ID; it has Term, ID"),
     ],
@@ -171,12 +170,3 @@ def test_errors_name_invalid_files(tmp_path: Path, name: str, text: str, message
     path = write(tmp_path / name, text)
     with pytest.raises(EaseError, match=rf"{name}.*{message}"):
         (read_names if name == "names" else read_mentions)(path)
-
-
-def test_errors_name_invalid_documents(tmp_path: Path, encode: Encode) -> None:
-    options = write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
-    with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields separated by \|\| instead of 5"):
-        bel.evaluate(encode, options)
-    write_documents(tmp_path, document_line("a", "D1"), "")
-    with pytest.raises(EaseError, match="bel ncbi-disease: 1 of 1 rows of the queries are zero"):
-        bel.evaluate(lambda texts: np.zeros((len(texts), 2)), options)

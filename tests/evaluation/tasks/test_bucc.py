@@ -180,7 +180,3 @@ def test_errors_name_the_line_of_invalid_files(
         (tmp_path / "de-en" / f"de-en.sample.{name}").write_text(lines)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, options)
-    for name, lines in good.items():
-        (tmp_path / "de-en" / f"de-en.sample.{name}").write_text(lines)
-    with pytest.raises(EaseError, match="bucc de-en: sample: 2 of 2 rows of the queries are zero vectors"):
-        evaluate(lambda sentences: np.zeros((len(sentences), 3)), options)

@@ -16,7 +16,6 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.sets import locate_sets, read_sets
 from ease.evaluation.tasks import get_task, main_score
 from ease.evaluation.tasks.pawsx_finetuned import fine_tune
 from ease.evaluation.tasks.set_files import Labelled
@@ -75,15 +74,6 @@ def test_each_language_is_scored_by_each_seed(encoder: SentenceTransformer, tmp_
     assert english.items.value() == pytest.approx(english.value)
     assert (mean.subset, mean.note) == ("average", "2 of 7 subsets")
     assert main_score([english, chinese, mean]) == pytest.approx(mean.value)
-
-
-def test_the_files_are_checked_before_a_run(tmp_path: Path) -> None:
-    write_pawsx(tmp_path, ["en", "zh"])
-    (tmp_path / "zh" / "test_2k.tsv").write_text("id\tsentence1\tsentence2\tlabel\n1\ta\tb\t2\n")
-    tasks = {"pawsx_finetuned": {"path": tmp_path}}
-    found = read_sets(locate_sets(["pawsx_finetuned"], tasks), ["pawsx_finetuned"], tasks)["pawsx_finetuned"]
-    assert set(found.subsets) == {"en"}
-    assert "zh/test_2k.tsv, line 2: the label '2' is not one of 0, 1" in found.faults["zh"]
 
 
 def test_other_encoders_are_refused(tmp_path: Path, encode: Encode) -> None:

@@ -209,8 +209,8 @@ def test_parallel_sentences_of_every_form(tmp_path: Path, encode: Encode) -> Non
     assert sides.left[1].startswith('"Well" de 1')
     assert sides.right[1].startswith('"Well" fr 1')
     write_lines(tmp_path, de=["a", "b", "a", ""], en=["a", "b", "c", "d"])
-    pairs = {"de-en": ("de", "en")}
-    parallel = evaluate("parallel_files", encode, tmp_path, pairs=pairs)["de-en", "retrieval_accuracy"]
+    sets = {"de-en": {"file": ("de", "en")}}
+    parallel = evaluate("parallel_files", encode, tmp_path, sets=sets)["de-en", "retrieval_accuracy"]
     assert (parallel.value, len(parallel.items or ())) == (100, 2), "blank and repeated sentences are skipped"
 
 
@@ -295,7 +295,6 @@ def test_faults_are_found_when_the_set_is_located(
     ("task", "file", "text", "message"),
     [
         ("stsb", "sts-dev.csv", "a\tb\tc\td\t5\tleft\n", "line 1: 6 columns instead of 7"),
-        ("simlex", "MSimLex999_German.txt", "A,B,1,Mean\nHaus,Heim,7\n", "line 2: 3 columns instead of 4"),
         ("russian_sts", "STS.gs.MSRvid.txt", "5\n1\n", "holds 3 sentence pairs and .* 2 grades"),
         ("qqp", "dev.tsv", "question1\tquestion2\tis_duplicate\na\tb\t1\n", "all 1 pairs have one label"),
         ("stc", "agnews.txt", "1\ta\n2 b\n", "line 2: no tab between a label and a text"),

@@ -161,7 +161,6 @@ def test_blank_and_untranslated_rows_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "name", "content", "said"),
     [
-        (write_mldoc, "german.test", "CCAT\ta\nCCAT b\n", "german.test, line 2: no tab between"),
         (
             write_mldoc,
             "german.test",
@@ -169,18 +168,8 @@ def test_blank_and_untranslated_rows_are_counted(tmp_path: Path) -> None:
             "line 1: the label 'C15' is not one of CCAT, ECAT, GCAT, MCAT",
         ),
         (write_mldoc, "german.test", "", "german.test: contains no complete row"),
-        *(
-            (write_mldoc, "german.test", f"CCAT\tb'a'{other}'b'\n", "line 1: .* bytes literal, but is broken")
-            for other in ("", ",b", "+" + "-" * 100_000 + "b")
-        ),
-        (
-            write_mldoc,
-            "english.train.1000",
-            "CCAT\ta\nCCAT\tb\n",
-            "mldoc: All 2 training rows are of class CCAT",
-        ),
+        (write_mldoc, "german.test", "CCAT\tb'a','b'\n", "line 1: .* bytes literal, but is broken"),
         (write_mldoc, "english.train.1000", "CCAT\ta\nECAT\tb\n", "No training row is of class GCAT, MCAT"),
-        (write_pawsx, "de/test_2k.tsv", f"{HEADER}1\ta\tb\t2\n", "line 2: the label '2' is not one of 0, 1"),
         (write_pawsx, "de/test_2k.tsv", f"{HEADER}1\tNS\tb\t1\n", "test_2k.tsv: contains no complete row"),
     ],
 )
@@ -191,9 +180,3 @@ def test_errors_name_invalid_files(
     (tmp_path / name).write_text(content)
     with pytest.raises(EaseError, match=said):
         (MLDOC if write is write_mldoc else PAWSX).evaluate(encode, options)
-
-
-def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
-    options = write_mldoc(tmp_path, ["de"])
-    with pytest.raises(EaseError, match="mldoc: 200 of 200 rows of the embeddings of the training data"):
-        MLDOC.evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)

@@ -18,14 +18,13 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import (
     BLOCK_ELEMENTS,
-    Floats,
     isotropy_score,
     mean_vector_norm,
     normalize_rows,
     pairwise_cosine,
     row_lengths,
 )
-from ease.evaluation.tasks import AVERAGE, error_prefix, get_task, task_names
+from ease.evaluation.tasks import AVERAGE, error_prefix, get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
 from ease.evaluation.tasks.set_files import Sides
 from ease.io.models import StrictModel
@@ -35,10 +34,8 @@ POSITIVE, NEGATIVE = "positive", "negative"
 IMPROVED, DETERIORATED = "improved", "deteriorated"
 PRINTED = " (printed)"
 """Ending of the name of a model whose figures a paper prints"""
-POINTS = 201
-"""Maximum number of points of a saved ROC curve."""
 MAX_SENTENCES = 10_000
-"""50 million pairs, which take some seconds."""
+"""Of more, a sample is measured: 50 million pairs take some seconds."""
 
 Encoders = Mapping[str, Encode]
 """Encoders by the names of their models."""
@@ -50,8 +47,7 @@ def graded_pairs(task: str, options: Any) -> GradedSets:
     """Read the graded pairs of each subset of a task whose files exist."""
     reader = get_task(task)
     if not isinstance(reader, GradedPairs):
-        graded = [name for name in task_names() if isinstance(get_task(name), GradedPairs)]
-        raise EaseError(f"The task {task!r} has no graded pairs: choose from {', '.join(graded)}.")
+        raise EaseError(f"The task {task!r} has no graded pairs: name another one, such as stsb.")
     found = reader.available(options)
     return {subset: reader.pairs(options, subset, paths) for subset, paths in found.items()}
 
@@ -63,10 +59,10 @@ def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
 
 def parallel_sentences(task: str, options: Any, subset: str) -> Sides:
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
-    if not hasattr(get_task(task), "parallel"):
-        parallel = [name for name in task_names() if hasattr(get_task(name), "parallel")]
-        raise EaseError(f"The task {task!r} has no parallel sentences: choose from {', '.join(parallel)}.")
-    sides: Sides = get_task(task).parallel(options, subset)  # type: ignore[attr-defined]
+    reader: Any = get_task(task)
+    if not hasattr(reader, "parallel"):
+        raise EaseError(f"The task {task!r} has no parallel sentences: name another one, such as tatoeba.")
+    sides: Sides = reader.parallel(options, subset)
     return sides
 
 
@@ -192,31 +188,21 @@ class CurveOptions(CosineOptions):
 
 
 def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:
-    """Return the ROC curves of several encoders on the same pairs: rates, and the area under the curve (0 to 1).
-
-    Long curves are thinned to evenly spaced rates; the area is that of the complete curve.
-    """
+    """Return the ROC curves of several encoders on the same pairs: rates, and the area under the curve (0 to 1)."""
     from sklearn.metrics import auc, roc_curve
 
     tables = []
     for model, own in compare_cosines(encoders, sets, options).groupby("model", sort=False):
         false, true, _ = roc_curve(own["kind"] == POSITIVE, own["cosine"])
-        area = float(auc(false, true))
-        if len(false) > POINTS:
-            grid = np.linspace(0, 1, POINTS)
-            false, true = grid, np.concatenate([[0.0], np.interp(grid[1:], false, true)])
-        rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": area}
+        rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": float(auc(false, true))}
         tables.append(pd.DataFrame({"model": model, **rates}))
     return pd.concat(tables, ignore_index=True)
 
 
 class AlignmentOptions(GradedOptions):
-    """Which pairs are positive, and how many sentences are compared."""
+    """Which pairs are positive."""
 
     above: float = Field(4.0, description="pairs graded higher are positive")
-    max_sentences: int = Field(
-        MAX_SENTENCES, ge=2, description="maximum number of sentences for uniformity; a sample of more"
-    )
 
 
 def alignment(left: ArrayLike, right: ArrayLike) -> float:
@@ -224,22 +210,17 @@ def alignment(left: ArrayLike, right: ArrayLike) -> float:
     return float(np.mean(2 - 2 * pairwise_cosine(left, right)))  # ‖a − b‖² of unit vectors
 
 
-def uniformity(
-    embeddings: ArrayLike,
-    max_sentences: int = MAX_SENTENCES,
-    seed: int = 0,
-    block_elements: int = BLOCK_ELEMENTS,
-) -> float:
+def uniformity(embeddings: ArrayLike, seed: int = 0) -> float:
     """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
 
-    All pairs of two different rows of (n, dimension), or of a seeded sample of more, `block_elements` cosines at once.
+    All pairs of two different rows of (n, dimension), or of a seeded sample of more, `BLOCK_ELEMENTS` cosines at once.
     """
     rows = np.asarray(embeddings)
-    if len(rows) > max_sentences:
-        drawn = np.random.default_rng(seed).choice(len(rows), max_sentences, replace=False)
+    if len(rows) > MAX_SENTENCES:
+        drawn = np.random.default_rng(seed).choice(len(rows), MAX_SENTENCES, replace=False)
         rows = rows[np.sort(drawn)]
     unit = normalize_rows(rows)
-    pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, block_elements // len(unit))
+    pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, BLOCK_ELEMENTS // len(unit))
     cosines = (unit[start : start + block] @ unit[start:].T for start in range(0, len(unit), block))
     # ‖a − b‖² = 2 − 2 cos; the pairs of a row are those with later rows.
     sums = (float(np.triu(np.exp(4 * part - 4), k=1).sum()) for part in cosines)
@@ -272,7 +253,7 @@ def compare_alignment_uniformity(
         right = embeddings[[row_of[pair.right] for pair in positive]]
         return {
             "alignment": alignment(left, right),
-            "uniformity": uniformity(embeddings, options.max_sentences, options.seed),
+            "uniformity": uniformity(embeddings, options.seed),
             "positives": len(positive),
             "sentences": len(sentences),
         }
@@ -280,16 +261,7 @@ def compare_alignment_uniformity(
     return measure_subsets(encoders, sets, measure)
 
 
-class IsotropyOptions(GradedOptions):
-    """How the sentences of the pairs are measured."""
-
-    normalize: bool = Field(False, description="whether embeddings are scaled to length 1; not in the paper")
-    max_sentences: int = Field(
-        MAX_SENTENCES, ge=1, description="maximum number of sentences; a sample of more"
-    )
-
-
-def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOptions) -> pd.DataFrame:
+def compare_isotropy(encoders: Encoders, sets: GradedSets, options: GradedOptions) -> pd.DataFrame:
     """Measure several encoders on the distinct sentences of pairs: one row per encoder and subset, and their means.
 
     Returns:
@@ -301,14 +273,12 @@ def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOpti
 
     def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
         generator = np.random.default_rng(options.seed)
-        embeddings = encode(sample(distinct_sentences(pairs), options.max_sentences, generator))
-        lengths = row_lengths(embeddings)
-        rows = embeddings / lengths[:, None] if options.normalize else embeddings
+        embeddings = encode(sample(distinct_sentences(pairs), MAX_SENTENCES, generator))
         return {
-            "isotropy": isotropy_score(rows),
-            "mean_vector_norm": mean_vector_norm(rows),
-            "mean_length": 1.0 if options.normalize else float(lengths.mean()),
-            "sentences": len(rows),
+            "isotropy": isotropy_score(embeddings),
+            "mean_vector_norm": mean_vector_norm(embeddings),
+            "mean_length": float(row_lengths(embeddings).mean()),
+            "sentences": len(embeddings),
         }
 
     return measure_subsets(encoders, sets, measure)
@@ -331,14 +301,6 @@ class DifferingOptions(StrictModel):
         return self
 
 
-def percent_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 0 (lowest) to 100; equal values share their mean rank: (n,) -> (n,), n at least 2."""
-    from scipy.stats import rankdata
-
-    ranks: Floats = rankdata(values)
-    return 100 * (ranks - 1) / (len(ranks) - 1)
-
-
 def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataFrame:
     """Return the pairs on which the first of two models gains most over the second, and loses most: `rows` of each.
 
@@ -347,19 +309,21 @@ def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataF
     distance from the gold rank minus the first one's. The largest changes come first.
 
     Raises:
-        EaseError: With the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
+        EaseError: With the subset, if an embedding is unusable.
     """
+
+    def percent(values: pd.Series) -> pd.Series:
+        return 100 * (values.rank() - 1) / (len(values) - 1)
+
     tables = []
     for subset, pairs in sets.items():
-        scored = graded_only(pairs)
-        if len(scored) < 2:
-            raise EaseError(f"{subset}: {len(scored)} pairs have a gold score; ranks need at least 2.")
+        scored = graded_only(pairs)  # of at least two grades
         table = pd.DataFrame(scored, columns=["sentence1", "sentence2", "gold"])
-        table["gold_rank"] = percent_ranks(table["gold"])
+        table["gold_rank"] = percent(table["gold"])
         distances = []
         for model, encode in encoders.items():
             table[f"{model}_cosine"] = pair_cosines(encode, scored, f"{model}, {subset}")
-            table[f"{model}_rank"] = percent_ranks(table[f"{model}_cosine"])
+            table[f"{model}_rank"] = percent(table[f"{model}_cosine"])
             distances.append((table[f"{model}_rank"] - table["gold_rank"]).abs())
         nearer, farther = distances
         table["gain"] = farther - nearer

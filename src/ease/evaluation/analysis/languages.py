@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sample
@@ -23,6 +23,8 @@ from ease.evaluation.tasks.set_files import Sides
 from ease.io.models import StrictModel, Words
 
 LEAST_PAIRS = 3
+TEST_SHARE = 0.2
+"""Share of the sentences on which a classifier of languages is tested"""
 
 
 class ProjectionOptions(StrictModel):
@@ -117,8 +119,6 @@ class LanguageIdentityOptions(StrictModel):
     sentences: int = Field(
         300, ge=2, description="maximum number of sentences of each language; a sample of more"
     )
-    test_share: float = Field(0.2, gt=0, lt=1, description="share of the sentences to test on")
-    strength: PositiveFloat = Field(1.0, description="C of the logistic regression")
     seed: int = Field(0, ge=0, description="seed of the sample and its split")
     printed: dict[str, tuple[float, ...]] = Field(
         {}, description="a paper's accuracies of the groups, in points, by its model"
@@ -158,8 +158,8 @@ def divide(
     order = np.random.default_rng(options.seed).permutation(len(pivots))
     rank = {pivots[row]: place for place, row in enumerate(order)}
     known = {**parallel, options.pivot: Sides(pivots, pivots)}
-    first_training = math.ceil(options.test_share * len(pivots))
-    test_size = max(1, round(options.test_share * options.sentences))
+    first_training = math.ceil(TEST_SHARE * len(pivots))
+    test_size = max(1, round(TEST_SHARE * options.sentences))
     training: Labelled = []
     test: Labelled = []
     for language in group:
@@ -171,7 +171,7 @@ def divide(
         if not held or not rest:
             raise EaseError(
                 f"{options.parallel}: {len(pairs)} sentences in {language} are too few to train a classifier and "
-                f"test it on a share of {options.test_share:g}; give more, or change `test_share`."
+                "to test it; give more."
             )
         training += rest[: max(1, options.sentences - test_size)]
         test += held[:test_size]
@@ -203,9 +203,7 @@ def compare_language_identity(
                     zip(*split, strict=True) for split in divide(parallel, group, options)
                 )
             )
-            classifier, _ = fit_selected(
-                LogisticRegression(max_iter=1000), {"C": [options.strength]}, training, training
-            )
+            classifier, _ = fit_selected(LogisticRegression(max_iter=1000), {"C": [1.0]}, training, training)
             predicted = classifier.predict(test.embeddings.astype(np.float64))
             _, counts = np.unique(test.labels, return_counts=True)
             scores = {"accuracy": 100 * float(np.mean(predicted == test.labels))}

@@ -101,7 +101,7 @@ def read_sides(path: Path) -> tuple[Side, Side]:
     """Read both sides of a subset.
 
     Raises:
-        EaseError: If a pair has not exactly one answer on each side, or there are fewer than 2 pairs.
+        EaseError: If a pair has not exactly one answer of its own on each side, or there are fewer than 2 pairs.
     """
     rows = pd.DataFrame([row for _, row in read_parquet(path, COLUMNS)], columns=COLUMNS)
     sides: list[Side] = []
@@ -112,14 +112,11 @@ def read_sides(path: Path) -> tuple[Side, Side]:
             len(answers) < 2
             or list(answers.pair_id) != list(range(len(answers)))
             or (sides and len(answers) != len(sides[0].entities))
+            or answers.text.duplicated().any()
         ):
             raise EaseError(
-                f"{path}: not one sentence a side for each pair, or fewer than 2 pairs; make it again by `kedro run "
-                "--pipelines=audit`."
-            )
-        if answers.text.duplicated().any():
-            raise EaseError(
-                f"{path}: a sentence is the answer of two pairs; make it again by the pipeline `audit`."
+                f"{path}: not one sentence of its own a side for each pair, or fewer than 2 pairs; make it again by "
+                "`kedro run --pipelines=audit`."
             )
         texts = list(dict.fromkeys([*answers.text, *own.text]))
         row_of = {text: row for row, text in enumerate(texts)}

@@ -6,11 +6,10 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,7 +112,6 @@ class BinaryOptions(TableOptions):
     """Options of labelled pairs."""
 
     labels: dict[str, bool] = Field(description="whether each label is the positive class")
-    blanks: Literal["refuse", "skip"] = Field("refuse", description="what to do with pairs with a blank text")
 
 
 class BinaryPairs(GradedPairs):
@@ -133,11 +131,10 @@ class BinaryPairs(GradedPairs):
                 raise EaseError(
                     f"{place}: the label {row['label']!r} is not one of {', '.join(options.labels)}."
                 )
-            if options.blanks == "skip" and not (row["left"] and row["right"]):
+            if row["left"] and row["right"]:
+                pairs.append(GradedPair(row["left"], row["right"], float(options.labels[row["label"]])))
+            else:
                 skipped += 1
-                continue
-            left, right = required(place, row, "left", "right")
-            pairs.append(GradedPair(left, right, float(options.labels[row["label"]])))
         if skipped:
             logger.info("%s: %d pairs with a blank text are skipped", paths[0], skipped)
         if len({pair.gold for pair in pairs}) < 2:
@@ -181,7 +178,6 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     while right and not right[-1][1] and len(right) not in (len(left), min(len(left), PUBLISHED)):
         right.pop()
     if len(left) > len(right) == PUBLISHED:
-        _note_ungraded(sentences, len(left))
         left = left[:PUBLISHED]
     if not left or len(left) != len(right):
         raise EaseError(
@@ -197,12 +193,6 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
         gold = parse_gold("".join(grade[:1]), 0, 5, f"{grades}, line {grade_number}")
         pairs.append(GradedPair(row[0], row[1], gold))
     return pairs
-
-
-@cache
-def _note_ungraded(sentences: Path, count: int) -> None:
-    """Log once that a file has more pairs than grades."""
-    logger.info("%s: the first %d of %d pairs are graded, and scored", sentences, PUBLISHED, count)
 
 
 def graded_only(pairs: Sequence[GradedPair]) -> list[GradedPair]:

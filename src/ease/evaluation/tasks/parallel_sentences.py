@@ -44,9 +44,6 @@ class ParallelOptions(TableOptions, ParallelSet):
     sets: Mapping[str, ParallelSet] = Field(
         {}, description="sets by name, with what differs from the task's own files"
     )
-    pairs: dict[str, tuple[str, str]] = Field(
-        {}, description="sets of two aligned files each, by name; short for `sets`"
-    )
     distinct: bool = Field(
         True,
         description="skip blank and repeated sentences, which would tie with themselves; otherwise blank ones are "
@@ -59,13 +56,6 @@ class ParallelSentences(TableTask):
 
     KIND, METRICS = "BitextMining", (METRIC,)
     Options: ClassVar[type[TaskOptions]] = ParallelOptions
-
-    def options(self, **given: Any) -> Any:
-        """Return the task's options; a user's `pairs` are sets of two files."""
-        own = super().options(**given)
-        lines = ParallelSet(format="lines", columns={"left": 1, "right": 2})
-        sets = {name: lines.model_copy(update={"file": files}) for name, files in own.pairs.items()}
-        return own.model_copy(update={"sets": {**own.sets, **sets}})
 
     def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Sides:
         """Read both sides of a set."""
@@ -175,12 +165,8 @@ class SampleParallel(Task):
 def read_facts(path: Path, languages: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Read the sentences by language and fact; the languages given must be among them, and any other one."""
     facts: dict[str, dict[str, str]] = {}
-    for place, row in read_parquet(path, ["fact_id", "language", "text"]):
-        fact, language, text = row.values()
-        if not (fact and language and text):
-            raise EaseError(f"{place}: fact_id, language or text is missing; make the file again.")
-        if facts.setdefault(language, {}).setdefault(fact, text) is not text:
-            raise EaseError(f"{place}: fact {fact} is stated twice in {language}; make the file again.")
+    for _, row in read_parquet(path, ["fact_id", "language", "text"]):
+        facts.setdefault(row["language"], {})[row["fact_id"]] = row["text"]
     absent = [language for language in languages if language not in facts]
     if absent or not facts.keys() - languages[:1]:
         raise EaseError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -20,8 +20,7 @@ from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, r
 
 Form = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]
 ENDINGS: dict[str, Form] = {
-    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet"},
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"},
 }
 COMPRESSED = (".gz", ".bz2")
 ANYWHERE = "**/"
@@ -272,15 +271,12 @@ def read_pairs(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
 def _numbered(
     path: Path, columns: Sequence[int], delimiter: str, quoted: bool, skip: int
 ) -> Iterator[tuple[str, dict[int, str]]]:
-    """Yield rows of a file whose columns have numbers; -1 is the last of as many columns as the first row has."""
+    """Yield rows of a file whose columns have numbers; -1 is the last."""
     rows = ((number, row) for number, row in read_rows(path, delimiter, quoted=quoted) if any(row))
-    width = 0
-    for place, (number, row) in enumerate(rows):
-        width = width or len(row)
-        if len(row) < max(columns) or (min(columns) < 0 and len(row) != width):
-            raise EaseError(f"{path}, line {number}: {len(row)} columns instead of {max(*columns, width)}.")
-        if place >= skip:
-            yield f"{path}, line {number}", {c: row[c - 1 if c > 0 else c] for c in columns}
+    for number, row in islice(rows, skip, None):
+        if len(row) < max(columns):
+            raise EaseError(f"{path}, line {number}: {len(row)} columns instead of {max(columns)}.")
+        yield f"{path}, line {number}", {c: row[c - 1 if c > 0 else c] for c in columns}
 
 
 def _labels_and_texts(path: Path) -> Iterator[tuple[str, dict[int, str]]]:
@@ -315,11 +311,7 @@ def read_parquet(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[s
     """Yield the place and the content of each row of a Parquet file that has these columns."""
     try:
         table = pq.ParquetFile(path).read()
-    except OSError as error:
-        raise EaseError(
-            f"{path}: cannot be read ({error.strerror or error}); set the task's `path`."
-        ) from error
-    except pa.ArrowInvalid as error:
+    except (OSError, pa.ArrowInvalid) as error:
         raise EaseError(f"{path}: not a complete Parquet file ({error}); make it again.") from error
     find_columns(path, names, table.column_names)
     for number, row in enumerate(table.select(names).to_pylist(), start=1):

@@ -27,7 +27,7 @@ from ease.reporting.plots.style import (
 
 RESOLVED, UNRESOLVED, PAPER = Style("#009E73"), Style("#D9D9D9"), Style("#8C8C8C", "/")
 PANELS_A_ROW = 3
-LINE_COLOUR, HIGHLIGHT = "rgba(127,127,127,0.5)", "#D55E00"
+LINE_COLOUR = "rgba(127,127,127,0.5)"
 COSINE_BINS = 80
 WHAT_TO_SEE = "The shorter the lines beside the extent of the points, the less the language matters."
 
@@ -76,11 +76,9 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=titles)
     steps = ["linked", *(f"− {name.replace('_', ' ')}" for name in filters)]
     text = [f"{count:,} ({count / max(total, 1):.0%})" for count in left]
-    hover = "%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>"
     outside = {"text": text, "textposition": "outside", "cliponaxis": False}
     look = {"marker": {"color": AMOUNT_STYLES[0].colour}, "orientation": "h", "showlegend": False}
-    told = {"customdata": removed, "hovertemplate": hover}
-    figure.add_bar(y=steps, x=left, **outside, **look, **told, row=1, col=1)
+    figure.add_bar(y=steps, x=left, **outside, **look, row=1, col=1)
     rows = funnel.sort_values("language", ascending=False)
     lossy = [name for name in filters if funnel[name].sum()]
     _add_amounts(figure, 2, rows, ["left", *lossy], "removed", "pairs")
@@ -143,8 +141,7 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
     """Plot uniformity and alignment, one point per model (Figure 3); closer to the lower left is better.
 
     Args:
-        table: Columns `model`, `subset`, `alignment`, `uniformity`, `positives`, `sentences`; of several
-            subsets, the mean is shown.
+        table: Columns `model`, `subset`, `alignment`, `uniformity`; of several subsets, the mean is shown.
     """
     title = "Alignment and uniformity"
     if table.empty:
@@ -153,13 +150,10 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
     rows = table[~several | (table["subset"] == AVERAGE)]
     figure = go.Figure()
     for model, style in method_styles(list(rows["model"])).items():
-        own, label = rows[rows["model"] == model], method_label(model)
-        hover = f"{label}: uniformity %{{x:.2f}} over %{{customdata[1]:,}} sentences, "
-        hover += "alignment %{y:.3f} over %{customdata[0]:,} pairs<extra></extra>"
+        own = rows[rows["model"] == model]
         marker = {"color": style.colour, "symbol": style.symbol, "size": 14}
-        text = {"name": label, "customdata": own[["positives", "sentences"]], "hovertemplate": hover}
-        place = {"x": own["uniformity"], "y": own["alignment"]}
-        figure.add_scatter(**place, **text, mode="markers", marker=marker, showlegend=True)
+        place = {"x": own["uniformity"], "y": own["alignment"], "name": method_label(model)}
+        figure.add_scatter(**place, mode="markers", marker=marker, showlegend=True)
     figure.update_xaxes(title_text="uniformity ℓ<sub>uniform</sub> (lower is better)", nticks=8)
     figure.update_yaxes(title_text="alignment ℓ<sub>align</sub> (lower is better)", rangemode="tozero")
     return finish(figure, title, 480)
@@ -167,8 +161,6 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
 
 def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     """Plot projected sentences of two languages with lines to their translations, one panel per model.
-
-    The first pair is highlighted in all panels.
 
     Args:
         table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
@@ -199,7 +191,7 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
 def _add_sentences(
     figure: go.Figure, own: pd.DataFrame, languages: list[str], labelled: bool, place: dict[str, int]
 ) -> None:
-    """Add a model's points, the lines between translations, and the highlighted fact."""
+    """Add a model's points, and the lines between translations."""
     ends = own.set_index(["language", "pair"])[["x", "y"]]
     left, right = (ends.loc[language] for language in languages)
     # All lines in one trace, separated by gaps
@@ -217,13 +209,6 @@ def _add_sentences(
         hover = {"customdata": rows["sentence"], "hovertemplate": told}
         shown = {"name": language, "legendgroup": language, "showlegend": labelled, **place}
         figure.add_scatter(x=rows["x"], y=rows["y"], **shown, **hover, mode="markers", marker=marker)
-    fact = own[own["pair"] == own["pair"].min()]
-    marker = {"size": 12, "color": HIGHLIGHT, "line": {"color": "white", "width": 1}}
-    look = {"mode": "lines+markers+text", "marker": marker, "line": {"color": HIGHLIGHT, "width": 3}}
-    text = {"text": fact["language"], "textposition": "top center"}
-    hover = {"customdata": fact["sentence"], "hovertemplate": "%{text}: %{customdata}<extra></extra>"}
-    shown = {"name": "one fact", "showlegend": labelled, **place}
-    figure.add_scatter(x=fact["x"], y=fact["y"], **look, **text, **hover, **shown)
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
@@ -248,10 +233,9 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
             filled = np.flatnonzero(counts)
             shown = slice(filled[0], filled[-1] + 1)  # without empty bins at both ends
             centres, shares = ((edges[:-1] + edges[1:]) / 2)[shown].round(4), (counts / counts.sum())[shown]
-            hover = f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>"
-            text = {"customdata": counts[shown], "hovertemplate": hover, "name": f"{kind} pairs"}
+            text = {"name": f"{kind} pairs", "legendgroup": kind}
             look = {"width": 2 / COSINE_BINS, "marker": fill(style), "opacity": 0.6, "showlegend": index == 0}
-            figure.add_bar(x=centres, y=shares, legendgroup=kind, **text, **look, **place)
+            figure.add_bar(x=centres, y=shares, **text, **look, **place)
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title_text="cosine", showticklabels=True)
     figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)

@@ -40,13 +40,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
     panels = [("Main score of each task", mains.assign(subset=mains["task"]))]
-    for task, rows in subsets.groupby("task", sort=False):
-        partners = rows["subset"].str.partition("-")
-        if partners[2].nunique() == 1 and partners[2].all():
-            # A language common to all subsets is named in the title only.
-            panels.append((f"{task}, each with {partners[2].iloc[0]}", rows.assign(subset=partners[0])))
-        else:
-            panels.append((str(task), rows))
+    panels += [(str(task), rows) for task, rows in subsets.groupby("task", sort=False)]
     styles = {method_label(method): style for method, style in method_styles(list(scores["method"])).items()}
     named = [
         (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"]))
@@ -179,8 +173,8 @@ def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
     }
 
 
-SCATTER_PANEL, WIDTH = 480, 1000
-"""Height of a panel, and its assumed width for placing labels, in pixels"""
+SCATTER_PANEL = 480
+"""Height of a panel in pixels"""
 
 
 def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> go.Figure:
@@ -200,13 +194,14 @@ def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> 
     styles = _styles([points for _, points, *_ in panels])
     for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
         x_range, y_range = _padded(points["x"]), _padded(points["y"])
-        places = place_labels(points, x_range, y_range, WIDTH, SCATTER_PANEL - 130)
-        for row, place in zip(points.itertuples(), places, strict=True):
+        # Neighbours' labels stand on different sides.
+        points, sides = points.sort_values("x"), cycle(["top center", "bottom center"])
+        for row, side in zip(points.itertuples(), sides, strict=False):
             style, ours = styles[row.label], row.kind == "own"
             look = {"color": style.colour, "symbol": style.symbol, "size": 12, "line": {"width": 0}}
             grey = {"color": "#8C8C8C", "symbol": "circle-open", "size": 9, "line": {"width": 2}}
             text = f"<b>{row.label}</b>" if ours else row.label
-            label = {"text": [text], "textposition": place, "textfont_size": 12 if ours else 11}
+            label = {"text": [text], "textposition": side, "textfont_size": 12 if ours else 11}
             hover = f"{row.label}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>"
             point = {"x": [row.x], "y": [row.y], "name": row.label, "hovertemplate": hover}
             marker = look if ours else grey
@@ -223,47 +218,3 @@ def _padded(values: pd.Series) -> list[float]:
     low, high = float(values.min()), float(values.max())
     room = max(1.0, (high - low) * 0.13)
     return [low - room, high + room]
-
-
-PLACES = {
-    f"{row} {column}": (right, up)
-    for row, up in (("top", 1), ("bottom", -1), ("middle", 0))
-    for column, right in (("center", 0), ("right", 1), ("left", -1))
-    if row != "middle" or right
-}
-"""Plotly's text positions with their directions from the point, in order of preference"""
-LETTER, LINE, GAP = 6.5, 15.0, 7.0
-"""Mean width of a letter, height of a line and distance of a label from its point, in pixels"""
-
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top in pixels"""
-
-
-def place_labels(
-    points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float], width: float, height: float
-) -> list[str]:
-    """Choose for each point (`label`, `x`, `y`) the text position that overlaps least with other labels and points.
-
-    The ranges of the panel are in the unit of the points, its width and height in pixels.
-    """
-
-    def box(x: float, y: float, wide: float, high: float) -> Box:
-        return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
-
-    def overlap(one: Box, other: Box) -> float:
-        wide, high = (min(one[end], other[end]) - max(one[end - 2], other[end - 2]) for end in (2, 3))
-        return max(wide, 0) * max(high, 0)
-
-    left = (points["x"] - x_range[0]) / (x_range[1] - x_range[0]) * width
-    bottom = (points["y"] - y_range[0]) / (y_range[1] - y_range[0]) * height
-    taken = [box(x, y, 2 * GAP, 2 * GAP) for x, y in zip(left, bottom, strict=True)]
-    chosen = []
-    for x, y, label in zip(left, bottom, points["label"], strict=True):
-        wide = LETTER * len(label)
-        boxes = {
-            place: box(x + right * (wide / 2 + GAP), y + up * (LINE / 2 + GAP), wide, LINE)
-            for place, (right, up) in PLACES.items()
-        }
-        chosen.append(min(boxes, key=lambda place: sum(overlap(boxes[place], other) for other in taken)))
-        taken.append(boxes[chosen[-1]])
-    return chosen
