@@ -14,6 +14,7 @@ from ease.errors import EaseError
 from ease.evaluation.tasks import get_task
 from ease.sample import write_sample_news
 from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikinews import editions
 from ease.wikimedia.wikinews.editions import (
     WIKINEWS,
     balanced,
@@ -172,9 +173,7 @@ def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> No
 
 
 def test_faults_of_the_topics(tmp_path: Path) -> None:
-    with pytest.raises(
-        EaseError, match="`topics` names no category in en: add its names, give `langlinks`, or"
-    ):
+    with pytest.raises(EaseError, match="`topics` names no category in en: add its names, or"):
         build(tmp_path, article(1), topics={"Weather": {"de": "Wetter"}})
     topics = {"Weather": {"en": "weather"}, "Climate": {"en": "Weather"}}
     with pytest.raises(EaseError, match="gives Weather and Climate the same category 'Weather' in en"):
@@ -205,9 +204,10 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def cleaned(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    splits = {"small": 8, "recent_since": "2022-01-01"}
-    cleaning = {"similarity": 0.95}
-    return build(tmp_path_factory.mktemp("clean"), *PAGES, edition="clean", cleaning=cleaning, splits=splits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(editions, "_SMALL", 8)
+        patch.setattr(editions, "_SIMILARITY", 0.95)
+        return build(tmp_path_factory.mktemp("clean"), *PAGES, edition="clean")
 
 
 def test_what_the_clean_edition_removes_is_counted(cleaned: Built, tmp_path: Path) -> None:
@@ -292,4 +292,4 @@ def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:
     (tmp_path / "en_sentences.txt").write_text("It rained.\nIt snowed.\n")
     (tmp_path / "en_categories.txt").write_text("Weather\n \n")
     with pytest.raises(EaseError, match=r"en_categories\.txt, line 2: the category is blank"):
-        clean_released(tmp_path, news_options(), tmp_path / "clean")
+        clean_released(tmp_path, news_options(), tmp_path / "clean", ["en"])
