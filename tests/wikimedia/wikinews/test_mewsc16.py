@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task
 from ease.sample import write_sample_news
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.wikinews import editions
@@ -133,17 +132,6 @@ def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) 
         "de": ({"Sports": 3}, {}, {}),
     }
     assert {row["category"] for row in rows_of(target)} == {"Weather"}
-
-
-def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
-    folder, _ = build(tmp_path, article(1), article(2), article(3, "They won.", SPORTS))
-    task = get_task("mewsc16")
-    options = task.options(path=folder, subsets=("en",))
-    table = task.read(options, "en", task.files(options)["en"])
-    (folder / "en.parquet").unlink()
-    text = task.read(options, "en", task.files(options)["en"])
-    assert list(table.texts) == list(text.texts) == [("It rained.",), ("It rained.",), ("They won.",)]
-    assert list(table.labels) == list(text.labels)
 
 
 def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
