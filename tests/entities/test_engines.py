@@ -30,7 +30,7 @@ PAIRS = PairOptions(
 )
 NEGATIVES = HardNegativeOptions(without="drop", exhaustive_limit=4, draws=5, seed=3)
 AUDIT = audit.AuditOptions(pivot="pt", min_pairs=2, max_share=1, max_pairs=9, min_characters=1, seed=5)
-BITEXT = bitext.CandidateOptions(pivot=None, max_sentences_per_entity=8)
+BITEXT = bitext.CandidateOptions(max_sentences_per_entity=8)
 LANGUAGE_PAIRS = bitext.language_pairs(LANGUAGES, BITEXT)
 
 Tables = Mapping[str, Any]

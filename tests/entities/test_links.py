@@ -186,8 +186,3 @@ def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_la
     for languages, label in ((["pt", "ja", "en"], "Sete"), (["ja", "pt"], "なな"), (["sv"], "T")):
         vocabulary = build_vocabulary(known, sitelinks, VocabularyOptions(), languages)
         assert rows(duckdb_engine, vocabulary) == [(0, 7, label, 11), (1, 20, "Two", 11)]
-    by_language = VocabularyOptions(min_link_count=5, count_over="language")
-    found = build_vocabulary(known, None, by_language, ["en"])
-    assert rows(duckdb_engine, found) == [
-        (n, qid, "T", c) for n, (qid, c) in enumerate([(7, 11), (9, 10), (20, 11), (30, 10)])
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +12,6 @@ import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.links import resolve_links
-from ease.entities.pairs import PairOptions, filter_links, select_pairs
-from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikidata import ingest_wikidata
@@ -89,24 +86,3 @@ def test_resolved_links_equal_the_handmade_list(engine: SQLBackend, mini: Slices
         assert len(surfaces) == 1
         found.append((row["language"], row["page_title"], row["title"], surfaces.pop(), row["entity"]))
     assert sorted(found) == sorted(read_hand_made())
-
-
-def test_pairs_equal_the_handmade_list(engine: SQLBackend, mini: Slices, sitelinks: ibis.Table) -> None:
-    vocabulary = build_vocabulary(mini.links, sitelinks, VocabularyOptions(min_link_count=0), MINI_LANGUAGES)
-    stored = engine.to_pyarrow(vocabulary)
-    expected = Counter(row[4] for row in read_hand_made())
-    assert dict(zip(stored["entity"].to_pylist(), stored["link_count"].to_pylist(), strict=True)) == expected
-    labels = dict(zip(stored["entity"].to_pylist(), stored["label"].to_pylist(), strict=True))
-    assert (labels[84], labels[82], labels[268]) == ("London", "Printer (computing)", "Poznań")
-
-    options = PairOptions(min_characters=1, max_characters=5000)
-    pairs = engine.to_pyarrow(
-        select_pairs(
-            filter_links(mini.sentences, mini.links, ibis.memtable(stored), options), mini.sentences, options
-        )
-    ).to_pylist()
-    surfaces = {(row[0], row[4]): row[3] for row in read_hand_made()}
-    assert Counter((row["language"], row["entity"]) for row in pairs) == Counter(
-        row[::4] for row in read_hand_made()
-    )
-    assert all(surfaces[row["language"], row["entity"]] in row["sentence"] for row in pairs)

@@ -47,15 +47,9 @@ def test_all_forms_give_the_same_records(
 BAD = {
     "missing field": ([GOOD, {"text": "A", "positive_entity": "B"}], "record 2: `negative_entity`: "),
     "only the entity itself": ([{**GOOD, "negative_entity": ["Aa"]}], "record 1: .* no title other than"),
-    "one title for a list": (
-        [GOOD, GOOD, {**GOOD, "negative_entity": "Bb"}],
-        "record 3: `negative_entity`: ",
-    ),
     "blank title": ([{**GOOD, "positive_entity": " _"}], "record 1: `positive_entity`: .*not ' _'"),
     "number for a text": ([{**GOOD, "text": 5}], "record 1: `text`: .*not 5"),
     "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text`: .*surrogates not allowed"),
-    "no object": ([GOOD, None], "record 2: `a record`: .*not None"),
-    "no record": ([], "has no record: give a JSON array or JSON lines of text"),
     "not JSON": (
         "version https://git-lfs.github.com/spec/v1\n",
         "record 1: cut or broken JSON .Expecting value",
@@ -65,8 +59,6 @@ BAD = {
         json.dumps([GOOD, GOOD])[:-1],
         "record 3: the file is cut: its array has no end",
     ),
-    "two arrays": (json.dumps([GOOD]) * 2, "record 2: the file goes on behind the end of the array"),
-    "nested for ever": ("[" * 200_000, "record 1: "),
     "not UTF-8": (
         json.dumps(GOOD, ensure_ascii=False).replace("bb", "é").encode("latin-1"),
         "record 1: `text`: ",

@@ -12,8 +12,7 @@ from lxml import etree
 
 from ease.sample import SampleFiles, SampleNews, SampleOptions, write_sample, write_sample_news
 from ease.sample.dump_files import dump_name
-from ease.sample.pages import WikiPage
-from ease.sample.wiki import Sample, prepare_sample, write_pages
+from ease.sample.wiki import Sample, prepare_sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
 
@@ -44,12 +43,6 @@ def news_files(tmp_path_factory: pytest.TempPathFactory) -> SampleNews:
 @pytest.fixture(scope="session")
 def sample() -> Sample:
     return prepare_sample(SampleOptions())
-
-
-@pytest.fixture(scope="session")
-def written_pages(sample: Sample) -> dict[str, list[WikiPage]]:
-    """The pages of each wiki as they were generated."""
-    return {language: write_pages(sample, language) for language in PAPER_LANGUAGES}
 
 
 @pytest.fixture(scope="session")

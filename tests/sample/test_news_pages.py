@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 import mwparserfromhell
 import pyarrow.parquet as pq
 import pytest
-from lxml import etree
 
 from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
 from ease.sample.news.writer import CASES, PLAIN, read_news_words
@@ -125,26 +123,6 @@ SMALL = SampleNewsOptions(news_per_language=60)
 
 def _contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_dumps_describe_a_wikinews_and_the_expected_results_list_each_page(news_files: SampleNews) -> None:
-    rows = pq.read_table(news_files.truth).to_pylist()
-    assert len({path.name for path in news_files.wikinews.iterdir()}) == len(MEWSC16_LANGUAGES)
-    for language in MEWSC16_LANGUAGES:
-        path = news_files.wikinews / f"{language}wikinews-20240101-pages-articles-multistream.xml.bz2"
-        header = read_siteinfo(path)
-        assert (header.language, header.dbname) == (language, f"{language}wikinews")
-        root = etree.fromstring(bz2.decompress(path.read_bytes()))
-        numbers = [int(namespace.get("key")) for namespace in root.iter("{*}namespace")]
-        assert numbers == list(range(-2, 16))
-        assert root.findtext("{*}siteinfo/{*}base") == f"https://{language}.wikinews.org/wiki/"
-        names = ("page_id", "revision_id", "namespace", "title")
-        tags = ("id", "revision/{*}id", "ns", "title")
-        listed = [tuple(str(row[name]) for name in names) for row in rows if row["language"] == language]
-        pages = root.iterfind("{*}page")
-        assert listed == [tuple(page.findtext(f"{{*}}{tag}") for tag in tags) for page in pages]
-    assert all((row["dropped"] is None) == (row["topic"] is not None) for row in rows)
-    assert all((row["topic"] is None) == (row["first_sentence"] is None) for row in rows)
 
 
 def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:

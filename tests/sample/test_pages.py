@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
-from ease.sample.pages import EMPTY, LOOP, RIGHT_TO_LEFT_MARK, WikiPage
+from ease.sample.pages import EMPTY, LOOP, RIGHT_TO_LEFT_MARK
 from ease.sample.wiki import Sample
 from ease.sample.world import Entity, Fact, read_site
 from ease.wikimedia.languages import PAPER_LANGUAGES
-from ease.wikimedia.wikitext.parser import link_trail, parse_wikitext
-from ease.wikimedia.wikitext.sentences import SentenceSplitter
-from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first, redirect_target
+from ease.wikimedia.wikitext.parser import link_trail
+from ease.wikimedia.wikitext.titles import capitalize_first
 
 from .conftest import DumpedPage
 
@@ -84,42 +82,6 @@ def test_each_wiki_has_redirects_a_loop_an_empty_page_and_other_namespaces(
     for page in pages:
         prefix = read_site(language).names[page.namespace]
         assert page.title.startswith(f"{prefix}:") if page.namespace else True
-
-
-@pytest.mark.parametrize("language", PAPER_LANGUAGES)
-def test_the_parser_finds_exactly_the_intended_sentences_and_links(
-    written_pages: Mapping[str, Sequence[WikiPage]], language: str
-) -> None:
-    names = {name: number for number, name in read_site(language).names.items() if name}
-    site, splitter = SiteInfo(language, namespaces=names), SentenceSplitter(language, "icu")
-    for page in written_pages[language]:
-        if page.namespace == 0 and page.redirect is None:
-            article = parse_wikitext(page.text, site)
-            assert splitter.split(article.text)[1] == [sentence.text for sentence in page.sentences], (
-                page.title
-            )
-            surfaces = [(article.text[link.start : link.end], link.target) for link in article.links]
-            assert surfaces == [
-                (sentence.text[link.start : link.end], link.target)
-                for sentence in page.sentences
-                for link in sentence.links
-            ], page.title
-        elif page.redirect is not None:
-            assert redirect_target(page.text, site) == page.redirect
-
-
-def test_entities_are_linked_more_than_ten_times_over_all_languages(
-    written_pages: Mapping[str, Sequence[WikiPage]], sample: Sample
-) -> None:
-    links: Counter[object] = Counter()
-    for language, pages in written_pages.items():
-        by_title = {title: entity for entity, title in sample.books[language].titles.items()}
-        for page in pages:
-            links.update(
-                by_title[link.target] for sentence in page.sentences for link in sentence.links
-                if link.target in by_title
-            )  # fmt: skip
-    assert sum(count > 10 for count in links.values()) >= 500
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)

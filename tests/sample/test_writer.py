@@ -96,32 +96,11 @@ def test_truthy_has_only_the_best_statements(sample_files: SampleFiles, sample: 
     assert 5000 < len(set(labels) & names)
 
 
-def test_sitelinks_are_titles_of_the_dumps(
-    sample_files: SampleFiles, dumped_pages: dict[str, list[tuple[str, ...]]]
-) -> None:
-    entities = json.loads(bz2.decompress(sample_files.wikidata.read_bytes()))
-    for language, pages in dumped_pages.items():
-        titles = {page[0] for page in pages}
-        linked = {
-            e["sitelinks"][f"{language}wiki"]["title"]
-            for e in entities
-            if f"{language}wiki" in e.get("sitelinks", {})
-        }
-        assert linked <= titles
-        assert len(linked) > 600
-
-
 @pytest.mark.slow
-def test_equal_options_give_equal_bytes_and_a_damaged_sample_is_rewritten(tmp_path: Path) -> None:
+def test_equal_options_give_equal_bytes_once(tmp_path: Path) -> None:
     files = write_sample(tmp_path / "one", ["en", "ja"], SMALL)
     one, inode = _contents(files.folder), files.folder.stat().st_ino
     assert write_sample(tmp_path / "one", ["ja", "en"], SMALL).folder.stat().st_ino == inode
-    dump = files.wikipedia / dump_name("en")
-    for damage in (lambda: dump.write_bytes(dump.read_bytes()[:-10]), files.graded.unlink):
-        damage()
-        assert write_sample(tmp_path / "one", ["en", "ja"], SMALL).folder == files.folder
-        assert _contents(files.folder) == one
-    assert [path.name for path in (tmp_path / "one").iterdir()] == [files.folder.name]
     seeded = SMALL.model_copy(update={"seed": 1})
     other = _contents(write_sample(tmp_path / "two", ["en", "ja"], seeded).folder)
     assert one.keys() == other.keys()

@@ -8,10 +8,7 @@ from collections.abc import Mapping
 
 from tests.file_server import FileServer
 
-JOBS = {
-    "-multistream": ("articlesmultistreamdump", "articlesmultistreamdumprecombine"),
-    "": ("articlesdump", "articlesdumprecombine"),
-}
+JOBS = ("articlesmultistreamdump", "articlesmultistreamdumprecombine")
 
 
 def facts(path: str, content: bytes) -> dict[str, object]:
@@ -27,13 +24,12 @@ def add_dump(
     content: bytes,
     status: str = "done",
     parts: Mapping[str, bytes] | None = None,
-    kind: str = "-multistream",
 ) -> None:
     """Add a wiki's dump to a mirror: one file and, for a large wiki, its parts."""
-    folder, stem = f"/{wiki}/{date}", f"{wiki}-{date}-pages-articles{kind}"
+    folder, stem = f"/{wiki}/{date}", f"{wiki}-{date}-pages-articles-multistream"
     whole = {f"{stem}.xml.bz2": content, f"{stem}-index.txt.bz2": b"index"}
     cut = {f"{stem}{name}.bz2": part for name, part in (parts or {}).items()}
-    first, second = JOBS[kind]
+    first, second = JOBS
     jobs = {first: ("done", cut), second: (status, whole)} if parts else {first: (status, whole)}
     path = f"{folder}/dumpstatus.json"
     listed = json.loads(server.files[path])["jobs"] if path in server.files else {}
@@ -61,18 +57,16 @@ def add_wikidata(
     server: FileServer,
     date: str,
     content: bytes,
-    packing: str = "bz2",
     summed: bool = True,
     form: str = "all.json",
 ) -> None:
     """Add a Wikidata dump to a mirror; the checksums of a finished dump are listed."""
-    folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-{form}.{packing}"
+    folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-{form}.bz2"
     server.files[f"{folder}/{name}"] = content
-    for algorithm in ("sha1", "md5"):
-        path = f"{folder}/wikidata-{date}-{algorithm}sums.txt"
-        lexemes = f"{hashlib.new(algorithm, b'').hexdigest()}  wikidata-{date}-lexemes.json.{packing}\n"
-        own = f"{hashlib.new(algorithm, content).hexdigest()}  {name}\n" if summed else ""
-        server.files[path] = server.files.get(path, b"") + (lexemes + own).encode()
+    path = f"{folder}/wikidata-{date}-sha1sums.txt"
+    lexemes = f"{hashlib.sha1(b'').hexdigest()}  wikidata-{date}-lexemes.json.bz2\n"
+    own = f"{hashlib.sha1(content).hexdigest()}  {name}\n" if summed else ""
+    server.files[path] = server.files.get(path, b"") + (lexemes + own).encode()
 
 
 def add_export(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tests.wikimedia.made_dumps import PACK
@@ -30,9 +29,9 @@ def item(page: int, qid: int) -> bytes:
     return b"(%d,'wikibase_item','Q%d',NULL)" % (page, qid)
 
 
-def dump(*statements: bytes, columns: Sequence[str] = COLUMNS) -> bytes:
+def dump(*statements: bytes) -> bytes:
     """Return a complete dump of statements."""
-    declared = b"".join(b"  `%s` blob NOT NULL,\n" % column.encode() for column in columns)
+    declared = b"".join(b"  `%s` blob NOT NULL,\n" % column.encode() for column in COLUMNS)
     return CREATE % declared + b"".join(statements) + END
 
 

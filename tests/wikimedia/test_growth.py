@@ -16,7 +16,7 @@ from ease.errors import EaseError
 from ease.wikimedia.dumps.files import Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.dumps.parts import IngestOptions
-from ease.wikimedia.dumps.sql import TableReader
+from ease.wikimedia.dumps.sql import PageItemReader
 from ease.wikimedia.wikidata import ingest_truthy, ingest_wikidata, parse_lines
 from tests.wikimedia.made_dumps import as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
@@ -40,8 +40,7 @@ def read_last_shard(path: Path) -> None:
 
 
 def read_table(path: Path) -> None:
-    columns = {"pp_page": rb"(\d{1,18})", "pp_value": rb"'Q(\d{1,18})'"}
-    for _ in TableReader(path, "page_props", columns, ("pp_propname", "wikibase_item")):
+    for _ in PageItemReader(path):
         pass
 
 

@@ -18,9 +18,7 @@ LanguagePair = tuple[str, str]
 class CandidateOptions(StrictModel):
     """Which languages are compared, and which of their sentences."""
 
-    pivot: str | None = Field(
-        "en", description="the language that is compared with every other one; null: all pairs of languages"
-    )
+    pivot: str = Field("en", description="the language that is compared with every other one")
     languages: tuple[str, ...] | None = Field(
         None, min_length=1, description="languages to compare; null: all languages of the setting"
     )
@@ -46,7 +44,7 @@ class CandidateOptions(StrictModel):
 
 
 def language_pairs(languages: Sequence[str], options: CandidateOptions) -> list[LanguagePair]:
-    """Return the pairs of languages to compare: the pivot first, or else in alphabetical order.
+    """Return the pairs of languages to compare: the pivot and each other one.
 
     Args:
         languages: Languages of the setting.
@@ -56,22 +54,17 @@ def language_pairs(languages: Sequence[str], options: CandidateOptions) -> list[
         EaseError: If a language is not one of the setting, or there are fewer than two.
     """
     chosen = sorted(set(options.languages or languages))
-    named = [*chosen, *filter(None, [options.pivot])]
-    if unknown := sorted(set(named).difference(languages)):
+    if unknown := sorted({*chosen, options.pivot}.difference(languages)):
         raise EaseError(
             f"`mine_bitext` names {', '.join(unknown)}, but the setting's languages are {', '.join(languages)}: choose "
             "`pivot` and `languages` among these, or change `setting.languages`."
         )
-    if options.pivot is None:
-        pairs = [(left, right) for left in chosen for right in chosen if left < right]
-    else:
-        pairs = [(options.pivot, right) for right in chosen if right != options.pivot]
-    if not pairs:
+    if not (others := [language for language in chosen if language != options.pivot]):
         raise EaseError(
-            f"`mine_bitext` compares sentences of two languages, and there is only {', '.join(set(named))}: name "
-            "more in `mine_bitext.languages` or `setting.languages`."
+            f"`mine_bitext` compares sentences of two languages, and there is only {options.pivot}: name more in "
+            "`mine_bitext.languages` or `setting.languages`."
         )
-    return pairs
+    return [(options.pivot, other) for other in others]
 
 
 def number_sentences(
@@ -129,7 +122,5 @@ def find_candidates(
     left = left.select("entity", "shares", left_language=left.language, left=left.row)
     right = right.select("entity", "shares", right_language=right.language, right=right.row)
     both = left.inner_join(right, ["entity", "shares"])
-    # A pivot is never on the right; without one, both sides have all languages.
-    both = both.filter((both.left_language < both.right_language) | (len({first for first, _ in pairs}) == 1))
     columns = ("left_language", "right_language", "left", "right")
     return both.select(*columns).distinct().order_by(*columns)

@@ -71,10 +71,6 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, by
                 yield title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number
 
 
-EXAMPLES = 10
-"""Entities without a vector that a report names."""
-
-
 class EmbeddingOptions(StrictModel):
     """Where the initial entity embeddings come from."""
 
@@ -85,12 +81,6 @@ class EmbeddingOptions(StrictModel):
     )
     file: Path | None = Field(
         None, description="for `source: file`: a .txt, .txt.bz2 or .txt.gz of the encoder's dimension"
-    )
-    random_std: float | None = Field(
-        None,
-        gt=0,
-        description="standard deviation of the random vectors' numbers; null: that of the vectors found, or "
-        "1 / sqrt(dimension) if none is found, which gives vectors of length about 1",
     )
     seed: int = Field(0, ge=0, description="seed of the random vectors")
     wikipedia2vec: Wikipedia2VecOptions = Field(
@@ -106,11 +96,10 @@ class EmbeddingOptions(StrictModel):
 
 @dataclass(frozen=True)
 class Coverage:
-    """Number of vocabulary entities that have a vector of Wikipedia2Vec, and the first entities without one."""
+    """Number of vocabulary entities that have a vector of Wikipedia2Vec."""
 
     found: int
     total: int
-    missing: tuple[str, ...]
 
     @property
     def share(self) -> float:
@@ -177,24 +166,24 @@ def embed_entities(
     """
     if options.source == "random":
         table = _draw_rows(total, dimension, options.seed)
-        table *= np.float32(options.random_std or dimension**-0.5)
-        return table, Coverage(0, total, ())
+        table *= np.float32(dimension**-0.5)
+        return table, Coverage(0, total)
     if options.file is not None:
-        return align_embeddings(names, total, options.file, dimension, options.seed, options.random_std)
+        return align_embeddings(names, total, options.file, dimension, options.seed)
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wikipedia2vec.", dir=work) as folder:
         vectors = Path(folder) / "vectors.txt"
         train_wikipedia2vec(dumps, language, dimension, options.wikipedia2vec, vectors)
-        return align_embeddings(names, total, vectors, dimension, options.seed, options.random_std)
+        return align_embeddings(names, total, vectors, dimension, options.seed)
 
 
 def align_embeddings(
-    names: pa.Table, total: int, vectors: Path, dimension: int, seed: int, random_std: float | None = None
+    names: pa.Table, total: int, vectors: Path, dimension: int, seed: int
 ) -> tuple[np.ndarray, Coverage]:
     """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
-    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one,
-    by default with the standard deviation of the rows found. Arguments are those of `embed_entities`.
+    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one
+    with the standard deviation of the rows found. Arguments are those of `embed_entities`.
 
     Returns:
         The table, float32, shape (total, dimension); and how many rows have a vector.
@@ -219,13 +208,9 @@ def align_embeddings(
                 )
             table[row], rank[row] = numbers, 1 + direct
     found = rank > 0
-    std = random_std or (_std(table, found) if found.any() else dimension**-0.5)
+    std = _std(table, found) if found.any() else dimension**-0.5
     np.multiply(table, np.float32(std), out=table, where=~found[:, None])
-    missing = np.flatnonzero(~found)[:EXAMPLES]
-    named = names.filter(pa.compute.is_in(names["row"], pa.array(missing, pa.int64()))).to_pylist()
-    titles = {name["row"]: name["title"] for name in reversed(named) if name["direct"]}
-    examples = tuple(titles.get(int(row), f"row {row}") for row in missing)
-    coverage = Coverage(int(found.sum()), total, examples)
+    coverage = Coverage(int(found.sum()), total)
     logger.info("%d of %d entities have a vector (%.1f %%)", coverage.found, total, 100 * coverage.share)
     if not coverage.found:
         logger.warning("%s has no vector of any entity of the vocabulary: all rows are random.", vectors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Literal
 
 from pydantic import Field
 
@@ -23,11 +22,6 @@ class VocabularyOptions(StrictModel):
         ge=0,
         description="entities with at most this many incoming links are dropped; null: chosen by the number of links "
         "of the language that has the fewest",
-    )
-    count_over: Literal["all", "language"] = Field(
-        "all",
-        description="all: count the links of all languages together; language: keep an entity, for all languages, if "
-        "the links of one language exceed `min_link_count`",
     )
 
 
@@ -58,12 +52,8 @@ def build_vocabulary(
     Returns:
         Columns row (0 to n - 1), entity, label, link_count (over all languages), ordered by row.
     """
-    by_language = links.group_by("language", "entity").agg(link_count=links.count())
-    counts = by_language.group_by("entity").agg(
-        link_count=as_int64(by_language.link_count.sum()), most_in_a_language=by_language.link_count.max()
-    )
-    decisive = counts.link_count if options.count_over == "all" else counts.most_in_a_language
-    counts = counts.filter(decisive > options.min_link_count)
+    counts = links.group_by("entity").agg(link_count=links.count())
+    counts = counts.filter(counts.link_count > options.min_link_count)
     counts = counts.left_join(links.group_by("entity").agg(title=links.title.min()), "entity")
     label = counts.title
     if sitelinks is not None:

@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
@@ -26,38 +25,17 @@ FAULT_STATUS = 3
 
 
 class Wikipedia2VecOptions(StrictModel):
-    """Parameters of Wikipedia2Vec; the defaults are the package's own, as in the paper."""
+    """Parameters of Wikipedia2Vec; the defaults, and all other parameters, are the package's own, as in the paper."""
 
     min_word_count: int = Field(5, ge=1, description="rarer words are dropped")
     min_entity_count: int = Field(5, ge=1, description="entities with fewer links are dropped")
     min_paragraph_len: int = Field(5, ge=0, description="paragraphs of fewer words are dropped")
-    lowercase: bool = Field(True, description="words are lower-cased")
-    category: bool = Field(False, description="categories are entities too")
-    disambi: bool = Field(False, description="disambiguation pages are entities too")
-    tokenizer: Literal["regexp", "icu"] = Field("icu", description="tokenizer of words")
-    link_graph: bool = Field(True, description="train on the graph of links between pages")
-    link_mentions: bool = Field(True, description="first link names of entities in the text")
-    min_link_prob: float = Field(
-        0.2, ge=0, le=1, description="minimum share of a name's occurrences that are linked"
-    )
-    min_prior_prob: float = Field(
-        0.01, ge=0, le=1, description="minimum share of a name's links that lead to the entity"
-    )
-    max_mention_len: int = Field(20, ge=1, description="maximum characters of a name")
-    window: int = Field(5, ge=1, description="words predicted on either side")
-    iteration: int = Field(5, ge=1, description="passes over the pages")
-    negative: int = Field(5, ge=1, description="negative samples")
-    entities_per_page: int = Field(10, ge=1, description="entities sampled from the link graph per page")
-    init_alpha: float = Field(0.025, gt=0, description="initial learning rate")
-    min_alpha: float = Field(0.0001, ge=0, description="final learning rate")
-    sample: float = Field(1e-4, ge=0, description="frequency above which words are subsampled")
     word_neg_power: float = Field(
         0.75,
         ge=0,
         description="words are sampled as negatives by their frequency to this power; 0 avoids building a table of "
         "100 million entries, which takes longer than training on a small wiki",
     )
-    entity_neg_power: float = Field(0, ge=0, description="the same for entities")
     pool_size: int = Field(
         1, ge=1, description="training processes; with more than one, results vary between runs"
     )

@@ -28,11 +28,12 @@ from ease.wikimedia.dumps.pages import ARTICLES, iterate_pages, redirect_of
 from ease.wikimedia.wikitext.titles import normalize_title
 
 _CHUNK_SIZE = 100
-_COUNTING = {"lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi"}
-_NAMING = {"min_link_prob", "min_prior_prob", "max_mention_len"}
+_COUNTING = {"min_word_count", "min_entity_count", "min_paragraph_len"}
+# The package's own defaults, as in the paper.
+_NAMING = {"min_link_prob": 0.2, "min_prior_prob": 0.01, "max_mention_len": 20}
 _TRAINING = {
-    *("window", "iteration", "negative", "entities_per_page", "init_alpha", "min_alpha", "sample"),
-    *("word_neg_power", "entity_neg_power", "pool_size"),
+    **{"init_alpha": 0.025, "min_alpha": 0.0001, "window": 5, "negative": 5, "entity_neg_power": 0},
+    **{"sample": 1e-4, "iteration": 5, "entities_per_page": 10},
 }
 
 QUIET_MILLISECONDS = 30_000
@@ -74,22 +75,19 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     except lmdb.DiskError as error:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
     dump_db = DumpDB(database)
-    tokenizer = get_tokenizer(options.tokenizer, dumps[0].language)
+    tokenizer = get_tokenizer("icu", dumps[0].language)
     counting = options.model_dump(include=_COUNTING)
-    dictionary = Dictionary.build(dump_db, tokenizer, **counting, **building)
+    dictionary = Dictionary.build(
+        dump_db, tokenizer, lowercase=True, category=False, disambi=False, **counting, **building
+    )
     if not dictionary.word_size or not dictionary.entity_size:
         raise EaseError(
             f"{dumps[0].path} has {dictionary.word_size} words and {dictionary.entity_size} entities that "
             f"are frequent enough for Wikipedia2Vec: lower `min_word_count` ({options.min_word_count}) and "
             f"`min_entity_count` ({options.min_entity_count}), or set `source` to `file` or `random`."
         )
-    link_graph = _build_link_graph(dump_db, dictionary, building) if options.link_graph else None
-    mention_db = None
-    if options.link_mentions:
-        naming = options.model_dump(include=_NAMING)
-        mention_db = MentionDB.build(
-            dump_db, dictionary, tokenizer, case_sensitive=False, **naming, **building
-        )
+    link_graph = _build_link_graph(dump_db, dictionary, building)
+    mention_db = MentionDB.build(dump_db, dictionary, tokenizer, case_sensitive=False, **_NAMING, **building)
     # The package uses the global generators.
     random.seed(options.seed)
     seed_numpy = functools.partial(np.random.seed, options.seed)
@@ -98,8 +96,18 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
         # The package's worker calls `np.random.seed()` without a seed.
         np.random.seed = seed_numpy
     model = Wikipedia2Vec(dictionary)
-    training = options.model_dump(include=_TRAINING)
-    model.train(dump_db, link_graph, mention_db, tokenizer, None, dim_size=dimension, **training, **progress)
+    training = options.model_dump(include={"word_neg_power", "pool_size"})
+    model.train(
+        dump_db,
+        link_graph,
+        mention_db,
+        tokenizer,
+        None,
+        dim_size=dimension,
+        **_TRAINING,
+        **training,
+        **progress,
+    )
     # With all digits: the package itself writes three decimals.
     with vectors.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{dictionary.entity_size} {model.syn0.shape[1]}\n")
@@ -115,7 +123,7 @@ def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[st
     except ValueError as error:
         raise EaseError(
             f"Wikipedia2Vec found no link between frequently linked pages of {dump_db.dump_file}: "
-            "lower `min_entity_count`, or set `link_graph` to false."
+            "lower `min_entity_count`."
         ) from error
     missing = dictionary.entity_size + 1 - len(graph["indptr"])
     graph["indptr"] = np.pad(graph["indptr"], (0, missing), mode="edge")

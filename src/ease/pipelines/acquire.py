@@ -91,13 +91,6 @@ class AcquireOptions(ConnectionOptions):
     layout: LayoutName = Field(
         "auto", description="content exports, articles dumps, or the exports where the mirror has them"
     )
-    dump_kind: Literal["multistream", "plain"] = Field(
-        "multistream", description="kind of the wikis' articles dumps"
-    )
-    wikidata_packing: Literal["bz2", "gz"] = Field(
-        "bz2",
-        description="compression of Wikidata's dump; gz is 1.5 times as large and decompresses ten times as fast",
-    )
 
     @model_validator(mode="after")
     def _check_wikidata(self) -> Self:
@@ -114,10 +107,8 @@ class AcquireOptions(ConnectionOptions):
             folder=self.download_folder,
             date=date or self.dump_date,
             layout=self.layout,
-            kind=self.dump_kind,
             page_props=self.wikidata_titles == "page_props",
             wikidata_form=self.wikidata_types,
-            packing=self.wikidata_packing,
             download=self.download,
         )
 

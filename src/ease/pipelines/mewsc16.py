@@ -12,7 +12,6 @@ from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
-from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.pipelines.acquire import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.mlflow_runs import log_plot, log_table
@@ -25,7 +24,7 @@ from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import LATEST, Unavailable, fetch_dumps, is_mirror
 from ease.wikimedia.wikinews.editions import WIKINEWS, NewsOptions, NewsSource, clean_released
-from ease.wikimedia.wikinews.mewsc16 import build_mewsc16, with_linked_names
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 
 logger = logging.getLogger(__name__)
 
@@ -58,11 +57,6 @@ class Mewsc16Options(NewsOptions):
     dump_date: DumpDate = Field(LATEST, description="YYYY-MM-DD, or `latest` for the newest complete one")
     clean: Path | None = Field(
         None, description="folder of the published MewsC-16, to clean its files in place of reading dumps"
-    )
-    langlinks: Path | None = Field(
-        None,
-        description="enwikinews-DATE-langlinks.sql.gz, which names the topics' categories in languages that `topics` "
-        "lacks; `languages` then has en",
     )
     languages: Languages = Field(description="Wikinews language codes")
     sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
@@ -107,12 +101,6 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
     if options.clean is not None:
         return folder, clean_released(options.clean, options, folder, options.languages)
     dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
-    if options.langlinks is not None:
-        english = [dump for dump in dumps if dump.language == "en"]
-        if not english:
-            raise EaseError("`mewsc16.langlinks` needs the English dump: add en to `mewsc16.languages`.")
-        topics = with_linked_names(options.topics, options.languages, english, options.langlinks)
-        options = options.model_copy(update={"topics": topics})
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
     return folder, build_mewsc16(dumps, options, folder, source)
 

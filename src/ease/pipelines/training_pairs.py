@@ -76,7 +76,7 @@ def make_vocabulary(
     vocabulary = build_vocabulary(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
         raise EaseError(
-            f"`min_link_count` {options.min_link_count} (counted over {options.count_over}) leaves no entity: "
+            f"`min_link_count` {options.min_link_count} leaves no entity: "
             f"none of the {links.count().execute()} resolved links leads to one that is linked more often. "
             "Lower it, or give larger dumps."
         )
@@ -270,7 +270,7 @@ def make_entity_embeddings(
     with report_write_errors(file):
         save_file({"embeddings": table}, file)
     report = {"source": options.source, "found": coverage.found, "total": coverage.total}
-    return file, {**report, "share": coverage.share, "missing": list(coverage.missing)}
+    return file, {**report, "share": coverage.share}
 
 
 def create_audit_pipeline(setting: str) -> Pipeline:

@@ -23,6 +23,7 @@ from ease.sample.world import KINDS, QID_BASE, Entity, Phrasebook, Site, World
 from ease.wikimedia.dumps.files import CHECKSUM_LIST
 
 DUMP_DATE = "20240101"
+_PAGES_PER_STREAM = 100  # as in Wikipedia's own dumps
 _EXPORT = "http://www.mediawiki.org/xml/export-0.11/"
 
 
@@ -31,11 +32,11 @@ def dump_name(language: str, project: str = "wiki") -> str:
     return f"{language}{project}-{DUMP_DATE}-pages-articles-multistream.xml.bz2"
 
 
-def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> None:
+def write_dump(path: Path, site: Site, pages: Sequence[WikiPage]) -> None:
     """Write a multistream dump: a stream with the header, streams of pages, a stream with the end tag."""
     written = [_page(page, number, site.language) for number, page in enumerate(pages, start=1)]
-    starts = range(0, len(written), pages_per_stream)
-    streams = ["".join(written[start : start + pages_per_stream]) for start in starts]
+    starts = range(0, len(written), _PAGES_PER_STREAM)
+    streams = ["".join(written[start : start + _PAGES_PER_STREAM]) for start in starts]
     with path.open("wb") as file:
         for stream in (_head(site), *streams, "</mediawiki>\n"):
             file.write(bz2.compress(stream.encode(), compresslevel=1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_shared_folder
-from ease.io.files import hash_contents, report_write_errors
+from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch
 from ease.io.models import StrictModel
 from ease.wikimedia.languages import check_languages
@@ -49,22 +48,9 @@ class SampleOptions(StrictModel):
     graded_territories: int = Field(
         default=40, ge=6, description="territories whose held-out facts the graded pairs are about"
     )
-    nli_premises: int = Field(
-        default=1500,
-        ge=1,
-        description="premises of inferences in every language, as far as the facts suffice",
-    )
-    parallel_train_facts: int = Field(
-        default=1500,
-        ge=1,
-        description="training facts worded in every language, as far as the facts suffice",
-    )
     layout: Literal["articles", "content"] = Field(
         default="articles",
         description="articles dumps, or content exports of all namespaces in several files; the same rows",
-    )
-    pages_per_stream: int = Field(
-        default=100, ge=1, description="pages in each bz2 stream of an articles dump (Wikipedia's own: 100)"
     )
 
 
@@ -79,12 +65,6 @@ class SampleNewsOptions(StrictModel):
         description="articles in each wiki, including those that a reader must drop; below 150, fewer classes have "
         "ten pages",
     )
-    pages_per_stream: int = Field(
-        default=100, ge=1, description="pages in each bz2 stream of a dump (Wikimedia's own dumps: 100)"
-    )
-
-
-_MANIFEST = "manifest.json"
 
 
 def generate_folder(
@@ -114,27 +94,10 @@ def generate_folder(
     key = json.dumps({**content, "babel": babel.__version__}, sort_keys=True)
     digest = hashlib.blake2b(key.encode(), digest_size=6).hexdigest()
     folder = parent / f"{name}-{version}-{digest}"
-    if _is_complete(folder):
-        logger.debug("The %s in %s is complete", name, folder)
-        return folder
-    with report_write_errors(parent):
-        remove_abandoned_scratch(parent)
-        with atomic_shared_folder(folder) as new:
-            write(new)
-            files = [path for path in sorted(new.rglob("*")) if path.is_file()]
-            checksums = {path.relative_to(new).as_posix(): hash_contents(path) for path in files}
-            manifest = json.dumps({**content, "checksums": checksums}, indent=2)
-            (new / _MANIFEST).write_text(manifest, encoding="utf-8")
-            if folder.exists() and not _is_complete(folder):
-                shutil.rmtree(folder)
-    logger.info("Wrote the %s in %d languages to %s", name, len(languages), folder)
+    if not folder.exists():
+        with report_write_errors(parent):
+            remove_abandoned_scratch(parent)
+            with atomic_shared_folder(folder) as new:
+                write(new)
+        logger.info("Wrote the %s in %d languages to %s", name, len(languages), folder)
     return folder
-
-
-def _is_complete(folder: Path) -> bool:
-    """Return whether all files have the checksums of the manifest."""
-    try:
-        checksums = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["checksums"]
-        return all(hash_contents(folder / name) == checksum for name, checksum in checksums.items())
-    except (OSError, ValueError, KeyError):
-        return False

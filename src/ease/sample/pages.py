@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from random import Random
-from typing import NamedTuple
 
 from ease.io.files import read_data_file
 from ease.sample.world import (
@@ -24,7 +23,7 @@ from ease.sample.world import (
     statement_of_two,
 )
 from ease.wikimedia.languages import Language
-from ease.wikimedia.wikitext.parser import Link, link_prefix, link_trail
+from ease.wikimedia.wikitext.parser import link_trail
 from ease.wikimedia.wikitext.titles import capitalize_first
 
 RIGHT_TO_LEFT_MARK = "\u200f"
@@ -36,22 +35,14 @@ Aliases = Mapping[str, Mapping[Entity, str]]
 """Titles of redirects by link style and target; a `double_redirect` leads there through a `redirect`."""
 
 
-class ExpectedSentence(NamedTuple):
-    """A sentence or heading that a parser should find."""
-
-    text: str
-    links: tuple[Link, ...] = ()
-
-
 @dataclass(frozen=True)
 class WikiPage:
-    """A page of a dump, and the sentences that a parser should find in it."""
+    """A page of a dump."""
 
     title: str
     text: str
     namespace: int = 0
     redirect: str | None = None
-    sentences: tuple[ExpectedSentence, ...] = ()
 
 
 class Marker:
@@ -65,31 +56,23 @@ class Marker:
         self._link_styles = cycle(random.sample(_STYLES["links"], len(_STYLES["links"])))
         self._extras = cycle(random.sample(_STYLES["extras"], len(_STYLES["extras"])))
         self._trail = re.compile(link_trail(book.language))
-        self._prefix = re.compile(link_prefix(book.language) or "")
 
-    def write(
-        self, sentence: Sentence, subject: Entity | None = None, lead: bool = False
-    ) -> tuple[str, ExpectedSentence]:
-        """Return a sentence as wikitext, and the expected result of parsing the wikitext.
+    def write(self, sentence: Sentence, subject: Entity | None = None, lead: bool = False) -> tuple[str, str]:
+        """Return a sentence as wikitext, and the text that a parser should find in it.
 
         The page's subject is not linked, and bold in the page's first sentence (`lead`).
         """
         extra = next(self._extras)
         pieces: list[str] = []
-        links: list[Link] = []
         position = 0
         for start, end, entity in sentence.mentions:
             pieces.append(sentence.text[position:start])
             surface = sentence.text[start:end]
             if entity == subject:
-                pieces.append(f"'''{surface}'''" if lead and not links and "'" not in surface else surface)
-                lead = False
+                pieces.append(f"'''{surface}'''" if lead and "'" not in surface else surface)
             else:
-                markup, target = self._link(surface, entity)
-                pieces.append(markup)
-                # An Arabic "and" before the link joins it.
-                joined = self._prefix.match(sentence.text[position:start][::-1])
-                links.append(Link(start - (joined.end() if joined else 0), end, target))
+                pieces.append(self._link(surface, entity))
+            lead = False
             position = end
         pieces.append(sentence.text[position:])
         text = sentence.text
@@ -99,19 +82,19 @@ class Marker:
             _emphasise(pieces, *_STYLES["emphasis"][extra])
         trailer = _STYLES["trailers"].get(extra, "")
         trailer = trailer.replace("TITLE", self._titles[sentence.mentions[0].entity])
-        return "".join(pieces) + trailer, ExpectedSentence(text, tuple(links))
+        return "".join(pieces) + trailer, text
 
-    def _link(self, surface: str, entity: Entity) -> tuple[str, str]:
-        """Return a link with the text `surface` in the next style, and the title of its target."""
+    def _link(self, surface: str, entity: Entity) -> str:
+        """Return a link with the text `surface` in the next style."""
         style, title = next(self._link_styles), self._titles[entity]
         if alias := self._aliases.get(style, {}).get(entity):
-            return f"[[{alias}|{surface}]]", alias
+            return f"[[{alias}|{surface}]]"
         if style == "plain" and capitalize_first(surface, self._language) == title:
-            return f"[[{surface}]]", title
+            return f"[[{surface}]]"
         if style == "trail" and surface[-4:-2].isalpha() and self._trail.fullmatch(surface[-2:]):
-            return f"[[{title}|{surface[:-2]}]]{surface[-2:]}", title
+            return f"[[{title}|{surface[:-2]}]]{surface[-2:]}"
         if style == "italic" and "'" not in surface:
-            return f"[[{title}|''{surface}'']]", title
+            return f"[[{title}|''{surface}'']]"
         heads = {
             "underscores": title.replace(" ", "_"),
             "fragment": f"{title}#{self._heading}",
@@ -119,7 +102,7 @@ class Marker:
             "lower": lower_first(title, self._language),
             "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if self._is_right_to_left else title,
         }
-        return f"[[{heads.get(style, title)}|{surface.replace('&', '&amp;')}]]", title
+        return f"[[{heads.get(style, title)}|{surface.replace('&', '&amp;')}]]"
 
 
 def lower_first(title: str, language: str) -> str:
@@ -243,12 +226,7 @@ class ArticleWriter:
     ) -> WikiPage:
         """Write an article; its number in the wiki selects its parts."""
         book, titles, blocks = self._book, self._book.titles, []
-        expected: list[ExpectedSentence] = []
-
-        def heading(name: str) -> None:
-            expected.append(ExpectedSentence(book.headings[name]))
-            blocks.append(f"== {book.headings[name]} ==")
-
+        headings = {name: f"== {heading} ==" for name, heading in book.headings.items()}
         if number % 3 == 0:
             blocks.append(self._infobox(subject))
         if number % 5 == 1:
@@ -259,10 +237,9 @@ class ArticleWriter:
             )
             file = f"{self._site.names[6]}:{subject.kind} {subject.code} map.svg"
             blocks.append(f'[[{file}|thumb|220px|{linked}<ref name="cldr" />]]')
-        blocks.append(self._prose(about[:2], subject, expected, lead=True))
+        blocks.append(self._prose(about[:2], subject, lead=True))
         if about[2:]:
-            heading("facts")
-            blocks.append(self._prose(about[2:], subject, expected))
+            blocks += headings["facts"], self._prose(about[2:], subject)
         if number % 7 == 2:
             facts = self._facts[subject][:5]
             rows = [f"|-\n| [[{titles[fact.subject]}]] || [[{titles[fact.object]}]]\n" for fact in facts]
@@ -271,28 +248,23 @@ class ArticleWriter:
                 f'{{| class="wikitable sortable"\n|+ {caption_of_list}\n! A !! B\n{"".join(rows)}|}}'
             )
         if compared:
-            heading("comparison")
             bullet = self._random.choice("*#") if number % 4 == 3 else None
-            blocks.append(self._prose(compared, subject, expected, bullet))
+            blocks += headings["comparison"], self._prose(compared, subject, bullet)
         if number % 12 == 5:
-            heading("see_also")
             others = [entity for entity in titles if entity.kind == subject.kind and entity != subject]
             items = [book.note("item", other) for other in self._random.sample(others, min(2, len(others)))]
-            blocks.append(self._prose(items, subject, expected, self._random.choice("*#")))
+            blocks += headings["see_also"], self._prose(items, subject, self._random.choice("*#"))
         if number % 40 == 7:  # a sentence that shows wiki syntax, which is not a link
             before, _, after = book.notes["markup"].partition("{X}")
-            syntax = f"[[{titles[subject]}]]"
-            expected.append(ExpectedSentence(before + syntax + after))
-            blocks.append(f"{before}<nowiki>{syntax}</nowiki>{after}")
+            blocks.append(f"{before}<nowiki>[[{titles[subject]}]]</nowiki>{after}")
         blocks.append(self._foot(subject, number))
         text = "\n\n".join(block for block in blocks if block)
-        return WikiPage(titles[subject], text, sentences=tuple(expected))
+        return WikiPage(titles[subject], text)
 
     def _prose(
         self,
         sentences: Sequence[Sentence],
         subject: Entity,
-        expected: list[ExpectedSentence],
         bullet: str | None = None,
         lead: bool = False,
     ) -> str:
@@ -300,8 +272,7 @@ class ArticleWriter:
         space = Language(self._book.language).sentence_separator
         text = ""
         for position, sentence in enumerate(sentences):
-            markup, found = self._marker.write(sentence, subject, lead and position == 0)
-            expected.append(found)
+            markup, _ = self._marker.write(sentence, subject, lead and position == 0)
             if position:
                 text += "\n" if bullet or position % 5 == 4 else space
             text += f"{bullet} {markup}" if bullet else markup
@@ -387,17 +358,13 @@ def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
     before, _, after = book.notes["disambiguation"].partition("{X}")
     for title, entities, others in meanings:
         lines = [f"{before}'''{title}'''{after}", ""]
-        expected = [ExpectedSentence(before + title + after)]
         for entity in entities:
             item, target = book.note("item", entity), book.titles[entity]
             start, end, _ = item.mentions[0]
             lines.append(f"* {item.text[:start]}[[{target}|{item.text[start:end]}]]{item.text[end:]}")
-            expected.append(ExpectedSentence(item.text, (Link(start, end, target),)))
-        for other in others:
-            lines.append(f"* [[{other}]]")
-            expected.append(ExpectedSentence(other, (Link(0, len(other), other),)))
+        lines += [f"* [[{other}]]" for other in others]
         text = "\n".join([*lines, "", "{{Disambiguation}}"])
-        yield WikiPage(title, text, sentences=tuple(expected))
+        yield WikiPage(title, text)
 
 
 def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:

@@ -61,6 +61,9 @@ MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
 MOST_PAID = 0.4
 """Maximum share of parallel facts about currencies, since territories have fewer currencies than languages."""
 
+NLI_PREMISES, TRAINING_FACTS = 1500, 1500
+"""Premises of inferences, and training facts, worded in every language, as far as the facts suffice."""
+
 Couple = tuple[Fact, Fact]
 """A currency and a language of a territory; or facts of one relation about two territories."""
 
@@ -259,7 +262,7 @@ def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -
                 hypotheses = statement_of(fact), statement_of(another), statement_of(wrong)
                 premises.append((statement, *hypotheses))
     random.shuffle(premises)
-    return premises[: options.nli_premises]
+    return premises[:NLI_PREMISES]
 
 
 def _draw_another(
@@ -350,7 +353,7 @@ def _write_files(folder: Path, languages: Sequence[str], options: SampleOptions)
         if options.layout == "content":
             write_content_export(files.wikipedia, site, pages)
         else:
-            write_dump(files.wikipedia / dump_name(language), site, pages, options.pages_per_stream)
+            write_dump(files.wikipedia / dump_name(language), site, pages)
         qids = {title: entity.qid for entity, title in books[language].titles.items()}
         write_page_props(files.wikipedia / page_props_name(language), site, pages, qids)
     entities = list(wikidata_entities(sample.world, books))
@@ -369,7 +372,7 @@ def _write_files(folder: Path, languages: Sequence[str], options: SampleOptions)
     graded_dev = word_graded(others, books["en"], options.graded_pairs, f"graded development {seed}")
     for file, rows in ((files.graded, graded), (files.graded_dev, graded_dev)):
         _write_table(file, rows, {"sentence1": pa.string(), "sentence2": pa.string(), "score": pa.float64()})
-    stated = sample.training[: options.parallel_train_facts]
+    stated = sample.training[:TRAINING_FACTS]
     facts = word_facts(stated, books, languages, f"parallel training {seed}")
     _write_tsv(files.parallel_train, [FACT_COLUMNS, *facts])
     premises = draw_premises(sample.world, sample.training, options)

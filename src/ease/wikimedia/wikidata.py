@@ -36,7 +36,7 @@ from ease.wikimedia.dumps.parts import (
     make_parts,
     part_name,
 )
-from ease.wikimedia.dumps.sql import TableReader
+from ease.wikimedia.dumps.sql import PageItemReader
 from ease.wikimedia.dumps.streams import FASTEST_FIRST, LineChunks, content_digest
 from ease.wikimedia.languages import Language
 
@@ -289,13 +289,13 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
         threads = options.workers or cpu_count()
         chunks = LineChunks(path, _TRUTHY_CHUNK_BYTES, threads, "Reading types", _TRUTHY_OPENING)
         with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
-            for first_line, chunk in chunks:
-                writer.write(_read_types(chunk, first_line, path, counts))
+            for _, chunk in chunks:
+                writer.write(_read_types(chunk, counts))
             lines = chunks.next_line - 1
             rest = chunks.rest.strip()
             truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
             if rest and not truncated:
-                writer.write(_read_types(chunks.rest, chunks.next_line, path, counts))
+                writer.write(_read_types(chunks.rest, counts))
                 lines += 1
         if not counts["statements"]:
             raise EaseError(
@@ -309,7 +309,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
     return WikidataParts([], [part / STATEMENTS_FILE], counts)
 
 
-def _read_types(chunk: bytes, first_line: int, path: Path, counts: dict[str, int]) -> pa.RecordBatch:
+def _read_types(chunk: bytes, counts: dict[str, int]) -> pa.RecordBatch:
     """Return the item and the type of each statement in some lines, and count."""
     found = []
     position = chunk.find(_PROPERTY)
@@ -323,9 +323,6 @@ def _read_types(chunk: bytes, first_line: int, path: Path, counts: dict[str, int
             counts["other_statements"] += 1
         elif _PREDICATE.match(chunk, start, end):  # otherwise the property is part of a text
             counts["broken_lines"] += 1
-            if counts["broken_lines"] <= _LOGGED_LINES:
-                line = first_line + chunk.count(b"\n", 0, start)
-                logger.warning("%s, line %d is skipped: it is not a statement", path, line)
         position = chunk.find(_PROPERTY, end)
     counts["statements"] += len(found)
     columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
@@ -336,8 +333,6 @@ PAGE_ITEMS_FILE = "page_items.parquet"
 PAGE_ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qid", pa.int64())])
 
 _NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz|zst))?")
-_COLUMNS = {"pp_page": rb"(\d{1,18})", "pp_value": rb"(?:_binary )?'[Qq]([1-9]\d{0,17})'"}
-_WHERE = ("pp_propname", "wikibase_item")
 
 
 class PageItemParts(NamedTuple):
@@ -413,7 +408,7 @@ def ingest_page_props(
 
 
 def _write_page_props_part(file: DumpFile, folder: Path) -> Counts:
-    reader = TableReader(file.path, "page_props", _COLUMNS, _WHERE)
+    reader = PageItemReader(file.path)
     items = 0
     with TableWriter(folder / PAGE_ITEMS_FILE, PAGE_ITEMS) as writer:
         for rows in reader:

@@ -1,25 +1,20 @@
-"""bz2 files block by block, with the compiled functions and without; .gz files as zlib reads them."""
+"""bz2 files block by block, with the compiled functions and without."""
 
 from __future__ import annotations
 
 import bz2
-import gzip
 import importlib
 import io
 import random
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import accumulate
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from ease.errors import EaseError
 from ease.wikimedia.dumps import bz2_blocks
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
-from ease.wikimedia.dumps.streams import DecompressedStream
 
 BLOCK_MARK, END_MARK = 0x314159265359, 0x177245385090
 RANDOM = random.Random(0)
@@ -253,32 +248,3 @@ def test_crafted_blocks_do_not_lead_out_of_memory(case: str, compiled: ModuleTyp
     bits = head + "0" * selectors + code + code + symbols
     content = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
     assert compiled.decode_block(content, 0, len(bits)) == b""
-
-
-def texts(size: int) -> bytes:
-    """Return text that compresses to a third, as a dump does."""
-    rng = random.Random(0)
-    words = [rng.randbytes(rng.randrange(2, 9)).hex().encode() for _ in range(3000)]
-    return b" ".join(rng.choices(words, k=size // 10))[:size]
-
-
-def read_gzip(path: Path, content: bytes) -> tuple[bytes, bool]:
-    """Return what is read of a file, and whether the file is truncated."""
-    path.write_bytes(content)
-    stream = DecompressedStream(path)
-    return b"".join(block for _, block in stream), stream.truncated
-
-
-@pytest.mark.parametrize(("size", "level"), [(0, 6), (100, 9), (100_000, 1)])
-def test_a_file_cut_anywhere_gives_all_bytes_before_the_cut(tmp_path: Path, size: int, level: int) -> None:
-    packed = gzip.compress(texts(size), level)
-    rng = random.Random(size)
-    for cut in sorted(
-        {*(rng.randrange(4, len(packed)) for _ in range(60)), len(packed) - 8, len(packed) - 1}
-    ):
-        if expected := zlib.decompressobj(31).decompress(packed[:cut]):
-            assert read_gzip(tmp_path / "cut.gz", packed[:cut]) == (expected, True)
-        else:
-            with pytest.raises(EaseError, match="is truncated before the end of its first gz block"):
-                read_gzip(tmp_path / "cut.gz", packed[:cut])
-    assert read_gzip(tmp_path / "whole.gz", packed) == (texts(size), False)

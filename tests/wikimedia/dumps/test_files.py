@@ -128,7 +128,6 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         ("missing", ["en"], "missing does not exist: set the source"),
         ("missing*", ["en"], r"No file matches the glob .*missing\*"),
         ("empty", ["en"], r"empty has no dump: none of its files is named \*\.xml"),
-        ("packed", ["en"], r"enwiki-1-pages-articles\.xml\.7z is in a compression that is not read"),
         ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
         ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
         ("full", ["en", "en"], "names en more than once"),
@@ -136,9 +135,7 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
-    for folder in ("empty", "packed"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "packed/enwiki-1-pages-articles.xml.7z").write_bytes(b"7z")
+    (tmp_path / "empty").mkdir()
     place(tmp_path / "full", "enwiki-1-pages-articles.xml.gz", "dewiki-1-pages-articles.xml")
     with pytest.raises(EaseError, match=message):
         find_dumps(tmp_path / source, languages)

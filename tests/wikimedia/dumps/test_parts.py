@@ -81,22 +81,6 @@ def test_a_task_whose_process_is_lost_is_run_again(tmp_path: Path) -> None:
     assert sorted((tmp_path / "parts").iterdir()) == list(parts)
 
 
-def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from ease.wikimedia.dumps.parts import make_part\n"
-        "wait = lambda folder: {'counts': print('locked', flush=True) or sys.stdin.read()}\n"
-        "make_part(Path(sys.argv[1]), wait)"
-    )
-    arguments = [sys.executable, "-c", code, str(tmp_path / "parts/en/key")]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"locked\n"
-        ingest_wikipedia([made(tmp_path, article(1))], ONE, tmp_path / "parts")
-        assert len(list((tmp_path / "parts/en").glob(".key.*"))) == 1
-        other.communicate(b"")
-    assert (tmp_path / "parts/en/key").is_dir()
-
-
 def test_a_full_disk_is_reported_and_leaves_no_partial_part(test_data: Path, small_disk: Path) -> None:
     english = find_dumps(test_data / "dumps" / "wikipedia" / "enwiki-mini*", ["en"])
     dumps = [*find_dumps(test_data / "dumps", ["tr"]), *english]

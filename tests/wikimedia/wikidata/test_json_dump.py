@@ -99,14 +99,6 @@ def test_broken_lines_are_counted_logged_and_skipped(
     assert "line 5 is skipped" in caplog.text
 
 
-def test_items_without_labels_sitelinks_or_claims(tmp_path: Path) -> None:
-    bare = {"type": "item", "id": "Q5"}
-    parts = ingest(tmp_path, lines_of(bare, make_item(6), {**make_item(7, en="Seven"), "labels": []}))
-    assert rows(parts.sitelinks) == [(7, "en", "Seven")]
-    assert rows(parts.entity_types) == []
-    assert (parts.counts["items"], parts.counts["items_with_sitelinks"]) == (3, 1)
-
-
 THREE = [make_item(qid, en=f"T{qid}") for qid in range(1, 4)]
 FORMS = {
     "lines": "\n".join(map(json.dumps, THREE)),
@@ -295,13 +287,3 @@ def test_made_lines_whole_and_damaged(seed: int) -> None:
     rng = random.Random(seed)
     found = sum(assert_read_as_fully(made_line(rng)) for _ in range(500))
     assert found > 150
-
-
-def test_real_items_whole_and_damaged(test_data: Path) -> None:
-    rng = random.Random(0)
-    for name in ("wikidata-49-items.json", "jsondumpreader-3valid-2invalid.json"):
-        chunk = (test_data / "dumps/wikidata" / name).read_bytes()
-        assert_read_as_fully(chunk)
-        for line in chunk.split(b"\n"):
-            place = rng.randrange(len(line) + 1)
-            assert_read_as_fully(line[:place] + bytes([rng.randrange(256)]) + line[place + 1 :])

@@ -8,7 +8,7 @@ from itertools import combinations
 import pyarrow as pa
 import pytest
 
-from ease.wikimedia.wikinews.editions import CleaningOptions, clean, duplicate_groups, normalized
+from ease.wikimedia.wikinews.editions import clean, duplicate_groups, normalized
 
 RAIN = "Heavy rain fell over the northern provinces on Monday"
 CASES = {
@@ -39,7 +39,7 @@ def table_of(rows: list[tuple[str, str]]) -> pa.Table:
 
 def test_every_reason() -> None:
     rows = KEPT[:1] + [row for case in CASES.values() for row in case] + KEPT[1:]
-    left, removed = clean(table_of(rows), "en", CleaningOptions())
+    left, removed = clean(table_of(rows), "en")
     assert [tuple(row.values()) for row in left.to_pylist()] == KEPT
     assert removed == {reason: len(case) for reason, case in CASES.items()}
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task
 from ease.sample import write_sample_news
 from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikinews import editions
 from ease.wikimedia.wikinews.editions import (
     WIKINEWS,
     balanced,
@@ -134,17 +134,6 @@ def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) 
     assert {row["category"] for row in rows_of(target)} == {"Weather"}
 
 
-def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
-    folder, _ = build(tmp_path, article(1), article(2), article(3, "They won.", SPORTS))
-    task = get_task("mewsc16")
-    options = task.options(path=folder, subsets=("en",))
-    table = task.read(options, "en", task.files(options)["en"])
-    (folder / "en.parquet").unlink()
-    text = task.read(options, "en", task.files(options)["en"])
-    assert list(table.texts) == list(text.texts) == [("It rained.",), ("It rained.",), ("They won.",)]
-    assert list(table.labels) == list(text.labels)
-
-
 def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
     first = write_news(tmp_path, article(5, "It rained first."), article(2))
     second = first.with_name("enwikinews-20240501-pages-articles-multistream2.xml.bz2")
@@ -172,9 +161,7 @@ def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> No
 
 
 def test_faults_of_the_topics(tmp_path: Path) -> None:
-    with pytest.raises(
-        EaseError, match="`topics` names no category in en: add its names, give `langlinks`, or"
-    ):
+    with pytest.raises(EaseError, match="`topics` names no category in en: add its names, or"):
         build(tmp_path, article(1), topics={"Weather": {"de": "Wetter"}})
     topics = {"Weather": {"en": "weather"}, "Climate": {"en": "Weather"}}
     with pytest.raises(EaseError, match="gives Weather and Climate the same category 'Weather' in en"):
@@ -205,9 +192,10 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def cleaned(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    splits = {"small": 8, "recent_since": "2022-01-01"}
-    cleaning = {"similarity": 0.95}
-    return build(tmp_path_factory.mktemp("clean"), *PAGES, edition="clean", cleaning=cleaning, splits=splits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(editions, "_SMALL", 8)
+        patch.setattr(editions, "_SIMILARITY", 0.95)
+        return build(tmp_path_factory.mktemp("clean"), *PAGES, edition="clean")
 
 
 def test_what_the_clean_edition_removes_is_counted(cleaned: Built, tmp_path: Path) -> None:
@@ -292,4 +280,4 @@ def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:
     (tmp_path / "en_sentences.txt").write_text("It rained.\nIt snowed.\n")
     (tmp_path / "en_categories.txt").write_text("Weather\n \n")
     with pytest.raises(EaseError, match=r"en_categories\.txt, line 2: the category is blank"):
-        clean_released(tmp_path, news_options(), tmp_path / "clean")
+        clean_released(tmp_path, news_options(), tmp_path / "clean", ["en"])

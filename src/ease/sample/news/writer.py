@@ -59,11 +59,8 @@ class NewsWords:
     """Names of the templates `date`, `source`, `archived` and `lead` in the wiki."""
     sources: str
     """Heading of the sources."""
-
-    @property
-    def renamed(self) -> tuple[Topic, ...]:
-        """Topics whose category was renamed."""
-        return tuple(topic for topic in self.topics if topic.former)
+    renamed: tuple[Topic, ...]
+    """Topics whose category was renamed."""
 
 
 @cache
@@ -82,8 +79,9 @@ def read_news_words(language: str) -> NewsWords:
         )
         for name, topic in content["topics"].items()
     )
+    renamed = tuple(topic for topic in topics if topic.former)
     site = replace(wikipedia, names={**wikipedia.names, **own}, project="wikinews")
-    return NewsWords(site, topics, content["templates"], content["sources"])
+    return NewsWords(site, topics, content["templates"], content["sources"], renamed)
 
 
 _FIRST_DAY, _DAYS = date(2005, 1, 1), 6900
@@ -164,7 +162,7 @@ class NewsWriter:
             return NewsPage(story.title, text, case=case, dropped=dropped)
         # A template's content is not prose: the next sentence is the first one.
         _, first = written[1 if case == "lead_in_template" else 0]
-        return NewsPage(story.title, text, case=case, topic=story.topic.name, first_sentence=first.text)
+        return NewsPage(story.title, text, case=case, topic=story.topic.name, first_sentence=first)
 
     def _draw(self, topic: Topic) -> Story:
         random, book = self._random, self._book
@@ -375,7 +373,7 @@ def _write_files(folder: Path, languages: Sequence[str], options: SampleNewsOpti
         pages = write_news_pages(language, world, options)
         site = read_news_words(language).site
         path = files.wikinews / dump_name(language, site.project)
-        write_dump(path, site, pages, options.pages_per_stream)
+        write_dump(path, site, pages)
         for page_id, page in enumerate(pages, start=1):
             ids = {"language": language, "page_id": page_id, "revision_id": revision_id(language, page_id)}
             truth.append({**ids, **vars(page)})

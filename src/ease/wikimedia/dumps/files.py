@@ -48,8 +48,6 @@ _OTHER = re.compile(r".*-(stub-|pages-(meta|logging)|abstract|siteinfo).*|.*-rss
 """Other XML files that Wikimedia publishes beside the dumps."""
 _NO_DATA = re.compile(r"\..*|.*\.(part|md5|sha\d*|txt|html?)|.*index.*|_SUCCESS|.*SUMS")
 """Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps."""
-_UNREAD_NAME = re.compile(r".*\.(xml|json|nt|sql)[^.]*\.(7z|xz|lzma|zip|lz4|rar|lz|Z)")
-"""Dumps in compressions that are not read."""
 _MIN_GAP = 0.1
 """Pages between two files that count as missing, relative to the shorter range; fewer were deleted."""
 _MAX_FIRST_PAGE = 1000
@@ -183,8 +181,7 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
     if kind is None and not glob.has_magic(str(source)):
         raise EaseError(f"{path} does not exist: set the source to a folder, a glob or a file of dumps.")
     if kind == "directory":
-        below = sorted(files_below(path))
-        found = [file for file in below if wanted(file.name)]
+        found = sorted(file for file in files_below(path) if wanted(file.name))
     elif is_remote(path):
         found = sorted(files_matching(path))
     else:
@@ -193,9 +190,7 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
         return files
     if kind is None:
         raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
-    packed = next((file.name for file in below if _UNREAD_NAME.fullmatch(file.name)), None)
-    also = f" {packed} is in a compression that is not read: decompress it." if packed else ""
-    raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.{also}")
+    raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.")
 
 
 def dump_date(path: Path) -> str | None:

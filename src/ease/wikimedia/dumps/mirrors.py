@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date as Day
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -35,13 +35,11 @@ logger = logging.getLogger(__name__)
 
 LATEST = "latest"
 LayoutName = Literal["auto", "content", "articles"]
-_MAX_LISTED_DATES = 6
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
-_TABLE = "page_props table"
+_DUMP, _TABLE = "dump of articles", "page_props table"
 _NAMES = {
-    "multistream dump": r"pages-articles-multistream\d*\.xml(-p\d+p\d+)?\.bz2",
-    "plain dump": r"pages-articles\d*\.xml(-p\d+p\d+)?\.bz2",
+    _DUMP: r"pages-articles-multistream\d*\.xml(-p\d+p\d+)?\.bz2",
     _TABLE: r"page_props\.sql\.gz",
 }
 """Patterns of names after `{wiki}-{date}-`."""
@@ -56,20 +54,16 @@ class MirrorOptions:
         folder: Gets the dumps in `{wiki}/{date}/` below it.
         date: YYYYMMDD, or `latest` for the newest complete dump.
         layout: `content` exports, `articles` dumps, or `auto`: the exports if the mirror has them, else the dumps.
-        kind: Kind of the articles dump.
         page_props: Whether to download the wikis' page_props tables, too.
         wikidata_form: Form of Wikidata's dump.
-        packing: Compression of Wikidata's dump.
         download: Connections and retries.
     """
 
     folder: Path
     date: str = LATEST
     layout: LayoutName = "auto"
-    kind: Literal["multistream", "plain"] = "multistream"
     page_props: bool = False
     wikidata_form: WikidataForm = "json"
-    packing: Literal["bz2", "gz"] = "bz2"
     download: DownloadOptions = field(default_factory=DownloadOptions)
 
 
@@ -143,10 +137,8 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
         try:
             file = _choose(dumps, [wiki], options.date)[1][wiki][0]
         except Unavailable as fault:
-            undated = (
-                dumps.undated() if options.date == LATEST and isinstance(dumps, _WikidataDumps) else None
-            )
-            if undated is None:
+            undated = dumps.undated() if isinstance(dumps, _WikidataDumps) else None
+            if options.date != LATEST or undated is None:
                 raise Unavailable(f"{fault} Set another `wikidata_date`, form or mirror.") from None
             file = undated
         outcome = download_all([file], client, "Wikidata")
@@ -184,14 +176,14 @@ def _choose_layout(
 def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, dict[str, list[RemoteFile]]]:
     """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
 
-    Raises Unavailable with the first reason, and the nearest complete date or the dates that are there.
+    Raises Unavailable with the first reason, and the nearest complete date.
     """
-    reason = ""
+    reasons = []
     if wanted != LATEST:
         try:
             return wanted, {wiki: layout.pages(wiki, wanted) for wiki in wikis}
         except Unavailable as fault:
-            reason = f"{fault} "
+            reasons.append(str(fault))
     listed = {wiki: layout.dates(wiki) for wiki in wikis}
     if lacking := [wiki for wiki, dates in listed.items() if not dates]:
         raise Unavailable(
@@ -204,15 +196,14 @@ def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, di
         try:
             found = {wiki: layout.pages(wiki, date) for wiki in wikis}
         except Unavailable as fault:
-            reason = reason or f"The newest: {fault} "
-            logger.info("%s", fault)
+            reasons.append(str(fault))
             continue
         if wanted == LATEST:
             return date, found
-        raise Unavailable(f"{reason}The nearest complete date there is {date}.")
-    shown = "; ".join(f"{wiki} has {', '.join(dates[-_MAX_LISTED_DATES:])}" for wiki, dates in listed.items())
+        raise Unavailable(f"{reasons[0]} The nearest complete date there is {date}.")
+    shown = " ".join(reasons[:1])
     raise Unavailable(
-        f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {reason}Listed: {shown}."
+        f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {shown}".strip()
     )
 
 
@@ -250,7 +241,7 @@ class _Layout:
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         """Return the files of a dump; raises Unavailable if it is missing or not complete."""
-        return self.files(wiki, date, f"{self._options.kind} dump")
+        return self.files(wiki, date, _DUMP)
 
     def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
         """Return the files of a dump of a kind of `_NAMES`; raises Unavailable as `pages` does."""
@@ -315,8 +306,7 @@ class _ArticlesDumps(_Layout):
     """
 
     JOBS: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "multistream dump": ("articlesmultistreamdumprecombine", "articlesmultistreamdump"),
-        "plain dump": ("articlesdumprecombine", "articlesdump"),
+        _DUMP: ("articlesmultistreamdumprecombine", "articlesmultistreamdump"),
         _TABLE: ("pagepropstable",),
     }
     """For large wikis, the first job joins the parts of the second; small wikis have no parts."""
@@ -344,14 +334,8 @@ class _ArticlesDumps(_Layout):
             raise Unavailable(f"The {what} of {wiki} of {date} is not finished: {shown}.")
         if not files:
             raise Unavailable(f"{folder}/dumpstatus.json names no file of the {what}.")
-        for place, file in enumerate(files):
-            for algorithm in ("sha1", "md5") if not file.checksums else ():
-                listed = self._checksums(f"{folder}/{wiki}-{date}-{algorithm}sums.txt")
-                if checksum := listed.get(file.path.name):
-                    files[place] = replace(file, checksums={algorithm: checksum})
-                    break
-            if not files[place].checksums:
-                raise EaseError(f"{file.url} has no published checksum: choose another date or mirror.")
+        if unknown := [file.url for file in files if not file.checksums]:
+            raise EaseError(f"{unknown[0]} has no published checksum: choose another date or mirror.")
         return files
 
 
@@ -365,18 +349,15 @@ class _WikidataDumps(_Layout):
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/entities/{date}"
-        name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}.{self._options.packing}"
-        for algorithm in ("sha1", "md5"):
-            if found := self._checksums(f"{folder}/wikidata-{date}-{algorithm}sums.txt").get(name):
-                url = f"{folder}/{name}"
-                return [self._file(url, wiki, date, {algorithm: found, "size": self._size(url)})]
-        raise Unavailable(
-            f"{folder} has no finished {name}: its sha1sums.txt and md5sums.txt do not list it."
-        )
+        name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}.bz2"
+        if found := self._checksums(f"{folder}/wikidata-{date}-sha1sums.txt").get(name):
+            url = f"{folder}/{name}"
+            return [self._file(url, wiki, date, {"sha1": found, "size": self._size(url)})]
+        raise Unavailable(f"{folder} has no finished {name}: its sha1sums.txt does not list it.")
 
     def undated(self) -> RemoteFile | None:
         """Return the newest JSON dump from the folder without dates and checksums; None if it is not there."""
-        url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.{self._options.packing}"
+        url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.bz2"
         if self._options.wikidata_form != "json" or not (size := self._size(url)):
             return None
         return self._file(url, "wikidatawiki", LATEST, {"size": size})
@@ -403,15 +384,16 @@ class _Archive(_Layout):
         return sorted(found)
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
-        for kind in sorted(("multistream dump", "plain dump"), reverse=self._options.kind == "plain"):
-            with suppress(Unavailable):
-                files = self.files(wiki, date, kind)
-                return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
+        with suppress(Unavailable):
+            return self.files(wiki, date, _DUMP)
+        old_form = rf"{wiki}-{date}-pages-articles\d*\.xml(-p\d+p\d+)?\.bz2"
+        if files := self._named(wiki, date, old_form):
+            return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
         raise Unavailable(f"{self.place} has no dump of the articles of {wiki} of {date}.")
 
     def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
         if files := self._named(wiki, date, f"{wiki}-{date}-{_NAMES[what]}"):
-            return files
+            return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
         raise Unavailable(f"{self.place} has no {what} of {wiki} of {date}.")
 
     def _named(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:
@@ -440,5 +422,5 @@ class _ArchivedWikidata(_Archive):
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}"
         if files := self._named(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)"):
-            return sorted(files, key=lambda file: file.path.suffix != f".{self._options.packing}")[:1]
+            return files[:1]
         raise Unavailable(f"{self.place} has no {name}.bz2 or .gz.")

@@ -30,12 +30,6 @@ _MAGIC = {
     "zst": b"\x28\xb5\x2f\xfd",
     "7z": b"7z\xbc\xaf\x27\x1c",
     "xz": b"\xfd7zXZ\0",
-    "lzma": b"\x5d\0\0",
-    "zip": b"PK\x03\x04",
-    "lz4": b"\x04\x22\x4d\x18",
-    "rar": b"Rar!\x1a\x07",
-    "lzip": b"LZIP",
-    "compress": b"\x1f\x9d",
 }
 """First bytes of compressed files, also of those that are not read."""
 BLOCK_BYTES = 1 << 20
@@ -135,12 +129,11 @@ class DecompressedStream:
             raise EaseError(
                 f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download or rename it."
             )
-        advice = (
-            f": rename it so that it ends in .{found}."
-            if found in FASTEST_FIRST
-            else ", which is not read: decompress it, or compress it as .bz2, .gz or .zst."
+        if found in FASTEST_FIRST:
+            raise EaseError(f"{self.path} is {found}-compressed: rename it so that it ends in .{found}.")
+        raise EaseError(
+            f"{self.path} is {found}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or .zst."
         )
-        raise EaseError(f"{self.path} is {found}-compressed{advice}")
 
     def _chunks(self, file: BinaryIO, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield the file's own bytes from an offset; none span the bounds."""

@@ -27,7 +27,6 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.files import read_data_file
-from ease.io.models import StrictModel
 from ease.io.text_tables import read_parallel_lines
 from ease.wikimedia.dumps.parts import Counts, IngestOptions
 from ease.wikimedia.wikinews.first_sentences import Abbreviations
@@ -68,34 +67,16 @@ _MARKUP = re.compile(
 _SENTENCES = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
 
 
-class CleaningOptions(StrictModel):
-    """Which sentences are removed from the edition `clean`."""
-
-    min_width: int = Field(
-        20, ge=1, description="least width of a sentence in columns; East Asian characters take two"
-    )
-    max_repeats: int = Field(
-        10, ge=1, description="a sentence on more pages is a notice: none of its copies is kept"
-    )
-    similarity: float = Field(
-        0.8,
-        gt=0,
-        le=1,
-        description="sentences whose sets of n-grams have at least this Jaccard similarity are near duplicates",
-    )
-    characters: int = Field(5, ge=1, description="characters of these n-grams")
-
-
-class SplitOptions(StrictModel):
-    """How a language of the edition `clean` is split."""
-
-    small: int = Field(2048, ge=1, description="largest number of rows of the balanced split `small`")
-    recent_since: date = Field(
-        date(2022, 1, 1),
-        description="first day of the split `recent`; older articles are in `earlier`, and articles whose date is "
-        "not known in neither",
-    )
-    seed: int = Field(42, ge=0, description="seed of the split `small`")
+_MIN_WIDTH = 20
+"""Least width of a sentence in columns; East Asian characters take two."""
+_MAX_REPEATS = 10
+"""A sentence on more pages is a notice: none of its copies is kept."""
+_SIMILARITY, _CHARACTERS = 0.8, 5
+"""Near duplicates have at least this Jaccard similarity of their sets of n-grams with so many characters."""
+_SMALL, _SEED = 2048, 42
+"""Largest number of rows of the balanced split `small`, and the seed of its draw."""
+_RECENT = date(2022, 1, 1)
+"""First day of the split `recent`; older articles are in `earlier`, those whose date is not known in neither."""
 
 
 class NewsOptions(IngestOptions):
@@ -115,8 +96,6 @@ class NewsOptions(IngestOptions):
         "paper",
         description="paper: as appendix E describes it; clean: without repeated, cut and ambiguous sentences",
     )
-    cleaning: CleaningOptions = Field(CleaningOptions(), description="what the edition `clean` removes")
-    splits: SplitOptions = Field(SplitOptions(), description="splits of the edition `clean`")
     for_publishing: bool = Field(
         False, description="refuse to make a data set with texts whose licence is not known"
     )
@@ -172,7 +151,7 @@ def finish_language(
     """
     removed = Counter[str]()
     if options.edition == "clean":
-        table, removed = clean(table, language, options.cleaning)
+        table, removed = clean(table, language)
     sizes = _sizes(table, "category")
     dropped = {name: size for name, size in sizes.items() if size < options.min_class_size}
     table = table.filter(pc.invert(pc.is_in(table["category"], pa.array(dropped, pa.string()))))
@@ -189,7 +168,7 @@ def finish_language(
             lines = "".join(f"{line}\n" for line in table[column].to_pylist())
             (folder / f"{language}_{name}.txt").write_text(lines, encoding="utf-8", newline="\n")
     if options.edition == "clean":
-        splits = _write_splits(folder, language, table, options.splits)
+        splits = _write_splits(folder, language, table)
     return {
         "sentences": table.num_rows,
         "classes": _sizes(table, "category"),
@@ -204,13 +183,13 @@ def _sizes(table: pa.Table, column: str) -> dict[str, int]:
     return dict(sorted((row["values"], row["counts"]) for row in table[column].value_counts().to_pylist()))
 
 
-def _write_splits(folder: Path, language: str, table: pa.Table, options: SplitOptions) -> dict[str, int]:
+def _write_splits(folder: Path, language: str, table: pa.Table) -> dict[str, int]:
     """Write `{language}_{split}.parquet` for the splits that have rows, and return their numbers of rows."""
-    small = balanced(table["category"].to_pylist(), options.small, options.seed)
+    small = balanced(table["category"].to_pylist(), _SMALL, _SEED)
     splits = (  # rows without a date are in neither of the last two
         table.take(pa.array(small)),
-        table.filter(pc.less(table["date"], options.recent_since)),
-        table.filter(pc.greater_equal(table["date"], options.recent_since)),
+        table.filter(pc.less(table["date"], _RECENT)),
+        table.filter(pc.greater_equal(table["date"], _RECENT)),
     )
     sizes = {}
     for name, rows in zip(SPLITS, splits, strict=True):
@@ -279,17 +258,16 @@ def finish_folder(
     (folder / "README.md").write_text(f"{card}\n", encoding="utf-8")
 
 
-def clean(table: pa.Table, language: str, options: CleaningOptions) -> tuple[pa.Table, Counter[str]]:
+def clean(table: pa.Table, language: str) -> tuple[pa.Table, Counter[str]]:
     """Remove sentences of one language.
 
     Args:
         table: Columns `sentence` and `category`, and any others; of duplicates the first row is kept.
         language: Wikipedia's code.
-        options: What is removed.
 
     Returns:
         The remaining rows in their order, and the number of removed rows by reason: `markup` (template, category or
-        file text), `short`, `abbreviation` (the sentence was cut after one), `notice` (on more than `max_repeats`
+        file text), `short`, `abbreviation` (the sentence was cut after one), `notice` (on more than 10
         pages), `contradictory` (duplicates with several labels) and `duplicate`.
     """
     removed = Counter[str]()
@@ -303,17 +281,15 @@ def clean(table: pa.Table, language: str, options: CleaningOptions) -> tuple[pa.
     prefix = re.compile(rf"(?:{'|'.join(map(re.escape, names))})\s?:", re.IGNORECASE)
     tests: dict[str, Callable[[str], bool]] = {
         "markup": lambda sentence: bool(_MARKUP.search(sentence) or prefix.search(sentence)),
-        "short": lambda sentence: _width(sentence) < options.min_width,
+        "short": lambda sentence: _width(sentence) < _MIN_WIDTH,
         "abbreviation": Abbreviations(language).ends,
     }
     for reason, is_bad in tests.items():
         remove(reason, np.fromiter(map(is_bad, table["sentence"].to_pylist()), bool, table.num_rows))
     texts = pd.Series([normalized(sentence) for sentence in table["sentence"].to_pylist()], dtype=object)
-    is_notice = (texts.groupby(texts).transform("size") > options.max_repeats).to_numpy(bool)
+    is_notice = (texts.groupby(texts).transform("size") > _MAX_REPEATS).to_numpy(bool)
     remove("notice", is_notice)
-    groups = pd.Series(
-        duplicate_groups(list(texts[~is_notice]), options.similarity, options.characters), dtype=np.int64
-    )
+    groups = pd.Series(duplicate_groups(list(texts[~is_notice]), _SIMILARITY, _CHARACTERS), dtype=np.int64)
     labels = pd.Series(table["category"].to_pylist(), dtype=object)
     is_contradictory = (labels.groupby(groups).transform("nunique") > 1).to_numpy(bool)
     remove("contradictory", is_contradictory)
@@ -375,15 +351,15 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
 
 
 def clean_released(
-    folder: Path, options: NewsOptions, target: Path, languages: Sequence[str] | None = None
+    folder: Path, options: NewsOptions, target: Path, languages: Sequence[str]
 ) -> dict[str, Counts]:
     """Write the edition `clean` of published files.
 
     Args:
         folder: Has two text files for each language.
-        options: What is removed, and the splits.
+        options: Smallest class, and whether it is for publishing.
         target: Folder of the cleaned data set, written atomically.
-        languages: Those to clean, of which the folder may lack some. Default: all of the folder.
+        languages: Those to clean, of which the folder may lack some.
 
     Returns:
         For each language what `finish_language` returns; the labels are those of the files.
@@ -395,17 +371,12 @@ def clean_released(
     there = sorted(
         match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name))
     )
-    if not there:
-        raise EaseError(
-            f"{folder} has no file LANGUAGE_sentences.txt: give the folder of the published MewsC-16."
-        )
-    chosen = [language for language in there if languages is None or language in languages]
+    chosen = [language for language in there if language in languages]
     if not chosen:
         raise EaseError(
-            f"{folder} has none of the languages {', '.join(languages or ())}, only {', '.join(there)}."
+            f"{folder} has no file LANGUAGE_sentences.txt of {', '.join(languages)}: give the folder of the published "
+            "MewsC-16."
         )
-    if lacking := sorted(set(languages or ()).difference(there)):
-        logger.info("%s has no %s", folder, ", ".join(lacking))
     counts: dict[str, Counts] = {}
     with atomic_folder(target) as aside:
         for language in tqdm(chosen, desc="cleaning MewsC-16", unit="language", disable=None):

@@ -20,8 +20,6 @@ from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.parts import Counts, TableWriter, choose_parts, joblib_map
-from ease.wikimedia.dumps.sql import TableReader
-from ease.wikimedia.languages import Language
 from ease.wikimedia.wikinews.editions import (
     READ,
     NewsOptions,
@@ -45,9 +43,6 @@ logger = logging.getLogger(__name__)
 
 _LINK = re.compile(r"\[\[([^\[\]|\n{}<>]++)(?:\|[^\[\]]*+)?\]\]")
 _TEMPLATE = re.compile(r"\{\{([^{}|]++)\|(?:\s*+1\s*+=)?([^{}|]++)")
-_COLUMNS = {"ll_from": rb"(\d{1,18})", "ll_title": rb"(?:_binary )?'([^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+)'"}
-_ESCAPED = re.compile(rb"\\(.)|'(')", re.DOTALL)
-_SHARD_BYTES = 1 << 40
 
 Result = TypeVar("Result")
 
@@ -124,7 +119,7 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
                 )
     if not found:
         raise EaseError(
-            f"`topics` names no category in {site.language}: add its names, give `langlinks`, or remove the language."
+            f"`topics` names no category in {site.language}: add its names, or remove the language."
         )
     return found
 
@@ -272,58 +267,3 @@ def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) ->
         if name in found:
             found.update(dict.fromkeys(path, found[name]))
     return found
-
-
-def with_linked_names(
-    topics: Mapping[str, Mapping[str, str]],
-    languages: Sequence[str],
-    english: Sequence[DumpFile],
-    links: Path,
-) -> dict[str, dict[str, str]]:
-    """Add the categories that English categories link to in other languages.
-
-    Args:
-        topics: Names of the categories, also in English; languages that have one already are left as they are.
-        languages: Wikinews language codes.
-        english: The dump of the English Wikinews, in one file or several, with its category pages.
-        links: `enwikinews-DATE-langlinks.sql.gz`, the links of these pages
-            (https://www.mediawiki.org/wiki/Manual:Langlinks_table).
-
-    Raises:
-        EaseError: A file is broken, or no category links to one in a language.
-    """
-    named = {language for names in topics.values() for language in names}
-    found = {topic: dict(names) for topic, names in topics.items()}
-    wanted = [language for language in languages if language not in named]
-    pages = _category_pages(english, topics) if wanted else {}
-    for language in wanted:
-        names = {
-            # SQL escapes by a backslash, or by doubling a quote.
-            pages[int(page)]: _ESCAPED.sub(rb"\1\2", title).decode(errors="replace").partition(":")[2]
-            for rows in TableReader(links, "langlinks", _COLUMNS, ("ll_lang", Language(language).bcp_47))
-            for page, title in rows
-            if int(page) in pages
-        }
-        names = {topic: name for topic, name in names.items() if name}
-        if not names:
-            raise EaseError(
-                f"{links} has no link from a topic's English category to one in {language}: name the categories of "
-                f"{language} in `topics`, or remove it from `languages`."
-            )
-        for topic, name in names.items():
-            found[topic][language] = name
-        logger.info("Topics of %s by links from English: %s", language, ", ".join(sorted(names.values())))
-    return found
-
-
-def _category_pages(english: Sequence[DumpFile], topics: Mapping[str, Mapping[str, str]]) -> dict[int, str]:
-    """Return the topics by the ids of their English category pages."""
-    site = read_siteinfo(english[0].path, english[0].language)
-    titles = {normalize_title(names["en"], site): topic for topic, names in topics.items() if "en" in names}
-    return {
-        page.page_id: titles[title]
-        for file in english
-        for shard in split_into_shards(file, _SHARD_BYTES)
-        for page in iterate_pages(shard, namespaces=())
-        if page.namespace == CATEGORY and (title := category_title(page.title, site)) in titles
-    }
