@@ -29,7 +29,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ease.errors import EaseError
 from ease.io.names import UNTRAINED, check_name
 from ease.methods import get_method, method_names
-from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.engine import Found, Opening, Search, Sources, words_of
 from ease.search.entities import Link
 from ease.wikimedia.languages import Language
@@ -129,7 +128,7 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
             search=search,
             error=error,
             models=models.names,
-            languages=search.index.languages if search else [],
+            languages=[*search.index.languages] if search else [],
             waiting=any(not panel.search and not panel.error for panel in panels),
             query=request.url.query,
         )
@@ -171,7 +170,7 @@ def _answer(model: OpenModel, asked: Asked) -> Panel:
     if search is None or not asked.text:
         return panel
     try:
-        found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
+        found = search.search(asked.text, asked.k, asked.languages, asked.reader)
         return replace(panel, found=found, entities=search.nearest_entities(asked.text, 8, asked.reader))
     except EaseError as error:
         return replace(panel, error=str(error))
@@ -236,11 +235,11 @@ class OpenModel:
                     raise _Closed
                 self.progress = (done, total)
                 if self.search is None:
-                    self.search = opening.search(MEMORY)
+                    self.search = opening.search()
                     self._searchable.set()
 
-            opening.build(MEMORY, EXACT_LIMIT, report)
-            self.search = opening.search(MEMORY)  # Only a complete index has the means of sentences.
+            opening.build(report)
+            self.search = opening.search()  # Only a complete index has the means of sentences.
         except _Closed:
             pass
         except EaseError as error:
@@ -258,9 +257,9 @@ class OpenModels:
     def __init__(self, sources: Sources, further: Sequence[str] = ()) -> None:
         """Find the models; none is loaded. `further` are folders or hub names of further encoders."""
         sources.sentences()
-        self.names = [*sources.models(), *(sources.model(name).name for name in further)]
-        if not self.names:
-            sources.model("ease_plus")  # raises the error with what to do
+        self.names = [*sources.models(), *further]
+        for name in self.names or ["ease_plus"]:
+            sources.model(name)  # raises an error if there is none
         self._sources = sources
         self._open: dict[str, OpenModel] = {}
         self._lock = threading.Lock()
