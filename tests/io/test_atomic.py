@@ -53,7 +53,7 @@ def test_content_is_on_the_disk_before_it_has_its_name(
     done.clear()
     with atomic_folder(folder):
         pass
-    assert done[1:] == [tmp_path / f".folder.{state}" for state in ("new", "old")] + [folder]
+    assert done[1:] == [tmp_path / ".folder.old", folder]
 
 
 def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_stop_at_any_call_of_the_system_leaves_a_complete_folder(tmp_path: Pat
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     calls, *left = done.stdout.split()
-    assert int(calls) > 30
+    assert int(calls) > 20
     assert left == ["new", "old"]
 
 
