@@ -128,7 +128,6 @@ MIXED = pairs().assign(entity=[1, *["Q2"] * (len(pairs()) - 1)])
         (MIXED, {}, r"has values of several types \(.*entity.*\): give one"),
         (Path("missing.parquet"), {}, r"missing\.parquet: there is no such file"),
         (pairs(), {"temprature": 1}, "Unknown parameter 'temprature': did you mean temperature"),
-        (pairs(), {"block_rows": 1}, "'block_rows': it was renamed to 'mini_batch_size'"),
         (pairs(), {"development": ["stsb:dev"]}, "`development` is a list: give each task's options"),
         (pairs(), {"folder": Path(__file__)}, "Cannot write to .*test_api.py"),
         (pairs(), {"entity_embeddings": {"Q0": [1.0]}}, "9 entities have no embedding .* such as 'Q1'"),

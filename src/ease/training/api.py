@@ -21,7 +21,6 @@ from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.models import RENAMED
 from ease.io.names import suggest
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
@@ -132,9 +131,7 @@ def _parse(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
     known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
     for name in options:
         if name not in known and name not in loop:
-            current = RENAMED.get(name)
-            hint = f"it was renamed to {current!r}." if current else suggest(name, [*known, *loop])
-            raise EaseError(f"Unknown parameter {name!r}: {hint}")
+            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*known, *loop])}")
     own = method_options(method, {name: value for name, value in options.items() if name in known})
     return own, training_options({name: value for name, value in options.items() if name not in known})
 
