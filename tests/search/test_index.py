@@ -126,7 +126,7 @@ def test_build_continues_after_a_kill(tables: Tables, tmp_path: Path) -> None:
 
     build_index(folder, counting, *tables)
     assert len(calls) == blocks - 2
-    assert part.complete, "an open index sees the new blocks"
+    assert part.embedded() == len(part.sentences), "an open index sees the new blocks"
     query = embed(["a query"])[0]
     assert nearest_texts(part, query, 10, []) == expected_texts(tables, query, 10, [])
 
