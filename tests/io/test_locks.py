@@ -63,14 +63,6 @@ def test_a_locked_folder_is_refused_until_its_process_ends(tmp_path: Path) -> No
             pass
 
 
-def test_a_folder_whose_lock_another_process_looks_at_is_not_locked(tmp_path: Path) -> None:
-    with folder_lock(tmp_path):
-        assert is_locked(tmp_path)
-    with (tmp_path / LOCK_FILE).open("rb") as file:
-        assert try_lock(file, shared=True)
-        assert not is_locked(tmp_path)
-
-
 def test_a_lock_is_of_the_file_that_its_folder_still_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
