@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from types import TracebackType
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -28,6 +29,17 @@ def _show_other_warnings(message: Warning | str, *arguments: Any, **options: Any
 
 
 warnings.showwarning = _show_other_warnings
+
+
+def _show_stop(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print one line for Ctrl-C during the imports below, which take seconds."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.stderr.write("Stopped.\n")
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _show_stop
 
 from ease.hooks import HOOKS as HOOKS  # noqa: E402
 from ease.hooks.names import ConfigLoader  # noqa: E402

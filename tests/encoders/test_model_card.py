@@ -59,6 +59,9 @@ def test_test_scores_are_added_and_replaced_one_by_one() -> None:
     assert "| `sts17/en-de` | 50.00 |" in twice
     assert "70.00" not in twice
     assert with_test_scores(twice, {"stsb/test": 71.5}) == twice
+    noted = with_test_scores(twice, {}, ["stsb:test", "sts17:en-ar"])
+    assert "Not held out, since it chose the checkpoint: `stsb/test`.\n" in noted
+    assert with_test_scores(noted, {}) == twice
     lines = [line for line in twice.splitlines() if line not in write().splitlines()]
     assert len(lines) == 3, "nothing else changes"
     assert ModelCard(twice).data.to_dict() == ModelCard(write()).data.to_dict()

@@ -189,7 +189,7 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
                 "There are no data of stsb:test, .*acquire_evaluation.fetch=true",
             ],
         ),
-        ("grid", {"grid__tasks": "sts"}, ["`tasks` was renamed: use `setting.test_tasks`"]),
+        ("grid", {"grid__tasks": "sts"}, ["no field `tasks`"]),
         (
             "evaluate",
             {"evaluate__tasks": "tatoeba sample_graded own_queries"},

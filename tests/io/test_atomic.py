@@ -53,7 +53,7 @@ def test_content_is_on_the_disk_before_it_has_its_name(
     done.clear()
     with atomic_folder(folder):
         pass
-    assert done[1:] == [tmp_path / f".folder.{state}" for state in ("new", "old")] + [folder]
+    assert done[1:] == [tmp_path / ".folder.old", folder]
 
 
 def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> None:

@@ -62,10 +62,9 @@ def test_the_guide_to_a_new_method_names_every_attribute() -> None:
     [
         ("eaes", {}, "did you mean ease"),
         ("word2vec", {}, "Choose from .*ease, "),
-        ("ease", {"hard_negative_bonus": 1.0}, "was renamed: use `hard_negative_weight`"),
         ("ease", {"temperature": -1}, "'ease'.*temperature: Input should be greater than 0"),
         ("ease", {"projection": "quadratic"}, "projection: .*'linear' or 'tanh'"),
-        ("ease", {"tau": 1}, "no field `tau`.*it has entity_weight"),
+        ("ease", {"tau": 1}, "no field `tau`.*entity_weight"),
         ("ease", {"entity_weight": 0, "self_supervised": False}, "Nothing is left to train"),
         ("ease_plus", {"entity_weight": 0, "self_supervised": False}, "Nothing is left to train"),
     ],

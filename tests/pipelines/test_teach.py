@@ -56,6 +56,8 @@ def test_a_page_shows_what_the_taught_encoder_gained_and_lost(taught: Project) -
     card = (model / "README.md").read_text("utf-8")
     assert "- eo" in card
     assert "sample_parallel" in card
+    assert "Training started from random weights, trained by masked-language modelling first." in card
+    assert "Not held out, since it chose the checkpoint: `audit/" in card
 
 
 @pytest.mark.slow

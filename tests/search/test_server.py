@@ -96,7 +96,7 @@ def test_the_page_shows_where_its_entities_come_from(port: Port) -> None:
         time.sleep(0.1)
     assert "Each entity is the mean of the sentences that link to it." in html
     assert '<span class="label" dir="auto" lang="en">Japan</span>' in html
-    assert "in 1 language, 1 entities; model Untrained" in html
+    assert "in 1 language, 1 entity; model Untrained" in html
     assert "finds no entity near" not in html
 
 

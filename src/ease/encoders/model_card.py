@@ -108,14 +108,20 @@ def model_card(
     return f"---\n{front}---\n\n" + "\n\n".join(filter(None, sections)) + "\n"
 
 
-def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
-    """Return a card with test scores, in points by `task/subset`, added to its section of test scores."""
+def with_test_scores(card: str, scores: Mapping[str, float], dev_tasks: Sequence[str] = ()) -> str:
+    """Return a card with test scores, in points by `task/subset`, added to its section of test scores.
+
+    A line below the scores names those of `dev_tasks` (`task` or `task:subset`), which chose the checkpoint.
+    """
     older = re.search(_section_pattern(TEST_SCORES), card)
     kept = dict(re.findall(r"(?m)^\| (`.+`) +\| +(\S+) +\|$", older[0] if older else ""))
     rows = sorted((kept | {f"`{name}`": f"{value:.2f}" for name, value in scores.items()}).items())
     if not rows:
         return card
-    return with_section(card, TEST_SCORES, _table(("score", "points"), rows), before="Parameters")
+    dev_scores = {reference.replace(":", "/") for reference in dev_tasks}
+    chose = [name for name, _ in rows if {name.strip("`"), name.strip("`").partition("/")[0]} & dev_scores]
+    note = f"\n\nNot held out, since it chose the checkpoint: {', '.join(chose)}." if chose else ""
+    return with_section(card, TEST_SCORES, _table(("score", "points"), rows) + note, before="Parameters")
 
 
 def with_section(card: str, title: str, text: str, before: str | None = None) -> str:

@@ -55,10 +55,12 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
         sums = {file: hash_contents(path / file) for file in sorted(set().union(*subsets.values()))}
         located[name] = LocatedSet(path=path, subsets=subsets, sha256=sums, missing=missing)
         if missing:
+            what = shortened(sorted(set().union(*missing.values())))
+            if len(missing) == len(files) > LISTED:
+                what = "all files are"  # the first of them would be of languages that nobody asked for
             logger.warning(
                 "Evaluation set %s: %d of %d subsets cannot be scored: %s missing in %s. Get them from %s",
-                *(name, len(missing), len(files), shortened(sorted(set().union(*missing.values())))),
-                *(path, get_task(name).SOURCE),
+                *(name, len(missing), len(files), what, path, get_task(name).SOURCE),
             )
     return located
 

@@ -27,7 +27,6 @@ from pydantic import TypeAdapter
 from yaml import YAMLError
 
 from ease.errors import EaseError
-from ease.io.addresses import is_remote, upload_text
 from ease.io.atomic import write_text_atomically
 from ease.io.files import make_or, read_json
 from ease.io.locks import lock_data_for_run
@@ -179,11 +178,7 @@ class Provenance:
         dataset = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
             made_from = {"dataset": dataset_name, **self._made_from[node.name]}
-            place, text = _folder(dataset, version) / SIDECAR, json.dumps(made_from, indent=2)
-            if is_remote(place):
-                upload_text(text, place)
-            else:
-                write_text_atomically(place, text)
+            write_text_atomically(_folder(dataset, version) / SIDECAR, json.dumps(made_from, indent=2))
 
 
 def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:

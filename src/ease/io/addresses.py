@@ -18,7 +18,6 @@ from typing import Any, Literal, cast
 from upath import UPath
 
 from ease.errors import EaseError
-from ease.io.locks import temporary_folder
 
 _BLOCK_BYTES = 8 << 20
 """Read-ahead of a remote file; s3fs would fetch 50 MB to read a dump's first bytes."""
@@ -80,12 +79,11 @@ def report_store_errors(place: Path) -> Iterator[None]:
 
 
 def _unreachable(address: str, error: Exception) -> EaseError:
-    message = f"{type(error).__name__}: {error}".strip(": ")
     if isinstance(error, FileNotFoundError):
         return EaseError(f"{address} does not exist ({error}): check the address.")
     return EaseError(
-        f"{address} cannot be reached ({message}): check the address, and fsspec's settings of the store's endpoint "
-        "and credentials (docs/cluster.md)."
+        f"{address} cannot be reached ({type(error).__name__}: {error}): check the address, and fsspec's settings of "
+        "the store's endpoint and credentials (docs/cluster.md)."
     )
 
 
@@ -157,19 +155,10 @@ def upload(file: Path, target: Path) -> None:
         elif not store.exists(path):
             aside = remote.with_name(f".{remote.name}.{uuid.uuid4().hex}.part").path
             store.makedirs(remote.parent.path, exist_ok=True)
+            store.put_file(str(file), aside)
             try:
-                store.put_file(str(file), aside)
                 store.mv(aside, path)
             except Exception:
+                store.rm(aside)
                 if not store.exists(path):  # else another process was faster
                     raise
-            finally:
-                if store.exists(aside):
-                    store.rm(aside)
-
-
-def upload_text(text: str, target: Path) -> None:
-    """Upload a text atomically."""
-    with temporary_folder() as folder:
-        (folder / "text").write_text(text, encoding="utf-8")
-        upload(folder / "text", target)

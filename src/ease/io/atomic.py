@@ -46,43 +46,33 @@ def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
                 os.replace(partial, target)
                 return
             with file_lock(target.parent):
-                _finish(target)  # of a process that was killed since this one began
-                # Of an older folder and the new one, one is kept at any time.
-                replaced = os.path.lexists(target)
-                os.replace(partial, _beside(target, "new") if replaced else target)
-                if replaced:
-                    _finish(target)
+                _restore(target)  # of a process that was killed since this one began
+                if os.path.lexists(target):
+                    os.replace(target, _old(target))
+                os.replace(partial, target)
+                _restore(target)
 
 
 def finish_replacement(target: Path) -> None:
     """Finish the replacement of a folder that a kill has interrupted."""
-    if any(os.path.lexists(_beside(target, state)) for state in ("new", "old")):
+    if os.path.lexists(_old(target)):
         with file_lock(target.parent):
-            _finish(target)
+            _restore(target)
 
 
-def _finish(target: Path) -> None:
-    """Rename the old folder away and the new one in, and remove the old one, as far as this has not been done."""
-    new, old = _beside(target, "new"), _beside(target, "old")
-    if new.exists():
-        if os.path.lexists(target):
-            _remove(old)
-            os.replace(target, old)
-        os.replace(new, target)
-    elif os.path.lexists(old) and not os.path.lexists(target):
+def _restore(target: Path) -> None:
+    """Put the old folder back if the new one is not there yet, else remove the old one."""
+    old = _old(target)
+    if os.path.lexists(old) and not os.path.lexists(target):
         os.replace(old, target)
-    _remove(old)
-
-
-def _beside(target: Path, state: str) -> Path:
-    return target.with_name(f".{target.name}.{state}")
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+    if old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        old.unlink(missing_ok=True)
+
+
+def _old(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old")
 
 
 @contextmanager
@@ -110,14 +100,14 @@ def atomic_shared_folder(target: Path) -> Iterator[Path]:
 
 
 def write_text_atomically(target: Path, text: str) -> None:
-    """Write a text file in UTF-8."""
+    """Write a text file in UTF-8, local or remote."""
     with atomic_path(target) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder so that a kill cannot leave a part of it under its name."""
-    doomed = _beside(folder, "removed")
+    doomed = folder.with_name(f".{folder.name}.removed")
     shutil.rmtree(doomed, ignore_errors=True)
     if folder.exists():
         os.replace(folder, doomed)

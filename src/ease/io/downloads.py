@@ -6,9 +6,8 @@ import hashlib
 import json
 import logging
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -39,9 +38,10 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_TEXT_BYTES = 64 << 20
 _MAX_UNANNOUNCED_BYTES = 4 << 30
 _CHUNK_BYTES = 1 << 17
+_LONGEST_PAUSE = 600
+"""Seconds; a server that asks for a longer pause is an error."""
 _ALGORITHMS = ("sha256", "sha1", "md5")
 """The strongest first."""
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 _PROGRESS: dict[str, Any] = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
 
 T = TypeVar("T")
@@ -66,9 +66,6 @@ class DownloadOptions(ConnectionOptions):
     )
     timeout: float = Field(60, gt=0, description="seconds to wait for an answer, or for its next bytes")
     first_pause: float = Field(1, ge=0, description="seconds before the first retry; doubles with each retry")
-    longest_pause: float = Field(
-        600, gt=0, description="longest pause in seconds; a server that asks for a longer one is an error"
-    )
 
 
 class NotFound(EaseError):
@@ -82,7 +79,7 @@ class Unreachable(EaseError):
 class TransientError(Exception):
     """An error after which a retry may succeed; `pause`: the seconds that the server asks to wait."""
 
-    def __init__(self, message: str, pause: float | None = None, answered: bool = True) -> None:
+    def __init__(self, message: str, pause: float = 0, answered: bool = True) -> None:
         super().__init__(message)
         self.pause, self.answered = pause, answered
 
@@ -97,7 +94,6 @@ class Client:
     def __init__(self, options: DownloadOptions) -> None:
         self.options = options
         self.stop = Event()
-        self._dead_hosts: set[str] = set()
         self._session = requests.Session()
         contact = f"; {options.contact}" if options.contact else ""
         agent = f"EASE/{__version__} (sentence embeddings from Wikipedia{contact})"
@@ -159,12 +155,13 @@ class Client:
                 "another mirror."
             )
         if response.status_code in _TRANSIENT:
-            pause = None
+            pause, answer = 0.0, f"{response.status_code} {response.reason}"
             # A number of seconds, or a date; either may be out of range.
             with suppress(KeyError, InvalidHeader, ValueError, OverflowError):
                 pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
+                answer += f", retry after {pause:.0f} s"
             response.close()
-            raise TransientError(f"{response.status_code} {response.reason}", pause)
+            raise TransientError(answer, pause)
         return response
 
     def retry(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
@@ -174,36 +171,30 @@ class Client:
         of attempts starts again.
 
         Raises:
-            Unreachable: If no attempt was answered, now or in an earlier call for the same host.
+            Unreachable: If the last attempt failed without an answer.
             EaseError: If the last attempt failed too, or the server asks for too long a pause.
             Stopped: If `stop` was set meanwhile.
         """
-        options, kept = self.options, "The bytes received so far are kept; try again"
-        failures, farthest, answered, host = 0, progress(), False, urlsplit(url).netloc
-        if host in self._dead_hosts:
-            raise Unreachable(f"{url} was not requested, as {host} does not answer.")
+        options, failures, farthest = self.options, 0, progress()
         while True:
             try:
                 return attempt()
             except TransientError as error:
-                answered = answered or error.answered
-                failures = 0 if progress() > farthest else failures + 1
-                farthest = max(farthest, progress())
-                asked, failure = error.pause or 0.0, error
-            if failures >= options.attempts:
+                failure = error
+            failures = 0 if progress() > farthest else failures + 1
+            farthest = max(farthest, progress())
+            if failures >= options.attempts or failure.pause > _LONGEST_PAUSE:
                 fault = f"{url} cannot be fetched: {failure}, at the last of {failures} attempts in a row."
-                if answered:
-                    raise EaseError(f"{fault} {kept} later.") from failure
-                self._dead_hosts.add(host)
+                if failure.answered:
+                    raise EaseError(
+                        f"{fault} The bytes received so far are kept; try again later."
+                    ) from failure
+                host = urlsplit(url).netloc
                 raise Unreachable(f"{fault} Is this machine on the network, and {host} right?") from failure
-            if asked > options.longest_pause:
-                raise EaseError(
-                    f"{url} cannot be fetched now: the server asks to come back in {asked:.0f} s. {kept} then."
-                ) from failure
             # Retry-After if given, else exponential back-off with ±25 % jitter
             jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
             backoff = options.first_pause * 2 ** max(0, failures - 1) * jitter
-            pause = max(asked, min(options.longest_pause, backoff))
+            pause = max(failure.pause, min(_LONGEST_PAUSE, backoff))
             logger.info("%s: %s; retry in %.1f s", url, failure, pause)
             if self.stop.wait(pause):
                 raise Stopped
@@ -342,104 +333,89 @@ def _received(handle: BinaryIO) -> int:
 
 
 def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
-    """Request the missing bytes and append them, up to one byte too many, which shows that the body is wrong."""
+    """Request the missing bytes and append them, up to a chunk too many, which shows that the body is wrong."""
     size, note, headers = _received(handle), read_json(file.validator_file) or {}, {}
     # The validator of a partial file from another address says nothing.
     validator = note["validator"] if note.get("url") == file.url else None
     if size and (validator or file.checksums):  # either can show that the server's file is unchanged
         headers = {"Range": f"bytes={size}-", **({"If-Range": validator} if validator else {})}
-    else:
-        handle.truncate(0)
     with closing(client.get(file.url, headers)) as response:
+        if response.status_code == 416:  # there are no more bytes
+            return
         total = _begin(file, response, handle)
         if total is not None:
             check_free_space(file.path.parent, total - _received(handle))
         expected = file.size if file.size is not None else total
         most = _MAX_UNANNOUNCED_BYTES if expected is None else expected
         with tqdm(total=total, initial=_received(handle), desc=file.path.name, **_PROGRESS) as bar:
-            while response.status_code != 416 and (received := _received(handle)) <= most:
-                if client.stop.is_set():
-                    raise Stopped
-                if not (chunk := _read(response, _CHUNK_BYTES)):
-                    break
-                handle.write(chunk[: most + 1 - received])
+            while _received(handle) <= most and (chunk := _read(response, _CHUNK_BYTES)):
+                handle.write(chunk)
                 handle.flush()
                 bar.update(len(chunk))
+                if client.stop.is_set():
+                    raise Stopped
     if expected is None and _received(handle) > most:
         handle.truncate(0)
         raise EaseError(
             f"{file.url} has more than {most >> 30} GB, and its size is neither known nor stated by the server: it was "
             "not kept. Choose another mirror, or fetch it by hand."
         )
-    if total is not None and _received(handle) < min(total, file.size or total):
-        raise TransientError(f"the connection broke after {_received(handle)} of {total} bytes")
+    if expected is not None and _received(handle) < expected:
+        raise TransientError(f"the connection broke after {_received(handle)} of {expected} bytes")
 
 
 def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> int | None:
     """Prepare for the response's body, and return the size of the complete file if the server states it."""
-    if response.status_code == 200:
-        page = response.headers.get("Content-Type", "").startswith("text/html")
-        if page and not file.checksums and file.path.suffix not in (".html", ".htm"):
-            raise EaseError(
-                f"{file.url} cannot be fetched: the server answers with a web page instead. Open the address in a "
-                "browser: it may ask for a login or a licence."
-            )
-        handle.truncate(0)
-        tag = response.headers.get("ETag", "")
-        # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
-        validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
-        write_text_atomically(file.validator_file, json.dumps({"url": file.url, "validator": validator}))
-        return _whole_number(response.headers.get("Content-Length"))
-    if response.status_code not in (206, 416):
+    if response.status_code == 206:
+        span, _, total = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
+        if span.partition("-")[0] != str(_received(handle)):
+            handle.truncate(0)
+            raise TransientError("the server cannot resume there")
+        return _whole_number(total)
+    if response.status_code != 200:
         _refused(file.url, response)
-    found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    start, total = (found[1], found[2]) if found else (None, None)
-    received = str(_received(handle))
-    resumes = start == received if response.status_code == 206 else start is None and total == received
-    if not resumes:
-        handle.truncate(0)
-        raise TransientError("the server cannot resume there")
-    return _whole_number(total)
+    page = response.headers.get("Content-Type", "").startswith("text/html")
+    if page and not file.checksums and file.path.suffix not in (".html", ".htm"):
+        raise EaseError(
+            f"{file.url} cannot be fetched: the server answers with a web page instead. Open the address in a "
+            "browser: it may ask for a login or a licence."
+        )
+    handle.truncate(0)
+    tag = response.headers.get("ETag", "")
+    # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
+    validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
+    write_text_atomically(file.validator_file, json.dumps({"url": file.url, "validator": validator}))
+    return _whole_number(response.headers.get("Content-Length"))
 
 
-@dataclass
-class Outcome:
-    """Downloaded, present and failed files, by their paths."""
-
-    fetched: list[Path] = field(default_factory=list)
-    present: list[Path] = field(default_factory=list)
-    failed: dict[Path, EaseError] = field(default_factory=dict)
-
-    def require_all(self) -> None:
-        """Raise EaseError with the errors of the first three files if a file failed."""
-        if self.failed:
-            faults = list(dict.fromkeys(map(str, self.failed.values())))
-            more = f" ({len(faults) - 3} more errors like these.)" if len(faults) > 3 else ""
-            raise EaseError(" ".join(faults[:3]) + more)
-
-
-def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> Outcome:
+def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> int:
     """Download several files in parallel, as many as the client's options allow; a failure does not stop the others.
 
-    Raises EaseError if the disk has less space than the missing files of known size need.
+    Returns:
+        The number of downloaded files; the others were there.
+
+    Raises:
+        EaseError: With the first three errors if a file failed, or if the disk has too little space.
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:
         received = (file.partial.stat().st_size if file.partial.exists() else 0 for file in missing)
         needed = (max(0, (file.size or 0) - size) for file, size in zip(missing, received, strict=True))
         check_free_space(missing[0].path.parent, sum(needed))
-    outcome = Outcome()
+    fetched, faults = 0, dict[str, None]()
     with ThreadPoolExecutor(client.options.connections) as pool:
-        futures = {pool.submit(download, file, client): file.path for file in files}
-        done = tqdm(as_completed(futures), total=len(futures), desc=f"Fetching {purpose}", disable=None)
+        futures = [pool.submit(download, file, client) for file in files]
         try:
-            for future in done:
+            for future in tqdm(futures, desc=f"Fetching {purpose}", disable=None):
                 try:
-                    (outcome.fetched if future.result() else outcome.present).append(futures[future])
+                    fetched += future.result()
                 except EaseError as error:
-                    outcome.failed[futures[future]] = error
+                    faults[str(error)] = None
         except BaseException:
             client.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return outcome
+    if faults:
+        more = f" ({len(faults) - 3} more errors like these.)" if len(faults) > 3 else ""
+        raise EaseError(" ".join([*faults][:3]) + more)
+    return fetched

@@ -81,10 +81,6 @@ def push_folder(
             f"The hub at {api.endpoint} refused {repository} with HTTP status {status}{f' ({said})' if said else ''}: "
             f"{_ADVICE.get(status, LATER)}"
         ) from error
-    except ValueError as error:  # metadata that the hub does not accept, or an answer of another server
-        raise EaseError(
-            f"The hub at {api.endpoint} refused {repository}: {' '.join(str(error).split())}"
-        ) from error
     except (HTTPError, OSError) as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
         raise EaseError(f"The hub at {api.endpoint} cannot be reached ({cause}): {LATER}") from error

@@ -11,14 +11,13 @@ import logging
 import os
 import platform
 import shutil
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
 
 from ease.errors import EaseError
@@ -31,7 +30,6 @@ LOCK_FILE = "lock"
 
 _SCRATCH = ".scratch-"
 _MACHINE = platform.node()
-_ABANDONED_SECONDS = 7 * 24 * 3600
 
 
 class FolderLock(NamedTuple):
@@ -115,12 +113,9 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
     with report_write_errors(folder):
         lock = _acquire(folder)
     if lock is None:
-        holder = ""
-        with suppress(OSError):
-            holder = (folder / LOCK_FILE).read_text(encoding="utf-8")
-        known = f" ({holder})" if holder else ""
+        holder = (folder / LOCK_FILE).read_text(encoding="utf-8")
         raise EaseError(
-            f"Another run is at work in {folder}{known}: wait for it or stop it, or choose another folder."
+            f"Another run is at work in {folder} ({holder}): wait for it or stop it, or choose another folder."
         )
     try:
         yield lock
@@ -154,32 +149,18 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Create a folder in the system's folder for temporary files, and remove those that killed processes left there.
-
-    `tempfile` removes what it has created when its process ends, but not after a kill.
-    """
-    place = Path(gettempdir())
-    remove_abandoned_scratch(place)
-    with scratch_folder(place, "ease") as folder:
-        folder.chmod(0o700)
-        yield folder
+    """Create a folder in the system's folder for temporary files."""
+    with TemporaryDirectory(prefix="ease-") as folder:
+        yield Path(folder)
 
 
 def remove_abandoned_scratch(parent: Path) -> None:
-    """Remove this user's scratch folders that no process holds.
-
-    Not every shared file system shows the locks of other machines, and some have no locks: folders whose lock says
-    nothing are kept for a week.
-    """
-    for folder in parent.glob(f"*{_SCRATCH}*"):
-        with suppress(OSError):  # another run has just removed it
-            status = folder.lstat()
-            if status.st_uid != os.getuid():
-                continue
-            old = time.time() - status.st_mtime > _ABANDONED_SECONDS
-            own = folder.name.rpartition(_SCRATCH)[2].rpartition("-")[0] == _MACHINE
-            lock = _acquire(folder, without_locks=old) if own or old else None
-            if lock is not None:
+    """Remove the scratch folders of this machine that no process holds; other machines' locks may not be shown here."""
+    for folder in parent.glob(f"*{_SCRATCH}{_MACHINE}-*"):
+        if "-" in folder.name.rpartition(f"{_SCRATCH}{_MACHINE}-")[2]:
+            continue  # of a machine whose name only begins alike
+        with suppress(OSError):  # another run has just removed it, or another user owns it
+            if lock := _acquire(folder, without_locks=False):
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock.descriptor)
 

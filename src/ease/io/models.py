@@ -18,22 +18,9 @@ from pydantic import (
 )
 
 from ease.errors import EaseError
-from ease.io.names import nearest
+from ease.io.names import suggest
 
 Model = TypeVar("Model", bound=BaseModel)
-
-RENAMED = {
-    "checkpoint_every": "checkpoint_seconds",
-    "block_rows": "mini_batch_size",
-    "hard_negative_bonus": "hard_negative_weight",
-    "languages": "setting.languages",
-    "max_gradient_norm": "max_grad_norm",
-    "pooling": "setting.encoder.pooling",
-    "start": "setting.start",
-    "steps": "max_steps",
-    "tasks": "setting.test_tasks",
-}
-"""Former names of parameters with their current names, from the same place, for the error message."""
 
 
 def split_words(value: Any) -> Any:
@@ -102,22 +89,11 @@ def format_validation_error(error: ValidationError, model: type[BaseModel]) -> s
     for fault in error.errors():
         *above, name = map(str, fault["loc"] or [""])
         field = ".".join([*above, name])
-        if fault["type"] != "extra_forbidden":
-            about = f"{field}: " if field else ""
-            faults.append(f"{about}{fault['msg'].removeprefix('Value error, ')}")
-            continue
-        known, renamed = _fields(model, above), RENAMED.get(name, "")
-        near = nearest(name, known)
-        hint = (
-            f": did you mean {' or '.join(near)}?"
-            if near
-            else f"; it has {', '.join(known)}"
-            if known
-            else ""
-        )
-        is_renamed = renamed.partition(".")[0] in known
-        unknown = f"there is no field `{field}`{hint}"
-        faults.append(f"`{field}` was renamed: use `{renamed}`" if is_renamed else unknown)
+        if fault["type"] == "extra_forbidden":
+            faults.append(f"there is no field `{field}`: {suggest(name, _fields(model, above))}")
+        else:
+            said = fault["msg"].removeprefix("Value error, ")
+            faults.append(f"{field}: {said}" if field else said)
     return "; ".join(faults)
 
 

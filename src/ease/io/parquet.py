@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +16,6 @@ from fsspec import AbstractFileSystem
 from ease.io.addresses import address_of, as_remote, is_remote, report_store_errors
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
-
-if TYPE_CHECKING:
-    pass
 
 _BATCH_ROWS = 100_000
 """Rows held in memory while a table is written"""
@@ -84,7 +81,6 @@ class _ExactReads(AbstractFileSystem):
         self.protocol = f"fsspec{store._fs_token[:12]}"
         self._store = store
         # DuckDB asks about ten times per file and query; the files of tables and parts never change.
-
         self.info, self.modified = cache(self.info), cache(self.modified)  # type: ignore[method-assign]
 
     @classmethod

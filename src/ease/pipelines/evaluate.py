@@ -137,7 +137,8 @@ def score_encoder(
     scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding, report, dimensions)
     scored.log(encoder, setting.languages)
     rows = scored.rows(located, setting=setting.name, model=encoder.parent.name, **origin)
-    add_to_card(encoder, rows, setting.languages if len(setting.languages) <= FEW else ())
+    shown = setting.languages if len(setting.languages) <= FEW else ()
+    add_to_card(encoder, rows, shown, setting.dev_tasks)
     return rows
 
 

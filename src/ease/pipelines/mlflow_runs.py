@@ -202,7 +202,12 @@ def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = N
         log_scores(run_id, scores, dimension)
 
 
-def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -> None:
+def add_to_card(
+    encoder: Path,
+    rows: Sequence[Mapping[str, Any]],
+    languages: Sequence[str] = (),
+    dev_tasks: Sequence[str] = (),
+) -> None:
     """Add test scores to a kept encoder's card, in one step, and to the copy in the run that trained the encoder.
 
     Beside the headline, these are the scores of subsets of `languages` alone.
@@ -213,7 +218,7 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]], languages: Seq
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
     with writing(encoder):  # another run may score the same encoder
-        card = with_test_scores(file.read_text(encoding="utf-8"), scores)
+        card = with_test_scores(file.read_text(encoding="utf-8"), scores, dev_tasks)
         write_text_atomically(file, card)
     if run_id := _run_of(encoder):
         client = MlflowClient()

@@ -85,7 +85,9 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     setting, encoder = taught["setting"], taught["setting"].get("encoder")
     for name in ("language", "companions"):
         taught[name] = "no" if taught.get(name) is False else taught.get(name)
-    language = str(taught["language"] or "")
+    if language := str(taught["language"] or ""):  # before all else, as each further check imports a library
+        source = str(parameters.get("acquire", {}).get("wikipedia"))
+        (check_codes if is_mirror(source) else check_languages)([language], "teach.language")
     if setting.get("languages") is None:
         among = SAMPLE_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
         companions = split_words(taught.get("companions"))

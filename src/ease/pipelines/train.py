@@ -22,7 +22,7 @@ from ease.encoders.model_card import (
     ModelCardData,
     model_card,
 )
-from ease.encoders.options import EncodingOptions, WhiteningOptions
+from ease.encoders.options import RANDOM, EncodingOptions, WhiteningOptions
 from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.evaluation.scoring import chosen_tasks
@@ -50,7 +50,7 @@ from ease.pipelines.mlflow_runs import (
     write_origin,
 )
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
-from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.setting import MLM, TEACH, Setting
 from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.plots import plot_curves
@@ -254,13 +254,17 @@ def describe_data(
         sources.append(DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE))
     licences = {source.licence for source in sources}
     licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
+    start = start_of(setting.encoder.name)
+    taught_from_nothing = setting.name == TEACH and setting.encoder.name.startswith(RANDOM)
+    if method != MLM and (taught_from_nothing or setting.start == MLM):
+        start += ", trained by masked-language modelling first"
     return ModelCardData(
         name=f"{method} ({setting.title})",
         languages=setting.languages,
         sources=tuple(sources),
         licence="apache-2.0" if licences == {SAMPLE_LICENCE} else licence,
         base_model=base_model_of(setting.encoder.name),
-        start=start_of(setting.encoder.name),
+        start=start,
     )
 
 

@@ -1,4 +1,4 @@
-"""Search on the command line: `python -m ease.search {build,find,entities,why,serve}`."""
+"""Search on the command line: `python -m ease.search {build,find,entities,serve}`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ease.errors import EaseError
-from ease.search import EXACT_LIMIT, MEMORY
 from ease.wikimedia.languages import check_languages
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class _Commands(click.Group):
             sys.exit(1)
 
 
-@click.group(cls=_Commands)
+@click.group(cls=_Commands, context_settings={"show_default": True})
 def main() -> None:
     """Search the sentences of a project by their meaning, in all of its languages."""
 
@@ -38,39 +37,22 @@ def _check_reader(context: click.Context, parameter: click.Parameter, language: 
     return language
 
 
-def _option(*names: str, **about: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(*names, show_default=True, **about)
-
-
-_setting = _option("--setting", default="multilingual", help="Whose sentences are searched.")
-_project = _option("--project", type=Path, default=Path("."), help="Folder of the project.")
-_k = _option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
-_reader = _option("--reader", default="en", callback=_check_reader, help="Language of the entities' labels.")
-_model = _option(
+_setting = click.option("--setting", default="multilingual", help="Whose sentences are searched.")
+_project = click.option("--project", type=Path, default=Path("."), help="Folder of the project.")
+_k = click.option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
+_reader = click.option(
+    "--reader", default="en", callback=_check_reader, help="Language of the entities' labels."
+)
+_model = click.option(
     "--model",
     default="ease_plus",
     help="A trained method, `untrained`, or the folder or hub name of any encoder.",
 )
-_index = click.option("--index", type=Path, help="Folder of the index; default: one in the project's data.")
-_memory = _option(
-    "--memory",
-    type=click.IntRange(min=64),
-    default=MEMORY,
-    help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
-)
-_exact_limit = _option(
-    "--exact-limit",
-    type=click.IntRange(min=0),
-    default=EXACT_LIMIT,
-    help="Sentences beyond which faiss is used.",
-)
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose sentences, model and index."""
-    for option in (_exact_limit, _memory, _index, _project, _model, _setting):
-        command = option(command)
-    return command
+    """Add the options that choose sentences and model."""
+    return _setting(_model(_project(command)))
 
 
 @main.command()
@@ -78,7 +60,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 def build(**given: Any) -> None:
     """Build the index of a model, or complete one that was interrupted."""
     index = _opened(given).index
-    click.echo(f"{index.description.rows:,} sentences in {index.folder}")
+    click.echo(f"{len(index.sentences):,} sentences in {index.folder}")
 
 
 @main.command()
@@ -91,7 +73,7 @@ def build(**given: Any) -> None:
 @_options
 def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: Any) -> None:
     """Print the sentences nearest to TEXT, with language, page, linked entities, and why each is near."""
-    for one in _opened(given).search(text, k, languages or None, reader):
+    for one in _opened(given).search(text, k, languages, reader):
         click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
         more = f" and {len(one.pages) - 1} more" if len(one.pages) > 1 else ""
         click.echo(f"        page: {one.pages[0]}{more}")
@@ -115,26 +97,13 @@ def entities(text: str, k: int, reader: str, **given: Any) -> None:
 
 
 @main.command()
-@click.argument("first")
-@click.argument("second")
-@_reader
-@_options
-def why(first: str, second: str, reader: str, **given: Any) -> None:
-    """Print the cosine of two texts, and the entities and words that they share."""
-    cosine, reasons = _opened(given).why(first, second, reader=reader)
-    click.echo(f"cosine {cosine:.3f}")
-    _echo_list("shared entities", [link.label for link in reasons.entities])
-    _echo_list("shared words", reasons.words)
-
-
-@main.command()
 @_setting
 @_project
 @click.option(
     "--model", "models", multiple=True, help="Folder or hub name of a further encoder; may be repeated."
 )
-@_option("--host", default="127.0.0.1", help="Address to listen at.")
-@_option("--port", type=click.IntRange(0, 65535), default=8000, help="Port; 0: any.")
+@click.option("--host", default="127.0.0.1", help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port; 0: any.")
 def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port: int) -> None:
     """Serve the search page until Ctrl-C."""
     try:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,6 @@ from ease.io.versions import (
     trained_methods,
 )
 from ease.methods import in_order
-from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Encode, Index, build_index
 
@@ -50,11 +49,11 @@ TRAIN = "kedro run --pipelines=train_multilingual"
 
 
 class Reasons(NamedTuple):
-    """What two sentences share."""
+    """What a text and a sentence share."""
 
     entities: list[Link]
     words: list[str]
-    """In the order and spelling of the first sentence"""
+    """In the order and spelling of the text"""
 
 
 @dataclass(frozen=True)
@@ -73,22 +72,9 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Model:
-    """An encoder that can be searched with."""
-
-    name: str
-    """Method of the project, `untrained`, folder or hub name"""
-    location: str
-    """Folder or hub name"""
-    vocabulary: str | None
-    """Version of the vocabulary that it was trained with; None: unknown"""
-
-
-@dataclass(frozen=True)
 class Search:
     """A model with its index of sentences and its entities. `ease.open_search` makes one."""
 
-    model: Model
     encode: Encode
     index: Index
     entities: Entities | None
@@ -96,14 +82,14 @@ class Search:
     labels: Labels
 
     def search(
-        self, text: str, k: int = 10, languages: Sequence[str] | None = None, reader: str = "en"
+        self, text: str, k: int = 10, languages: Sequence[str] = (), reader: str = "en"
     ) -> list[Found]:
         """Return the k sentences nearest to a text, the nearest first.
 
         Args:
             text: In any language.
             k: Number of sentences.
-            languages: Languages of the sentences; None: all.
+            languages: Languages of the sentences; none: all.
             reader: Language of the entities' labels.
 
         Raises:
@@ -113,18 +99,19 @@ class Search:
         groups = self._distinct(embedding, k, languages)
         titles = {entity: title for rows, _ in groups for row in rows for entity, title in _links(row)}
         labels = self.labels.find(titles, reader)
-        near = self._nearest_entities(embedding, REASONS, reader)
+        near = {link.entity for link in self._nearest_entities(embedding, REASONS, reader)}
         found = []
         for rows, cosine in groups:
             linked = dict.fromkeys(entity for row in rows for entity, _ in _links(row))
             links = [Link(entity, labels[entity]) for entity in linked]
-            why = Reasons(shared_links(links, near), shared_words(text, rows[0]["text"]))
+            shared = [link for link in links if link.entity in near]
+            why = Reasons(shared, shared_words(text, rows[0]["text"]))
             pages = list(dict.fromkeys(row["page_title"] for row in rows))
             found.append(Found(rows[0]["text"], rows[0]["language"], pages, cosine, links, why))
         return found
 
     def _distinct(
-        self, embedding: NDArray[np.float32], k: int, languages: Sequence[str] | None
+        self, embedding: NDArray[np.float32], k: int, languages: Sequence[str]
     ) -> list[tuple[list[dict[str, Any]], float]]:
         """Return the rows of the k nearest different sentences, and their cosines; several pages may have the same."""
         asked = 2 * k
@@ -149,8 +136,7 @@ class Search:
 
     def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[Link]:
         near = self.entities.nearest(embedding, k) if self.entities is not None else []
-        titles = {row["entity"]: row.get("title", "") for row, _ in near}
-        labels = self.labels.find(titles, reader)
+        labels = self.labels.find({row["entity"]: row.get("title", "") for row, _ in near}, reader)
         return [Link(row["entity"], labels[row["entity"]], cosine) for row, cosine in near]
 
     @cached_property
@@ -160,7 +146,7 @@ class Search:
         A fact is a pair of entities that a sentence links to. Only the first sentences of each language are read.
         """
         facts: dict[frozenset[int], dict[str, str]] = {}
-        languages = self.index.description.languages
+        languages = self.index.languages
         for language, (start, end) in languages.items():
             rows = (start, min(end, start + EXAMPLE_ROWS))
             entities, texts = (self.index.sentences.column(name, *rows) for name in ("entities", "text"))
@@ -176,17 +162,6 @@ class Search:
                 found.append((code, facts[fact][code]))
                 ranked = [other for other in ranked if not other & fact]
         return found
-
-    def why(self, first: str, second: str, k: int = 5, reader: str = "en") -> tuple[float, Reasons]:
-        """Return the cosine of two texts, and what they share: entities among the k nearest to each, and words.
-
-        Raises EaseError if a text is blank or too long, or k is below 1.
-        """
-        embeddings = [self.embed(text) for text in (first, second)]
-        left, right = (self._nearest_entities(embedding, k, reader) for embedding in embeddings)
-        lengths = np.linalg.norm(embeddings[0]) * np.linalg.norm(embeddings[1])
-        cosine = float(embeddings[0] @ embeddings[1] / lengths)
-        return cosine, Reasons(shared_links(left, right), shared_words(first, second))
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Return the embedding of a text, (dimension,); raises EaseError if the text is blank or too long."""
@@ -210,84 +185,70 @@ def open_search(
     model: str = "ease_plus",
     project: str | Path = ".",
     *,
-    index: str | Path | None = None,
-    memory: int = MEMORY,
-    exact_limit: int = EXACT_LIMIT,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Search:
     """Open the sentences of a project for a search by a model; build their index first if it is missing.
+
+    The index is a folder below `07_model_output/search` in the data folder, one for each model and state of the
+    sentences; older ones of the model are removed.
 
     Args:
         setting: Name of the setting, whose sentences are searched.
         model: Method that the project has trained, `untrained`, or the folder or hub name of any encoder.
         project: Folder of the project.
-        index: Folder of the index. Default: `07_model_output/search` in the data folder, one for each model and state
-            of the sentences; older ones of the model are removed.
-        memory: Memory limit in megabytes of sorting and of the compressed index; the encoder comes on top.
-        exact_limit: Sentences up to which a search compares all of them; beyond, faiss finds candidates.
         report: Called with the sentences embedded so far and their number.
 
     Returns:
         The search, with a complete index.
 
     Raises:
-        EaseError: If the project has no sentences or no such model, or a given index is of another model or of other
-            sentences.
+        EaseError: If the project has no sentences or no such model.
 
     Example:
         >>> import ease
         >>> search = ease.open_search(model="ease_plus")
         >>> search.search("The yen is used in Japan.", k=3, languages=["ja"])
     """
-    opening = Opening(Sources.of_project(project, setting), model, index)
-    opening.build(memory, exact_limit, report)
-    return opening.search(memory)
+    opening = Opening(Sources.of_project(project, setting), model)
+    opening.build(report)
+    return opening.search()
 
 
 class Opening:
     """The steps of `open_search`: the page searches an index while another thread builds it."""
 
-    def __init__(self, sources: Sources, name: str, index: str | Path | None = None) -> None:
+    def __init__(self, sources: Sources, name: str) -> None:
         """Load the encoder; raises EaseError if there are no sentences or no such encoder."""
-        self._sources = sources
-        files = sources.sentences()
-        links = sources.table("02_intermediate", "links.parquet")
-        self.model = sources.model(name)
-        encoder = place(load_for_evaluation(self.model.location, LoadingOptions()))
+        self._sentences, self._links = sources.sentences(), sources.table("02_intermediate", "links.parquet")
+        self._location, version = sources.model(name)
+        self._vocabulary = sources.table("03_primary", "entity_vocabulary.parquet", version)
+        self._labels = Labels(sources.table("02_intermediate", "sitelinks"), self._vocabulary)
+        encoder = place(load_for_evaluation(self._location, LoadingOptions()))
         encode, lock = encode_with(encoder), Lock()
 
         def one_at_a_time(texts: Sequence[str]) -> NDArray[np.float32]:
             with lock:  # tokenizers refuse to work in two threads at once
                 return encode(texts)
 
-        self._encode = one_at_a_time
-        self._fingerprint = fingerprint(encoder)
-        self._tables = files, links, digest_tables([*files, *links])
-        # The default folder changes with the encoder and the sentences.
-        key = f"{self._fingerprint[:12]}-{self._tables[2][:12]}"
-        safe = re.sub(r"[^\w.-]+", "_", self.model.name).strip("_.")
-        own = sources.data / "07_model_output" / "search" / sources.setting / safe / key
-        self._given = index is not None
-        self.folder = own if index is None else Path(index)
+        self._encode, self._fingerprint = one_at_a_time, fingerprint(encoder)
+        safe = re.sub(r"[^\w.-]+", "_", name).strip("_.")
+        # The folder changes with the encoder and the sentences.
+        key = f"{self._fingerprint[:12]}-{digest_tables([*self._sentences, *self._links])}"
+        self.folder = sources.data / "07_model_output" / "search" / sources.setting / safe / key
 
-    def build(self, memory: int, exact_limit: int, report: Callable[[int, int], None]) -> None:
+    def build(self, report: Callable[[int, int], None]) -> None:
         """Build or complete the index, and remove older ones of the same model that no process builds."""
-        if not self._given:
-            note_user(self.folder, self._fingerprint, self.model.location)  # for `make prune`
-        limits = {"memory": memory, "exact_limit": exact_limit}
-        build_index(self.folder, self._encode, self._fingerprint, self._tables, report=report, **limits)
-        for other in self.folder.parent.iterdir() if not self._given else ():
+        note_user(self.folder, self._fingerprint, self._location)  # for `make prune`
+        build_index(self.folder, self._encode, self._sentences, self._links, report)
+        for other in self.folder.parent.iterdir():
             if other != self.folder and not is_locked(other):
                 shutil.rmtree(other, ignore_errors=True)
 
-    def search(self, memory: int) -> Search:
+    def search(self) -> Search:
         """Open the index as far as it is built, with the entities of the model."""
-        vocabulary = self._sources.table("03_primary", "entity_vocabulary.parquet", self.model.vocabulary)
         index = Index(self.folder)
-        trained = Path(self.model.location) / "training" / "parts.safetensors"
-        entities = open_entities(trained, vocabulary, index, memory)
-        labels = Labels(self._sources.table("02_intermediate", "sitelinks"), vocabulary)
-        return Search(self.model, self._encode, index, entities, labels)
+        trained = Path(self._location) / "training" / "parts.safetensors"
+        return Search(self._encode, index, open_entities(trained, self._vocabulary, index), self._labels)
 
 
 @dataclass(frozen=True)
@@ -333,16 +294,18 @@ class Sources:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
         return in_order(m for setting, m in trained_methods(self.data / MODELS) if setting == self.setting)
 
-    def model(self, name: str) -> Model:
-        """Return the newest encoder of a method, or the one in a folder or on the hub.
+    def model(self, name: str) -> tuple[str, str | None]:
+        """Return the folder or hub name of an encoder, and the version of the vocabulary that it was trained with.
+
+        `name` is a method, whose newest encoder is chosen, a folder or a hub name; the version is None if not known.
 
         Raises EaseError if there is none.
         """
         if versions := saved_encoders(self.data / MODELS, self.setting, name):
             inputs = provenance_of(versions[-1].parent).get("inputs", {})
-            return Model(name, str(versions[-1]), inputs.get(f"{self.setting}.entity_vocabulary"))
+            return str(versions[-1]), inputs.get(f"{self.setting}.entity_vocabulary")
         if Path(name).is_dir() or name.count("/") == 1:
-            return Model(name, name, None)
+            return name, None
         known = self.models()
         if not known:
             raise EaseError(f"No model of the setting {self.setting!r} is trained: run `{TRAIN}`.")
@@ -350,18 +313,10 @@ class Sources:
 
 
 def digest_tables(files: list[Path]) -> str:
-    """Hash the footers of Parquet files, which have their rows, sizes and extreme values; 32 hexadecimal digits.
-
-    Raises EaseError if a file is not Parquet.
-    """
-    digest = hashlib.sha256()
-    for file in files:
-        try:
-            footer = pq.read_metadata(file).to_dict()
-        except (OSError, ValueError) as error:
-            raise EaseError(f"{file} is not a Parquet file: {error}") from error
-        digest.update(json.dumps(footer, sort_keys=True, default=str).encode())
-    return digest.hexdigest()[:32]
+    """Hash the footers of Parquet files, which have their rows, sizes and extreme values; 12 hexadecimal digits."""
+    footers = [pq.read_metadata(file).to_dict() for file in files]
+    digest = hashlib.sha256("".join(json.dumps(one, sort_keys=True, default=str) for one in footers).encode())
+    return digest.hexdigest()[:12]
 
 
 def words_of(text: str) -> list[str]:
@@ -385,9 +340,3 @@ def shared_words(first: str, second: str) -> list[str]:
         if word.casefold() in others:
             shared.setdefault(word.casefold(), word)
     return list(shared.values())
-
-
-def shared_links(first: Iterable[Link], second: Iterable[Link]) -> list[Link]:
-    """Return the entities of the first sentence that the second one has too."""
-    others = {link.entity for link in second}
-    return [link for link in first if link.entity in others]

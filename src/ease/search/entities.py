@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from scipy.sparse import csr_array
 
 from ease.errors import EaseError
@@ -21,7 +21,7 @@ from ease.io.atomic import atomic_folder, atomic_path
 from ease.io.files import read_json
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
-from ease.search.index import ROW_GROUP, SENTENCES, Index, Rows, block_file
+from ease.search.index import MEMORY, ROW_GROUP, SENTENCES, Index, Rows, block_file
 
 TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection", "vocabulary_rows"
 BLOCK = 65_536
@@ -54,22 +54,19 @@ class Entities:
         return list(zip(self._rows(found.rows[0]), found.cosines[0].tolist(), strict=True))
 
 
-def open_entities(parts: Path, vocabulary: list[Path], index: Index, memory: int) -> Entities | None:
+def open_entities(parts: Path, vocabulary: list[Path], index: Index) -> Entities | None:
     """Open the entities of a model; the first call writes their vectors into the folder of its index.
 
     Without an entity table in `parts`, the parameters trained beside the encoder, each entity is the mean of the
-    sentences that link to it; None if the index is not complete or has no links. `memory` is DuckDB's, in megabytes.
+    sentences that link to it; None if the index is not complete or has no links.
     """
     numbers = None
-    try:
-        if parts.is_file():
-            with safe_open(parts, framework="np") as tensors:
-                if {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
-                    numbers = tensors.get_tensor(ROWS).astype(np.int64)
-    except (OSError, SafetensorError) as error:
-        raise EaseError(f"{parts} is not a safetensors file: {error}") from error
+    if parts.is_file():
+        with safe_open(parts, framework="np") as tensors:
+            if {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
+                numbers = tensors.get_tensor(ROWS).astype(np.int64)
     if numbers is None:
-        return _open_means(index, memory)
+        return _open_means(index)
     target = index.folder / "trained_entities.npy"
     if not target.exists():
         _project(parts, target)
@@ -103,35 +100,33 @@ def _project(parts: Path, target: Path) -> None:
         vectors.flush()
 
 
-def _open_means(index: Index, memory: int) -> Entities | None:
+def _open_means(index: Index) -> Entities | None:
     folder = index.folder / "mean_entities"
     if not folder.exists():
         if not index.complete:
             return None
         with atomic_folder(folder) as partial:
-            _write_means(index, partial, memory)
+            _write_means(index, partial)
     rows = Rows(folder / "entities.parquet")
     source = "Each entity is the mean of the sentences that link to it."
     return Entities(folder / "vectors.npy", rows.rows, source) if len(rows) else None
 
 
-def _write_means(index: Index, folder: Path, memory: int) -> None:
+def _write_means(index: Index, folder: Path) -> None:
     """Write each linked entity with a title of its links, ascending, and the mean of its sentences' embeddings.
 
     Memory holds the numbers of the entities, and a block of the index with the sums of its entities.
     """
-    spill = {"memory_limit": f"{memory}MB", "temp_directory": str(index.folder / "spill")}
-    engine = ibis.duckdb.connect(**spill)
+    engine = ibis.duckdb.connect(memory_limit=f"{MEMORY}MB", temp_directory=str(index.folder / "spill"))
     table = read_parquet(engine, [index.folder / SENTENCES])
     linked = table.select(entity=table.entities.unnest(), title=table.titles.unnest())
     named = linked.group_by("entity").agg(title=linked.title.min()).order_by("entity")
     named.to_parquet(folder / "entities.parquet", row_group_size=ROW_GROUP)
     engine.disconnect()
     entities = pq.read_table(folder / "entities.parquet", columns=["entity"])["entity"].to_numpy()
-    blocks = index.description.blocks()
-    shape = (len(entities), np.load(block_file(index.folder, *blocks[0]), mmap_mode="r").shape[1])
+    shape = (len(entities), np.load(block_file(index.folder, *index.blocks[0]), mmap_mode="r").shape[1])
     sums = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape)
-    for block in blocks:
+    for block in index.blocks:
         vectors = np.load(block_file(index.folder, *block), mmap_mode="r")
         lists = index.sentences.column("entities", *block)
         # A sentence may link to an entity by two titles.

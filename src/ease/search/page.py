@@ -29,7 +29,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ease.errors import EaseError
 from ease.io.names import UNTRAINED, check_name
 from ease.methods import get_method, method_names
-from ease.search import EXACT_LIMIT, MEMORY
 from ease.search.engine import Found, Opening, Search, Sources, words_of
 from ease.search.entities import Link
 from ease.wikimedia.languages import Language
@@ -43,6 +42,7 @@ FAR_SENTENCE, FAR_ENTITY = 0.65, 0.58
 EASE+ trained on the sample wiki gives ten texts on its facts 0.73 or more and 0.62 or more, and twelve others (such as
 `Berlin`, `pizza`) 0.60 and 0.53 at most.
 """
+STUDENTS = ("shallow_student", "static_student")
 CODE = re.compile(r"[a-z][a-z0-9-]{1,19}")
 """Form of the codes of Wikipedia's languages"""
 PATIENCE = 8.0
@@ -114,7 +114,7 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
     style = files("ease.search").joinpath("templates/style.css").read_text(encoding="utf-8")
 
     def show(request: Request) -> Response:
-        error, panels, asked = "", [], Asked("", models.names[-1:], [], _reader_of(request), 10)
+        error, panels, asked = "", [], Asked("", [models.first], [], _reader_of(request), 10)
         try:
             asked = _asked(request, models)
             opened = [models.choose(name) for name in asked.models]  # all are loaded at once
@@ -129,7 +129,7 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
             search=search,
             error=error,
             models=models.names,
-            languages=search.index.languages if search else [],
+            languages=[*search.index.languages] if search else [],
             waiting=any(not panel.search and not panel.error for panel in panels),
             query=request.url.query,
         )
@@ -148,7 +148,7 @@ def _asked(request: Request, models: OpenModels) -> Asked:
     k = given.get("k", "10")
     if not re.fullmatch("[0-9]{1,4}", k) or not 1 <= int(k) <= LARGEST_K:
         raise EaseError(f"{k[:20]!r} results: ask for a number from 1 to {LARGEST_K}.")
-    chosen = list(dict.fromkeys(given.getlist("model"))) or models.names[-1:]
+    chosen = list(dict.fromkeys(given.getlist("model"))) or [models.first]
     reader, languages = given.get("reader") or _reader_of(request), [*filter(None, given.getlist("language"))]
     for code in (reader, *languages):
         if not CODE.fullmatch(code):
@@ -171,7 +171,7 @@ def _answer(model: OpenModel, asked: Asked) -> Panel:
     if search is None or not asked.text:
         return panel
     try:
-        found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
+        found = search.search(asked.text, asked.k, asked.languages, asked.reader)
         return replace(panel, found=found, entities=search.nearest_entities(asked.text, 8, asked.reader))
     except EaseError as error:
         return replace(panel, error=str(error))
@@ -181,7 +181,7 @@ def model_title(name: str) -> str:
     """Return how the page calls a model."""
     if name in method_names():
         return get_method(name).title
-    return "Untrained" if name == UNTRAINED else name
+    return name.replace("_", " ").capitalize() if name in (UNTRAINED, *STUDENTS) else name
 
 
 def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
@@ -236,11 +236,11 @@ class OpenModel:
                     raise _Closed
                 self.progress = (done, total)
                 if self.search is None:
-                    self.search = opening.search(MEMORY)
+                    self.search = opening.search()
                     self._searchable.set()
 
-            opening.build(MEMORY, EXACT_LIMIT, report)
-            self.search = opening.search(MEMORY)  # Only a complete index has the means of sentences.
+            opening.build(report)
+            self.search = opening.search()  # Only a complete index has the means of sentences.
         except _Closed:
             pass
         except EaseError as error:
@@ -258,9 +258,10 @@ class OpenModels:
     def __init__(self, sources: Sources, further: Sequence[str] = ()) -> None:
         """Find the models; none is loaded. `further` are folders or hub names of further encoders."""
         sources.sentences()
-        self.names = [*sources.models(), *(sources.model(name).name for name in further)]
-        if not self.names:
-            sources.model("ease_plus")  # raises the error with what to do
+        self.names = [*sources.models(), *further]
+        for name in self.names or ["ease_plus"]:
+            sources.model(name)  # raises an error if there is none
+        self.first = "ease_plus" if "ease_plus" in self.names else self.names[-1]
         self._sources = sources
         self._open: dict[str, OpenModel] = {}
         self._lock = threading.Lock()
@@ -282,7 +283,7 @@ class OpenModels:
 def serve(project: Path, setting: str, further: Sequence[str], host: str, port: int) -> None:
     """Serve the page of a project's setting until an interrupt; `further` are folders or hub names of encoders."""
     models = OpenModels(Sources.of_project(project, setting), further)
-    models.choose(models.names[-1])  # the page's first choice loads while the browser is opened
+    models.choose(models.first)  # the page's first choice loads while the browser is opened
     server = make_server(models, host)
     with listening(host, port) as there:
         click.echo(f"Search page: http://{host}:{there.getsockname()[1]} (Ctrl-C ends it)")

@@ -113,10 +113,9 @@ def fetch_dumps(
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_text_atomically(path, "".join(lines))
         wanted = [file for files in (*pages.values(), tables.values()) for file in files]
-        outcome = download_all(wanted, client, f"dumps of {date}")
-    outcome.require_all()
+        fetched = download_all(wanted, client, f"dumps of {date}")
     message = "Dumps of %s, %s: %d files downloaded from %s, %d existed"
-    logger.info(message, ", ".join(languages), date, len(outcome.fetched), mirror, len(outcome.present))
+    logger.info(message, ", ".join(languages), date, fetched, mirror, len(wanted) - fetched)
     return FetchedDumps(
         date,
         {wikis[wiki]: tuple(file.path for file in files) for wiki, files in pages.items()},
@@ -141,9 +140,8 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
             if options.date != LATEST or undated is None:
                 raise Unavailable(f"{fault} Set another `wikidata_date`, form or mirror.") from None
             file = undated
-        outcome = download_all([file], client, "Wikidata")
-    outcome.require_all()
-    logger.info("%s %s", file.path, "downloaded" if outcome.fetched else "existed")
+        fetched = download_all([file], client, "Wikidata")
+    logger.info("%s %s", file.path, "downloaded" if fetched else "existed")
     return file.path
 
 
