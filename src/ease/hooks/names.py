@@ -29,6 +29,9 @@ from ease.pipelines.teach import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
 
+SINGLE = {"teach.accept": bool, "teach.max_unknown_words": float}
+"""Types of parameters outside a class, which Kedro does not check"""
+
 SHARED = "_"
 """First character of values that other parameters refer to (`${_dueam_data.${_dueam}}`); no node reads them."""
 
@@ -131,17 +134,12 @@ def _check(option: str, names: Iterable[str], known: Iterable[str], where: str =
 
 
 def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
-    """Refuse a shared value that no file has, or that is not a key of its table (of `_dueam`: `_dueam_data`)."""
+    """Refuse a shared value that no file has; OmegaConf refuses one that is no key of its table."""
     loader.runtime_params = {}
-    configured = loader["parameters"]
+    known = [name for name in loader["parameters"] if name.startswith(SHARED)]
     loader.runtime_params = given
     for name in (name for name in given if name.startswith(SHARED)):
-        known = [other for other in configured if other.startswith(SHARED)]
-        if name not in known:
-            raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
-        tables = [configured[other] for other in known if other.startswith(f"{name}_")]
-        for table in (table for table in tables if isinstance(table, Mapping) and configured[name] in table):
-            check_name(given[name], list(table), f"value of `{name}`")
+        check_name(name, known, "shared value, given by --params,")
 
 
 def refuse_unknown_parameters(values: Mapping[str, Any], place: str) -> None:
@@ -178,7 +176,8 @@ def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> Non
 
     Those given on the command line are checked first, as the likeliest to be wrong, with the methods' own parameters.
     """
-    types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
+    types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
+    types |= SINGLE
     named = dotted(given)
     first = [name for name in types if any(_is_within(field, name) for field in named)]
     for name in dict.fromkeys([*first, *types]):
