@@ -216,19 +216,6 @@ def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
     assert differing["options.entity_weight"] == ["1.0", ""]
 
 
-@pytest.mark.parametrize("plot", ["comparison", "curves"])
-def test_mlflow_plots_render_without_network(project: Project, page: Browser, plot: str) -> None:
-    client = MlflowClient(project.store)
-    experiment = client.get_experiment_by_name("ease")
-    assert experiment is not None
-    (parent,) = client.search_runs(
-        [experiment.experiment_id], "tags.kedro_command LIKE '%train_multilingual%'"
-    )
-    page.open(Path(client.download_artifacts(parent.info.run_id, f"{plot}.html")).as_uri())
-    wait_for_plot(page)
-    assert "SimCSE" in page.text()
-
-
 def test_comparison_page_renders_without_network(project: Project, page: Browser) -> None:
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
     wait_for_plot(page)

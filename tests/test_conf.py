@@ -156,12 +156,6 @@ def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
     assert loop.warmup * steps == pytest.approx(500, abs=10), "as their configuration has it"
 
 
-def test_table_9_applies_to_names_with_and_without_an_organisation(bare: Project) -> None:
-    given = {"monolingual__setting__encoder": "FacebookAI/roberta-base"}
-    loop = complete(load_catalog(bare, "paper", **given), "monolingual", "ease").training
-    assert (loop.batch_size, loop.learning_rate) == TABLE_9["monolingual", "ease", "roberta-base"]
-
-
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_no_method_keeps_the_samples_threads_at_the_papers_scale(paper: Catalog, setting: str) -> None:
     threads = {name: complete(paper, setting, name).training.threads for name in method_names()}

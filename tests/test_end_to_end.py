@@ -157,30 +157,6 @@ def test_each_training_is_a_nested_run_with_its_parameters_data_scores_and_model
     assert embeddings[0].shape == (2, 32)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_curves_in_mlflow_equal_the_history(
-    project: Project, client: MlflowClient, runs: dict[str, Run], method: str
-) -> None:
-    history = pd.DataFrame(project.json(f"06_models/multilingual/{method}/history.json"))
-    logged = {
-        name: {point.step: point.value for point in points}
-        for name in history["name"].unique()
-        if (points := client.get_metric_history(runs[f"multilingual.{method}"].info.run_id, name))
-    }
-    assert logged == {
-        name: dict(zip(rows["step"], rows["value"], strict=True)) for name, rows in history.groupby("name")
-    }
-    parts = {"simcse": {"self_loss"}, "ease": {"self_loss", "entity_loss"}, "ease_plus": {"entity_loss"}}
-    assert {name for name in logged if name.endswith("_loss")} == parts[method]
-    for name in ("loss", *parts[method], "learning_rate", "pairs_per_second"):
-        assert sorted(logged[name]) == [2, 4, 6]
-    assert sorted(logged["development"]) == [0, 3, 6]
-    rates = [logged["learning_rate"][step] for step in (2, 4, 6)]
-    assert rates == sorted(rates, reverse=True)
-    for step, loss in logged["loss"].items():
-        assert loss == pytest.approx(sum(logged[name][step] for name in parts[method]), rel=1e-4)
-
-
 def test_the_runs_are_named_described_and_scored_for_the_list(
     project: Project, client: MlflowClient, runs: dict[str, Run]
 ) -> None:
