@@ -134,12 +134,17 @@ def _check(option: str, names: Iterable[str], known: Iterable[str], where: str =
 
 
 def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
-    """Refuse a shared value that no file has; OmegaConf refuses one that is no key of its table."""
+    """Refuse a shared value that no file has, or that is not a key of its table (of `_dueam`: `_dueam_data`)."""
     loader.runtime_params = {}
-    known = [name for name in loader["parameters"] if name.startswith(SHARED)]
+    configured = loader["parameters"]
     loader.runtime_params = given
     for name in (name for name in given if name.startswith(SHARED)):
-        check_name(name, known, "shared value, given by --params,")
+        known = [other for other in configured if other.startswith(SHARED)]
+        if name not in known:
+            raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
+        tables = [configured[other] for other in known if other.startswith(f"{name}_")]
+        for table in (table for table in tables if isinstance(table, Mapping) and configured[name] in table):
+            check_name(given[name], list(table), f"value of `{name}`")
 
 
 def refuse_unknown_parameters(values: Mapping[str, Any], place: str) -> None:
