@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.io.names import PREPARATION, safe_name
+from ease.io.names import PREPARATION
 from ease.pipeline_registry import SETTINGS, SWEEPS, register_pipelines
 from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
@@ -139,39 +138,6 @@ def test_every_sweep_trains_all_its_variants(prepared: Project, name: str) -> No
 
 
 @pytest.mark.slow
-def test_a_sweep_on_a_list_that_the_sample_lacks_is_refused_in_one_line(prepared: Project) -> None:
-    done = run_sweep(prepared, "mirror_words", check=False)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if "01_raw/texts/words.txt" in line]
-    assert "does not exist: put the texts there (docs/papers.md has the addresses" in line
-
-
-def test_a_single_training_of_a_sweep_runs_again_and_keeps_the_scores_of_the_others(copy: Project) -> None:
-    small = {f"multilingual__{method}__training__evaluate_every": 2 for method in ("ease", "simcse")}
-    table = "08_reporting/multilingual/sweeps/control.parquet"
-    copy.run("control", **small, multilingual__ease__training__max_steps=2)
-    before = pd.read_parquet(copy.latest(table)).set_index("model")
-    unknown = copy.run("control", "--tags=sweep", check=False, control__only="ease seed=7")
-    assert "Unknown training of `control.only` 'ease seed=7': did you mean ease seed=42" in unknown.stderr
-    work = copy.folder / "data" / "06_models" / "work" / "multilingual.control"
-    assert not work.exists(), "all trainings are saved"
-    unfinished, own = (work / safe_name(f"{method} seed=42") for method in ("simcse", "ease"))
-    unfinished.mkdir(parents=True)
-    again = {**small, "control__only": "ease seed=42", "multilingual__ease__training__max_steps": 4}
-    done = copy.run("control", "--tags=sweep", **again)
-    assert "training 1 of 1: ease seed=42" in done.stderr
-    assert unfinished.exists()
-    assert not own.exists()
-    after = pd.read_parquet(copy.latest(table)).set_index("model")
-    assert list(after.index) == list(before.index)
-    changed = {
-        name for name, row in after.iterrows() if row["seconds"] != before.loc[[name], "seconds"].iloc[0]
-    }
-    assert changed == {"ease seed=42"}
-
-
-@pytest.mark.slow
 def test_older_versions_are_loaded_named_and_give_their_scores_again(copy: Project) -> None:
     model, table = "06_models/multilingual/ease/encoder", "05_model_input/multilingual/training_pairs.parquet"
     older, pairs = (copy.latest(path).parent.name for path in (model, table))
@@ -188,17 +154,3 @@ def test_older_versions_are_loaded_named_and_give_their_scores_again(copy: Proje
     assert run.data.params["data.multilingual.entity_vocabulary"] == newer > pairs
     copy.run("evaluate", only, f"--load-versions=multilingual.ease.encoder:{older}")
     assert copy.json("07_model_output/multilingual/ease/scores.json") == scores
-
-
-def test_only_missing_outputs_resumes_and_refuses_stale_versions(copy: Project) -> None:
-    shutil.rmtree(copy.latest("03_primary/multilingual/pairs.parquet").parent)
-    stale = {"multilingual__vocabulary__min_link_count": 3}
-    refused = copy.run("entity_pairs", "--only-missing-outputs", check=False, **stale)
-    assert refused.returncode == 1
-    assert "`multilingual.entity_vocabulary` was made from other" in refused.stderr
-    assert "min_link_count" in refused.stderr
-    assert "run without --only-missing-outputs" in refused.stderr
-    assert "Traceback" not in refused.stderr
-    gone_on = copy.run("entity_pairs", "--only-missing-outputs")
-    assert "Done: 2 nodes" in gone_on.stderr, "the table, and what it is made from and is in memory alone"
-    assert copy.latest("03_primary/multilingual/pairs.parquet").is_file()

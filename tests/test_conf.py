@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from kedro.framework.project import pipelines
 from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
-from pydantic import BaseModel
 
 from ease.datasets.tables import TableDataset
 from ease.evaluation.tasks import task_names
@@ -87,26 +85,6 @@ def test_every_parameter_is_read_and_every_read_one_exists(bare: Project, env: s
     assert (unread, missing) == ([], [])
 
 
-def test_kedro_passes_every_node_its_options_classes(catalog: Catalog) -> None:
-    asked = set[tuple[str, type[BaseModel]]]()
-    for given in (node for pipeline in pipelines.values() for node in pipeline.nodes):
-        inputs = given._inputs
-        if not isinstance(inputs, dict):
-            inputs = dict(zip(inspect.signature(given.func).parameters, given.inputs, strict=True))
-        for argument, hint in get_type_hints(given.func).items():
-            name = inputs.get(argument, "")
-            if is_parameter(name) and inspect.isclass(hint) and issubclass(hint, BaseModel):
-                asked.add((name, hint))
-    handed = {name: catalog.load(name) for name, _ in asked}
-    assert [(name, model) for name, model in asked if not isinstance(handed[name], model)] == []
-    expected = {f"params:{name}" for name in ("acquire", "ingest", "hard_negatives", *SWEEPS)}
-    for setting in SETTINGS:
-        parts = ("setting", "vocabulary", "pairs", *method_names())
-        expected |= {f"params:{setting}.{part}" for part in parts}
-        assert handed[f"params:{setting}.setting"].name == setting
-    assert expected <= set(handed)
-
-
 def test_all_tables_share_one_connection_of_the_chosen_engine(catalog: Catalog, bare: Project) -> None:
     names = {name for pipeline in pipelines.values() for name in pipeline.datasets()}
     datasets = [catalog.get(name) for name in names if not is_parameter(name)]
@@ -176,12 +154,6 @@ def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
     steps = published["max_pairs_per_language"] * len(published["languages"]) / loop.batch_size
     assert loop.sub_batch_size == 8, "the authors' scripts accumulate gradients of 8 pairs"
     assert loop.warmup * steps == pytest.approx(500, abs=10), "as their configuration has it"
-
-
-def test_table_9_applies_to_names_with_and_without_an_organisation(bare: Project) -> None:
-    given = {"monolingual__setting__encoder": "FacebookAI/roberta-base"}
-    loop = complete(load_catalog(bare, "paper", **given), "monolingual", "ease").training
-    assert (loop.batch_size, loop.learning_rate) == TABLE_9["monolingual", "ease", "roberta-base"]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

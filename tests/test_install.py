@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from click.testing import CliRunner
 
 import ease
 import hatch_build
-from ease.errors import EaseError
 from ease.project import create_project
 from ease.project.__main__ import main
 from hatch_build import CustomBuildHook
@@ -190,20 +188,3 @@ def test_a_folder_with_other_files_and_a_place_that_cannot_be_written_are_refuse
         (line,) = done.stderr.splitlines()
         assert line.startswith(f"Error: {message}")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_a_folder_with_git_that_became_full_can_be_used_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    for name in (".git", ".venv"):
-        (tmp_path / name).mkdir()
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "touch", full)
-        with pytest.raises(EaseError, match="Cannot write to .*No space left"):
-            create_project(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", ".venv"]
-    create_project(tmp_path)
-    assert (tmp_path / "conf" / "base" / "globals.yml").is_file()

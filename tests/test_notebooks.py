@@ -15,7 +15,6 @@ from IPython.core.inputtransformer2 import TransformerManager
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 
 from tests.project import ROOT, Project, make_project, params
 
@@ -87,21 +86,6 @@ def test_the_latest_runs_of_two_methods_are_compared(compare: Execute, runs: dic
     languages = [set(trace["y"]) for trace in bars["data"] if "de" in trace["y"]]
     assert {len(each) for each in languages} == {17}
     assert {"de", "ja"} < languages[0]
-
-
-def test_two_runs_of_one_method_have_distinct_labels(compare: Execute, runs: dict[str, list[Run]]) -> None:
-    identifiers = [run.info.run_id for run in runs["simcse"]]
-    assert len(identifiers) == 2
-    text = "\n".join(shown(compare(identifiers), "text/plain"))
-    assert "training.learning_rate" in text
-    assert all(f"multilingual.simcse {identifier[:6]}" in text for identifier in identifiers)
-
-
-def test_missing_run_is_an_error_that_names_it(compare: Execute) -> None:
-    with pytest.raises(
-        CellExecutionError, match=r"has no run with scores named 'multilingual.none'.*kedro run"
-    ):
-        compare(["multilingual.none", "multilingual.ease"])
 
 
 def test_notebooks_have_no_outputs() -> None:

@@ -109,15 +109,6 @@ def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinishe
     assert [part.exists() for part in (used, unfinished)] == [True, False]
 
 
-def test_samples_are_kept_while_a_kept_version_names_them(data: Data) -> None:
-    names = ("sample-1-ab", "sample-old")
-    samples = [data.file(f"01_raw/sample/{name}/manifest.json").parent for name in names]
-    data.version("dumps", "01_raw/m/dumps.json", TIMES[0], f'["/former/data/{samples[1].name}/wikipedia"]')
-    data.version("dumps", "01_raw/m/dumps.json", TIMES[1], f'["/data/{samples[0].name}/wikipedia"]')
-    data.prune("--delete")
-    assert [sample.exists() for sample in samples] == [True, False]
-
-
 def test_embeddings_are_removed_with_their_last_encoder(data: Data, tmp_path: Path) -> None:
     older, newest = (data.version("m.ease.encoder", "06_models/m/ease/encoder", time) for time in TIMES[:2])
     gone, own = data.folder / "06_models" / "gone", data.file("own/encoder/config.json").parent

@@ -68,29 +68,6 @@ def test_prints_the_command_of_the_package_manager(machine: Machine, manager: st
     assert "Missing: pkg-config, ICU's headers, a C++ compiler." in result.stderr
 
 
-def test_prints_all_commands_if_no_package_manager_is_found_and_conda_before_apt(machine: Machine) -> None:
-    result = machine.check()
-    assert result.returncode == 1
-    assert all(command in result.stderr for command in COMMANDS.values())
-    for name in ("conda", "apt-get"):
-        machine.put(name)
-    assert COMMANDS["conda"] in machine.check(CONDA_PREFIX="/opt/conda").stderr
-
-
-def test_requests_only_missing_packages(machine: Machine) -> None:
-    machine.put("pkg-config", '[ "$2" = icu-i18n ]')
-    machine.put("c++", "exit 0")
-    assert machine.check().returncode == 0
-    machine.put("pkg-config")
-    machine.put("dnf")
-    assert "  sudo dnf install -y libicu-devel\n" in machine.check().stderr
-    machine.put("python3", f'case "$2" in *version_info*) echo {VERSION} ;; *) exit 1 ;; esac')
-    machine.put("pkg-config", "exit 0")
-    (machine.folder / "dnf").unlink()
-    machine.put("apt-get")
-    assert f"  sudo apt-get install -y python{VERSION}-dev python{VERSION}-venv\n" in machine.check().stderr
-
-
 @pytest.mark.parametrize("privilege", ["root", "sudo"])
 def test_installs_with_sufficient_privileges(machine: Machine, privilege: str) -> None:
     log = machine.folder / "log"
@@ -113,19 +90,6 @@ esac"""
     machine.put("apt-get", "exit 100")
     (machine.folder / "c++").unlink()
     assert "sudo apt-get install -y g++" in machine.check().stderr
-
-
-@pytest.mark.parametrize(
-    ("version", "enough"),
-    [('openjdk version "17.0.15" 2025-04-15', True), ('java version "1.8.0_391"', False), ("", False)],
-)
-def test_java_must_be_recent(machine: Machine, version: str, enough: bool) -> None:
-    machine.put("java", f"echo '{version}' >&2")
-    machine.put("apt-get")
-    machine.put("apt-cache", "exit 0")
-    result = machine.check("java")
-    assert (result.returncode == 0) is enough
-    assert ("sudo apt-get install -y openjdk-17-jre-headless" in result.stderr) is not enough
 
 
 @pytest.fixture
@@ -205,58 +169,6 @@ def test_imported_libraries_are_declared(folder: str, extras: list[str]) -> None
     for module in sorted(imported(folder)):
         owner = {canonicalize_name(name) for name in owners.get(module, [])}
         assert owner & libraries, f"{folder} imports {module}, of {sorted(owner) or 'no library'}"
-
-
-SKIPPING = """import pytest
-
-def test_skips(test_data): pass
-
-@pytest.mark.gpu
-def test_gpu(): pytest.skip("no GPU")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("variables", "counts"),
-    [
-        ({}, "2 skipped"),
-        ({"CI": "true", "EASE_TEST_DATA": "."}, "1 passed, 1 skipped"),
-    ],
-)
-def test_permitted_skips_depend_on_the_test_data(
-    tmp_path: Path, variables: dict[str, str], counts: str
-) -> None:
-    assert counts in run_pytest(tmp_path, SKIPPING, variables)
-
-
-@pytest.mark.parametrize(
-    ("test", "counts", "reason"),
-    [
-        ("def test_skips(): pytest.skip('no Java runtime')", "1 failed", "no Java runtime"),
-        ("pytest.importorskip('absent_library')\n\ndef test_it(): pass", "1 error", "absent_library"),
-    ],
-)
-def test_skip_fails_if_the_test_data_is_present(tmp_path: Path, test: str, counts: str, reason: str) -> None:
-    output = run_pytest(tmp_path, f"import pytest\n\n{test}\n", {"EASE_TEST_DATA": "."})
-    assert counts in output
-    assert reason in output
-
-
-def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
-    """Run one test file with the project's skip rules and return pytest's output."""
-    (folder / "test_it.py").write_text(test, encoding="utf-8")
-    unset = {"CI", "EASE_TEST_DATA", "PYTEST_ADDOPTS"}
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    options = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-q", "--rootdir", str(folder))
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(folder)],
-        cwd=folder,
-        env={**environment, "PYTHONPATH": str(ROOT), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
 
 
 def test_telemetry_is_disabled() -> None:

@@ -43,10 +43,6 @@ def find_leftovers(data: Path, tables: Path, keep: int = 1) -> Iterator[tuple[Pa
         own = _identities([part])
         if not own & used:
             yield part, "used by older versions only" if own & unused else UNUSED
-    named = "\n".join(file.read_text("utf-8") for folder in kept for file in folder.glob("*.json"))
-    for sample in (data / "01_raw" / "sample").glob("sample-*"):
-        if f"/{sample.name}/" not in named:
-            yield sample, "a sample that no kept version uses"
     yield from _unused_caches(data / "07_model_output", old)
     for work in (data / "06_models" / "work").glob("*"):
         resumed = not work.name.endswith(".removed") and any(any(work.rglob(name)) for name in RESUMED)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +9,7 @@ import ibis
 import pytest
 from kedro.io import DatasetError, Version
 
-from ease.datasets.files import JSONDataset, PathDataset, ScoresDataset, TrainingsDataset
+from ease.datasets.files import JSONDataset, PathDataset, ScoresDataset
 from ease.datasets.tables import PartsDataset, TableDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
@@ -64,17 +60,6 @@ def test_scores_of_earlier_runs_are_kept_until_they_are_replaced(tmp_path: Path)
     assert save(4) == [other, newer]
 
 
-def test_a_repeated_training_replaces_only_its_own_rows(tmp_path: Path) -> None:
-    def save(number: int, *rows: tuple[str, float]) -> list[Any]:
-        version = Version(None, f"2026-01-0{number}T00.00.00.000Z")
-        dataset = TrainingsDataset(filepath=str(tmp_path / "seeds.json"), version=version)
-        dataset.save([{"model": model, "value": value} for model, value in rows])
-        return [(row["model"], row["value"]) for row in dataset.load()]
-
-    assert save(1, ("seed=1", 1.0), ("seed=2", 2.0)) == [("seed=1", 1.0), ("seed=2", 2.0)]
-    assert save(2, ("seed=1", 3.0)) == [("seed=2", 2.0), ("seed=1", 3.0)]
-
-
 def test_a_dataset_without_versions_is_empty_with_missing_ok(tmp_path: Path) -> None:
     unpinned = Version(None, None)
     assert JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned, missing_ok=True).load() == []
@@ -86,105 +71,6 @@ def test_a_dataset_without_versions_is_empty_with_missing_ok(tmp_path: Path) -> 
         JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned).load()
     with pytest.raises(DatasetError, match="no such version"):
         PathDataset(filepath=str(tmp_path / "b"), version=Version("x", None), missing_ok=True).load()
-
-
-BEGIN = """
-    import json, os, shutil, signal, sys
-    from pathlib import Path
-    from kedro.io import Version
-    from ease.datasets.tables import PartsDataset
-    from ease.datasets.files import JSONDataset, PathDataset
-
-    def kill(*arguments, **options):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def at_call(number, function):
-        calls = iter(range(number))
-        def called(*arguments, **options):
-            return function(*arguments, **options) if next(calls, None) is not None else kill()
-        return called
-
-    duckdb = {"backend": "duckdb", "database": ":memory:"}
-    for code, path, source in json.loads(sys.argv[1]):
-        path, source = Path(path), Path(source)
-        unversioned, version = {"filepath": str(path)}, Version(None, None)
-        if not (child := os.fork()):
-            exec(code)
-            os._exit(0)
-        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, code
-"""
-"""Runs each code with a path and a source in a process of its own, which the code kills."""
-
-KILLED = {
-    "JSON": """
-        def dump(data, file, **options):
-            file.write("[" + ",".join(map(str, range(100_000))))
-            file.flush()
-            kill()
-        json.dump = dump
-        JSONDataset(**unversioned, version=version).save([1])
-    """,
-    "parts": """
-        os.link = at_call(1, os.link)
-        dataset = PartsDataset(**unversioned, connection=duckdb, version=version)
-        dataset.save([source / "a.parquet", source / "b.parquet"])
-    """,
-    "folder of another disk": """
-        def rename(*names):
-            raise OSError(18, "Invalid cross-device link")
-        os.rename = rename
-        shutil.copyfile = at_call(1, shutil.copyfile)
-        PathDataset(**unversioned, version=version).save(source)
-    """,
-    "complete, but not yet named": """
-        os.replace = kill
-        PathDataset(**unversioned, version=version).save(source)
-    """,
-}
-"""Code that kills a save of each dataset after writing has started."""
-
-
-def make_source(folder: Path) -> Path:
-    """Write a folder of two tables, to be saved."""
-    folder.mkdir(parents=True)
-    for name in "ab":
-        ibis.duckdb.connect().to_parquet(ibis.memtable({"n": [name]}), folder / f"{name}.parquet")
-    return folder
-
-
-@pytest.mark.slow
-def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path) -> None:
-    cases = {
-        case: (tmp_path / f"{number}" / "t", make_source(tmp_path / f"{number}" / "source"))
-        for number, case in enumerate(KILLED)
-    }
-    given = [(textwrap.dedent(KILLED[case]), *map(str, places)) for case, places in cases.items()]
-    command = [sys.executable, "-c", textwrap.dedent(BEGIN), json.dumps(given)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    latest = Version(None, None)
-    for path, _ in cases.values():
-        assert list(path.rglob(".t.scratch-*/t")), "the save had begun"
-    path, _ = cases["JSON"]
-    assert saved_again(JSONDataset(filepath=str(path), version=latest), {"n": 1}) == {"n": 1}
-    path, source = cases["parts"]
-    dataset = PartsDataset(filepath=str(path), connection=DUCKDB, version=latest)
-    parts = saved_again(dataset, [source / "a.parquet", source / "b.parquet"])
-    assert parts.to_pandas()["n"].tolist() == ["a", "b"]
-    path, source = cases["folder of another disk"]
-    folder = saved_again(PathDataset(filepath=str(path), version=latest), source)
-    assert sorted(file.name for file in folder.iterdir()) == ["a.parquet", "b.parquet"]
-    path, _ = cases["complete, but not yet named"]
-    assert not PathDataset(filepath=str(path), version=latest).exists()
-
-
-def saved_again(dataset: Any, data: Any) -> Any:
-    """Find no version, save one and load it."""
-    assert not dataset.exists()
-    with pytest.raises(DatasetError, match="Did not find any versions"):
-        dataset.load()
-    dataset.save(data)
-    return dataset.load()
 
 
 def test_a_run_loads_what_it_saved_and_not_a_newer_version(tmp_path: Path) -> None:

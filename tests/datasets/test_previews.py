@@ -140,17 +140,3 @@ def test_kedro_viz_shows_labelled_pairs_of_all_languages(project: Project, name:
     if name == "training_pairs":
         assert any(row["hard_negative_label"] for row in shown)
         assert all(bool(row["hard_negative_label"]) == bool(row["hard_negative"]) for row in shown)
-
-
-def test_kedro_viz_shows_scores_and_histories_as_tables(project: Project) -> None:
-    scores = records(preview_in_viz(project, "multilingual.ease.scores"))
-    saved = project.json("07_model_output/multilingual/ease/scores.json")
-    names = ("task", "subset", "metric", "value")
-    assert [tuple(row[name] for name in names) for row in scores] == [
-        tuple(row[name] for name in names) for row in saved
-    ]
-    history = records(preview_in_viz(project, "multilingual.ease.history"))
-    points = project.json("06_models/multilingual/ease/history.json")
-    assert [row["step"] for row in history] == list(dict.fromkeys(point["step"] for point in points))
-    cells = {(row["step"], name): cell for row in history for name, cell in row.items()}
-    assert all(cells[point["step"], point["name"]] == pytest.approx(point["value"]) for point in points)

@@ -39,11 +39,6 @@ BAD = {
         {"multilingual__setting__languages": "en ja"},
         "The located dumps are of en ja ar de, but `multilingual.setting.languages` are en ja: run `acquire` with",
     ),
-    "unknown set of the sample": Bad(
-        "acquire_evaluation",
-        {"tasks__sample_graded__path": "sample:x"},
-        "sample:x: .*sample:parallel, sample:graded",
-    ),
     "no entity left": Bad(
         "entity_pairs",
         {"multilingual__vocabulary__min_link_count": 10**6},
@@ -64,7 +59,7 @@ BAD = {
 }
 
 
-NAMESPACES = {"train": "multilingual.ease", "acquire_evaluation": "multilingual"}
+NAMESPACES = {"train": "multilingual.ease"}
 """Namespaces to run of pipelines over all settings and methods."""
 
 
@@ -94,11 +89,3 @@ def test_a_faulty_command_is_refused_and_leaves_nothing(case: str, trained: Proj
     assert "Traceback" not in done.stderr
     assert [path for path in kept(trained) - before if BAD[case].finished not in path.parts] == []
     assert before <= kept(trained)
-
-
-@pytest.mark.slow
-def test_the_message_is_printed_last_by_a_separate_kedro_process(trained: Project) -> None:
-    done = trained.run("acquire", check=False, start=True, acquire__wikipedia="nowhere")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: nowhere does not exist")
-    assert "Traceback" not in done.stderr

@@ -23,15 +23,12 @@ TABLE: dict[str, Any] = {
         "methods": {"ease": {"options": {"temperature": 10}}},
     },
     "roberta-base": {
-        "architecture": {"model_type": "roberta", "hidden_size": 768, "vocab_size": 50265},
         "methods": {"ease": {"training": {"batch_size": 256}}},
     },
     "xlm-roberta-base": {
-        "architecture": {"model_type": "xlm-roberta", "hidden_size": 768},
         "methods": {"ease": {"training": {"batch_size": 32}}},
     },
 }
-ROBERTA = {"model_type": "roberta", "hidden_size": 768, "vocab_size": 50265, "num_hidden_layers": 12}
 
 
 def complete(encoder: str, method: str = "ease", **given: Any) -> CompleteRecipe:
@@ -73,14 +70,11 @@ def write_config(folder: Path, **config: Any) -> str:
 @pytest.mark.parametrize(
     ("config", "batch", "named"),
     [
-        ({"_name_or_path": "FacebookAI/xlm-roberta-base"}, 32, "row xlm-roberta-base"),
-        (ROBERTA, 256, "row roberta-base"),
-        ({**ROBERTA, "vocab_size": 60000}, 64, "mine has no row of its own"),
-        ({**ROBERTA, "hidden_size": 1024}, 64, "mine has no row of its own"),
-        ({}, 64, "mine has no row of its own"),
+        ({"_name_or_path": "FacebookAI/xlm-roberta-base"}, 32, "xlm-roberta-base"),
+        ({}, 64, "mine (`encoders`: pretrained)"),
     ],
 )
-def test_a_folder_belongs_to_the_row_of_its_origin_or_architecture(
+def test_a_folder_belongs_to_the_row_of_its_origin(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, config: dict[str, Any], batch: int, named: str
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -89,18 +83,6 @@ def test_a_folder_belongs_to_the_row_of_its_origin_or_architecture(
     assert named in line
     assert "epochs" not in line, "only defaults are named"
     assert f"batch_size {batch}" in line
-
-
-def test_a_model_in_the_hub_s_cache_belongs_to_a_row_by_its_architecture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    repository = tmp_path / "models--org--fine-tuned"
-    write_config(repository / "snapshots" / ("0" * 40), **ROBERTA)
-    (repository / "refs").mkdir()
-    (repository / "refs" / "main").write_text("0" * 40)
-    assert loop(complete("org/fine-tuned"))[0] == 256
-    assert loop(complete("org/unknown"))[0] == 64
 
 
 def test_a_published_encoder_has_the_values_of_its_file(caplog: pytest.LogCaptureFixture) -> None:

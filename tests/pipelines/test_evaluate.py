@@ -26,7 +26,6 @@ from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import LocatedSet, locate_sets
-from ease.evaluation.tasks import Score, get_task
 from ease.pipelines.evaluate import (
     Baseline,
     EvaluateOptions,
@@ -78,7 +77,6 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     cached: bool,
-    caplog: pytest.LogCaptureFixture,
 ) -> None:
     encoder, encoded = make_encoder(), list[str]()
     first, second, grades = zip(*PAIRS, strict=True)
@@ -102,8 +100,6 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
     found = {dimension: score.value for dimension, score in scored.truncated}
     assert found == {dimension: pytest.approx(values[dimension]) for dimension in (2, 4)}
     assert len(set(values.values())) == 3
-    named = "ours has 8 dimensions and is not scored at 512: set `dimensions` to numbers below 8"
-    assert named in caplog.text
 
 
 def test_rows_of_truncated_embeddings_are_saved_beside_the_others(
@@ -121,20 +117,6 @@ def test_rows_of_truncated_embeddings_are_saved_beside_the_others(
     (table,) = dimension_tables([{"method": "ease_plus", **row} for row in kept])
     cells = [cell.value for cell in table.rows[0].cells]
     assert cells == pytest.approx([values[key] for key in (2, 4, None)])
-
-
-def test_the_subsets_of_a_task_without_an_average_are_shown(caplog: pytest.LogCaptureFixture) -> None:
-    accuracy = get_task("tatoeba").METRIC
-    scores = [Score("sts", year, "spearman", 50.0 + number) for number, year in enumerate(("2012", "2013"))]
-    scores += [Score("sts", "2012", "spearman_part_mean", 9.0), Score("tatoeba", "deu-eng", accuracy, 1.0)]
-    scores += [Score("tatoeba", "average", accuracy, 2.0)]
-    with caplog.at_level("INFO"):
-        Scored(scores, [], [], {}, {}, {}).log("model")
-        Scored(scores, [], [], {}, {}, {}).log("taught", ["de", "en"])
-    assert "Scored model: sts 2012 50.00, sts 2013 51.00, tatoeba average 2.00" in caplog.text
-    assert "Scored taught: sts 2012 50.00, sts 2013 51.00, tatoeba deu-eng 1.00, tatoeba avera" in caplog.text
-    shown = headline([score.row() for score in scores])
-    assert shown == {"sts/2012": 50.0, "sts/2013": 51.0, "tatoeba/average": 2.0}
 
 
 @pytest.mark.slow

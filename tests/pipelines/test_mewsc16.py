@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -13,9 +12,6 @@ import pytest
 import yaml
 
 from ease.evaluation.tasks import get_task
-from ease.pipelines.mewsc16 import Published, statistics
-from ease.wikimedia.languages import PAPER_LANGUAGES
-from tests.contexts import load_catalog
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
 from tests.wikimedia.made_mirrors import add_item
@@ -68,23 +64,6 @@ def test_the_statistics_are_compared_with_the_papers(made: tuple[Project, Done])
 
 
 @pytest.mark.slow
-def test_own_dumps_are_credited_to_wikinews_and_a_truncated_one_is_accepted(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project")
-    write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12)))
-    german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 12)]
-    cut = write_news(tmp_path / "dumps", *german, language="de")
-    cut.write_bytes(cut.read_bytes()[:-10])
-    given = {"mewsc16__wikinews": tmp_path / "dumps", "mewsc16__languages": "en de"}
-    done = project.run("mewsc16", **given, mewsc16__workers=1)
-    counts = project.json("08_reporting/mewsc16/counts.json")
-    assert counts["en"]["classes"] == {"Weather": 11}
-    assert counts["de"]["dumps"][0]["truncated"]
-    assert "is truncated" in done.stderr
-    card = (project.latest("05_model_input/mewsc16") / "README.md").read_text(encoding="utf-8")
-    assert "license: cc-by-2.5" in card
-
-
-@pytest.mark.slow
 def test_dumps_of_the_archive_where_the_mirror_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,41 +99,6 @@ def test_the_clean_edition_and_published_files(test_data: Path, tmp_path: Path) 
     done = project.run("mewsc16", mewsc16__clean=tmp_path)
     assert "sv: 234 of 584 sentences stay; removed: 331 markup, 6 abbreviation, 13 small_class" in done.stderr
     assert project.json("08_reporting/mewsc16/counts.json")["sv"]["licences"] == {"unknown": 234}
-
-
-def counted(**sizes: int) -> dict[str, dict[str, Any]]:
-    """Counts of languages with one topic each, "A" for all but the last."""
-    topics = ["A"] * (len(sizes) - 1) + ["B"]
-    return {
-        language: {"sentences": size, "classes": {topic: size}}
-        for (language, size), topic in zip(sizes.items(), topics, strict=True)
-    }
-
-
-def test_the_total_is_compared_if_the_papers_languages_are_counted() -> None:
-    paper = {"ar": (20, 1), "en": (30, 1), "total": (51, 3)}
-    published = {
-        language: Published(sentences=of, label_types=types) for language, (of, types) in paper.items()
-    }
-    table = statistics(counted(ar=10, en=40), published).set_index("language")
-    assert list(table.loc["total"]) == [50, 51, -1, 2, 3, -1]
-    assert list(table.loc["en"]) == [40, 30, 10, 1, 1, 0]
-    for others in (counted(ar=10), counted(ar=10, en=40, xx=5)):
-        assert statistics(others, published).set_index("language").loc["total"].isna().sum() == 4
-    assert statistics(counted(xx=5), published).set_index("language").loc["xx"].isna().sum() == 4
-
-
-TABLE_13_SUM = 65_434
-"""Sum of the rows of Table 13, whose printed total is 65,425."""
-
-
-def test_the_configuration_holds_the_papers_table_and_languages(bare: Project) -> None:
-    options = load_catalog(bare).load("params:mewsc16")
-    languages = set(PAPER_LANGUAGES) - {"it", "nl"}
-    assert set(options.languages) == languages == options.published.keys() - {"total"}
-    assert sum(options.published[language].sentences for language in languages) == TABLE_13_SUM
-    assert options.published["total"].sentences == 65_425
-    assert (options.min_class_size, len(options.topics)) == (10, 13)
 
 
 def test_topics_and_classes_are_those_of_the_released_data_set(test_data: Path) -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import ibis
-import numpy as np
 import pandas as pd
 import pytest
-from ibis.backends.sql import SQLBackend
 
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
@@ -125,56 +123,6 @@ def test_too_few_candidates_are_refused_with_a_remedy(mined: tuple[Project, Done
     message = "No two sentences of en-ar, en-de, en-ja share an entity, and no two pages an item"
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("backend", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def test_both_engines_mine_the_same_part(
-    backend: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    engine: SQLBackend = (
-        ibis.duckdb.connect()
-        if backend == "duckdb"
-        else ibis.pyspark.connect(request.getfixturevalue("spark"))
-    )
-    texts = {
-        "en": ["Paris is a city.", "Rome is old.", "Same text", "Rivers flow south."],
-        "fr": ["Paris est une ville.", "Rome est vieille.", "Same text"],
-    }
-    columns = ["language", "row", "page_id", "page_title", "revision_id", "text"]
-    sentences = pd.DataFrame(
-        [(code, row, row, f"{row}", 7, text) for code, own in texts.items() for row, text in enumerate(own)],
-        columns=columns,
-    )
-    candidates = pd.DataFrame(
-        [("en", "fr", left, right) for left, right in np.ndindex(3, 3)],
-        columns=["left_language", "right_language", "left", "right"],
-    )
-    tables = [
-        engine.create_table(ibis.util.gen_name("given"), ibis.memtable(table))
-        for table in (sentences, candidates)
-    ]
-    sizes = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
-    model = build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), [*texts["en"], *texts["fr"]])
-    mining = Mining(
-        *tables,
-        encode_with(model),
-        BitextOptions(min_score=0, neighbours=1),
-        TextOptions(),
-        tmp_path / "scratch",
-    )
-    part, counts = mining.part(("en", "fr"), "cc-by-sa-4.0", tmp_path / "kept")
-    table = pd.read_parquet(part / "en-fr.parquet")
-    assert counts["candidates"] == 9
-    assert counts["equal_texts"] == 1
-    assert "Same text" not in {*table["sentence"], *table["positive"]}
-    assert "Rivers flow south." not in set(table["sentence"]), "it has no candidate"
-    assert part.name == "en-fr-" + mining.key(("en", "fr"), "cc-by-sa-4.0")
-    cosines = np.load(tmp_path / "scratch" / "en.npy") @ np.load(tmp_path / "scratch" / "fr.npy").T
-    assert not cosines[3].any()
-    for row in table.itertuples():
-        place = texts["en"].index(row.sentence), texts["fr"].index(row.positive)
-        assert row.cosine == pytest.approx(cosines[place], abs=1e-6)
-        assert (row.left_page_id, row.right_page_id) == place
 
 
 def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -> None:

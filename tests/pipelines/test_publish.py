@@ -35,12 +35,12 @@ MODEL = "06_models/multilingual/ease_plus/encoder"
 def published(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     """A project's newest EASE+ in all forms, by the command line."""
     copy, folder = project.copy(tmp_path_factory.mktemp("copy") / "project"), tmp_path_factory.mktemp("out")
-    copy.run("publish", publish__to=folder / "made", publish__check_sentences=16)
+    copy.run("publish", publish__to=folder / "made")
     return copy, folder / "made"
 
 
 def options(folder: Path, **changes: Any) -> PublishOptions:
-    given = {"setting": "multilingual", "method": "ease_plus", "check_sentences": 4, "seed": 1}
+    given = {"setting": "multilingual", "method": "ease_plus"}
     return PublishOptions(to=folder, **{**given, **changes})
 
 

@@ -102,17 +102,6 @@ def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
         recipe({"kind": "nlu"})
 
 
-def test_batches_of_languages_or_entities_are_refused_on_texts() -> None:
-    training = {"batches": {"sentences_per_entity": 2, "language_exponent": 0.5}, "language_ranks": "0 2"}
-    remedy = (
-        r"`training.batches.sentences_per_entity` to 1 and `training.batches.language_exponent` to 1.0 and "
-        r"`training.language_ranks` to \[\]"
-    )
-    with pytest.raises(ValueError, match=f"which name neither their language nor an entity: set {remedy}"):
-        Recipe(method="simcse", options={}, data=[{"kind": "pairs"}], training=training)
-    Recipe(method="ease", options={}, training=training)
-
-
 def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path: Path) -> None:
     given = recipe(
         {"kind": "nli", "path": "sample:nli", "languages": ["en", "de"], "cross_lingual": True, "weight": 2},

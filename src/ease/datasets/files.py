@@ -207,16 +207,6 @@ class ScoresDataset(RowsDataset):
         JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
 
 
-class TrainingsDataset(RowsDataset):
-    """A versioned list of scores by training (`model`); a new version keeps the older one's rows of other trainings."""
-
-    def save(self, data: list[dict[str, Any]]) -> None:
-        """Write the rows after those of the older version that belong to other trainings."""
-        again = {row["model"] for row in data}
-        kept = [row for row in self._newest() if row["model"] not in again]
-        JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
-
-
 class FigureDataset(AtomicSave, KedroPlotlyDataset):
     """A versioned Plotly figure (JSON), which Kedro-Viz shows."""
 

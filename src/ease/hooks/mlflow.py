@@ -14,7 +14,6 @@ from typing import Any
 
 import mlflow
 import pandas as pd
-from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
@@ -59,10 +58,9 @@ logger = logging.getLogger(__name__)
 
 CODE = "code"  # the parameter that holds the version of the code
 COMMAND = "kedro_command"  # the tag in which kedro-mlflow keeps the command of a run
-FEW = 4  # languages, and parameters of the command, that a run's name lists; more are counted
+FEW = 4  # languages, and parameters of the command, that a run's name lists
 SHORT = 20  # characters of the longest value in a run's name
 OF_METHOD = re.compile(r"[\w-]+\.[\w-]+")  # names of the trainings of a setting's methods
-GENERAL = ("setting", "training", "options")  # groups of parameters that a run's name does not mention
 SWEEP = "_sweep"  # suffix of the tables that sweeps make
 DIGEST_LENGTH = 36  # maximum length of a data set's digest in MLflow
 
@@ -126,10 +124,7 @@ class MlflowStore:
             self._follow(context)
 
     def _follow(self, context: KedroContext) -> None:
-        try:
-            config = OmegaConf.create(context.config_loader["mlflow"])
-        except (KeyError, MissingConfigException):
-            return
+        config = OmegaConf.create(context.config_loader["mlflow"])
         place = "tracking.experiment.create_experiment_kwargs.artifact_location"
         artifacts = str(OmegaConf.select(config, place))
         address = str(OmegaConf.select(config, "server.mlflow_tracking_uri"))
@@ -279,22 +274,19 @@ def name_overrides(given: Mapping[str, Any], owner: str) -> list[str]:
 
     Args:
         given: Values by dotted names.
-        owner: The run's setting, which is not repeated; `SETTING.METHOD` for a training, whose name has its own
-            parameters, those of its setting, and general ones.
+        owner: The run's setting; `SETTING.METHOD` for a training, whose name has its own parameters, those of its
+            setting, and general ones.
     """
-    setting, _, method = owner.partition(".")
-    hidden, prefixes = (*GENERAL, setting, method), (f"{owner}.", f"{setting}.setting.")
-    labels: dict[str, list[str]] = {}
-    for name, value in given.items():
-        described = name.endswith((".languages", ".encoder", ".encoder.name")) or name.startswith("tracking.")
-        if described or "/" in str(value) or len(str(value)) > SHORT:
-            continue
-        if not method or "." not in name or name.startswith(prefixes):
-            parts = [part for part in name.split(".") if part not in hidden] or [name]
-            labels.setdefault(f"{parts[-1]}={value}", []).append(f"{'.'.join(parts[-2:])}={value}")
-    # `seed=3` if several methods are given the same.
-    words = [same if len(own) > 1 else own[0] for same, own in labels.items()]
-    return words if len(words) <= FEW else [*words[: FEW - 1], f"{len(words) - FEW + 1} more"]
+    prefixes = (f"{owner}.", f"{owner.partition('.')[0]}.setting.")
+    words = dict.fromkeys(
+        f"{name.rpartition('.')[2]}={value}"
+        for name, value in given.items()
+        if "/" not in str(value)
+        and not name.endswith((".languages", ".encoder", ".encoder.name"))  # described anyway
+        and len(str(value)) <= SHORT
+        and ("." not in owner or "." not in name or name.startswith(prefixes))
+    )
+    return list(words)[:FEW]
 
 
 def view_of(scores: Sequence[str]) -> dict[str, Any]:

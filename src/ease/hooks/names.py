@@ -29,6 +29,9 @@ from ease.pipelines.teach import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
 
+SINGLE = {"teach.accept": bool, "teach.max_unknown_words": float}
+"""Types of parameters outside a class, which Kedro does not check"""
+
 SHARED = "_"
 """First character of values that other parameters refer to (`${_dueam_data.${_dueam}}`); no node reads them."""
 
@@ -178,7 +181,8 @@ def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> Non
 
     Those given on the command line are checked first, as the likeliest to be wrong, with the methods' own parameters.
     """
-    types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
+    types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
+    types |= SINGLE
     named = dotted(given)
     first = [name for name in types if any(_is_within(field, name) for field in named)]
     for name in dict.fromkeys([*first, *types]):

@@ -28,9 +28,8 @@ from yaml import YAMLError
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.files import make_or, read_json
+from ease.io.files import make_or
 from ease.io.locks import lock_data_for_run
-from ease.io.models import dotted
 from ease.io.result_versions import code_version
 from ease.io.versions import SIDECAR
 from ease.pipelines.work import release_work
@@ -51,9 +50,6 @@ NEXT_STEPS = {
 
 DEMO_SETTING = "multilingual"
 """The setting that the demo searches by default"""
-
-SHOWN = 3
-"""Differences that a message shows"""
 
 _JSON = TypeAdapter(Any)
 _FIXABLE = (
@@ -150,20 +146,15 @@ class Guard:
 
 
 class Provenance:
-    """Writes a sidecar into every version's folder; refuses `--only-missing-outputs` over stale outputs."""
+    """Writes a sidecar into every version's folder."""
 
     def __init__(self) -> None:
         self._made_from: dict[str, dict[str, Any]] = {}
 
     @hook_impl
-    def before_pipeline_run(
-        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
-    ) -> None:
-        """Refuse a run that would keep a stale output."""
+    def before_pipeline_run(self, catalog: DataCatalog) -> None:
+        """Remember the catalog."""
         self._catalog = catalog
-        if run_params.get("only_missing_outputs"):
-            for node in pipeline.nodes:
-                _refuse_stale_outputs(node, catalog)
 
     @hook_impl
     def before_node_run(self, node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> None:
@@ -179,26 +170,6 @@ class Provenance:
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
             made_from = {"dataset": dataset_name, **self._made_from[node.name]}
             write_text_atomically(_folder(dataset, version) / SIDECAR, json.dumps(made_from, indent=2))
-
-
-def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
-    datasets: dict[str, Any] = {name: catalog.get(name) for name in node.outputs}
-    versioned = {name: ds for name, ds in datasets.items() if isinstance(ds, AbstractVersionedDataset)}
-    if not versioned or not all(dataset.exists() for dataset in versioned.values()):
-        return
-    given = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
-    now = dotted(_provenance(node, catalog, given))
-    for name, dataset in versioned.items():
-        then = dotted(read_json(_folder(dataset, dataset.resolve_load_version() or "") / SIDECAR) or {})
-        then.pop("dataset", None)
-        if changed := [key for key in sorted({*now, *then}) if now.get(key) != then.get(key)]:
-            kinds = dict.fromkeys(key.partition(".")[0] for key in changed)
-            shown = [f"`{key}`: {then.get(key)!r} then, {now.get(key)!r} now" for key in changed[:SHOWN]]
-            shown += [f"{len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
-            raise EaseError(
-                f"`{name}` was made from other {' and '.join(kinds)} than this run would use ({'; '.join(shown)}): "
-                "run without --only-missing-outputs, or delete that version."
-            )
 
 
 def _provenance(node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -278,9 +249,3 @@ class Results:
         if self._unscored:
             lines = "\n".join(f"{', '.join(parts)}: {reason}" for reason, parts in self._unscored.items())
             raise EaseError(f"Not all could be scored; all other scores are kept. Not scored:\n{lines}")
-
-    @hook_impl
-    def on_pipeline_error(self) -> None:
-        """Log the missing scores if the run fails for another reason."""
-        for reason, parts in self._unscored.items():
-            logger.warning("Not scored: %s: %s", ", ".join(parts), reason)

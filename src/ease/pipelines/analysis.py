@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,10 +55,6 @@ from ease.reporting.plots import (
 
 logger = logging.getLogger(__name__)
 
-ANALYSIS_TAG = "analysis"
-"""Nodes with this tag exclude encoders that do not exist yet."""
-SHOWN_CHARACTERS = 60
-"""Maximum length of a sentence in the log; the saved table has complete sentences."""
 
 Plotted = tuple[pd.DataFrame, go.Figure]
 
@@ -113,10 +108,7 @@ class Compared:
             return encode_with(place(load_encoder(name)), self.encoding, source=name)
         folder = self.encoders[name]
         if folder is None:
-            raise EaseError(
-                f"The encoder {name!r} has not been trained yet: train it, or name another `model` or `baseline` in "
-                "the parameters of `differing_pairs`."
-            )
+            raise EaseError(f"The encoder {name!r} has not been trained yet: train it, or name another one.")
         return encode_with(folder, self.encoding)
 
 
@@ -142,26 +134,17 @@ def find_differing_pairs(
     sets = given.graded(options.graded)
     encoders = {name: given.encode_by(name) for name in (options.model, options.baseline)}
     table = differing_pairs(encoders, sets, options.rows)
-    shown = table[[name for name in table.columns if not name.endswith("_cosine")]].copy()
-    for side in ("sentence1", "sentence2"):
-        shown[side] = [textwrap.shorten(text, SHOWN_CHARACTERS, placeholder=" …") for text in shown[side]]
-    logger.info(
-        "Pairs of %s whose rank by %s is nearer to gold than by %s (improved), and farther (deteriorated); ranks run "
-        "from 0, the least alike, to 100:\n%s",
-        *(options.graded, options.model, options.baseline, format_table(shown)),
+    caption = (
+        f"Pairs of {options.graded} whose rank by {options.model} is nearer to gold than by {options.baseline} "
+        "(improved), and farther (deteriorated); ranks run from 0, the least alike, to 100"
     )
-    log_table(table, "differing_pairs")
-    return table
+    return _log(table, caption, "differing_pairs")
 
 
 def project_language_pair(encoding: EncodingOptions, options: ProjectionOptions, **compared: Any) -> Plotted:
     """Project the sentences of a language pair into two dimensions, one panel for each encoder."""
     given, (name, _, subset) = Compared(encoding, **compared), options.parallel.partition(":")
     table = project_parallel(given.encode(), parallel_sentences(name, given.options(name), subset), options)
-    logger.info(
-        "%d sentences of %s and their translations in two dimensions (%s)",
-        *(options.sentences, options.parallel, options.method),
-    )
     log_table(table, "language_pair")
     return table, _plotted(plot_language_pair(table), "language_pair")
 
@@ -250,4 +233,4 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
         )
         read = {"options": f"params:{setting}.analysis.{name}", **data, **encoders}
         nodes.append(step(analyse, [name, f"{name}_plot"] if name in PLOTTED else name, **read))
-    return namespaced(nodes, setting, ANALYSIS_TAG)
+    return namespaced(nodes, setting, "analysis")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +15,10 @@ from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from ease.encoders.check import check_encoder
-from ease.encoders.options import RANDOM, check_rank
+from ease.encoders.options import RANDOM
 from ease.entities.embeddings import EmbeddingOptions
 from ease.entities.pairs import PairOptions
 from ease.entities.released import find_released
@@ -50,7 +46,6 @@ from ease.pipelines.acquire_evaluation.nodes import (
     locate_baseline_sets,
     locate_evaluation_sets,
 )
-from ease.pipelines.analysis import ANALYSIS_TAG
 from ease.pipelines.distill import distill_shallow, distill_static
 from ease.pipelines.evaluate import EvaluateOptions, score_baselines, score_encoder
 from ease.pipelines.ingest import parse_wikipedia
@@ -81,14 +76,10 @@ from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
 
-logger = logging.getLogger(__name__)
-
 Catalog = CatalogProtocol[Any, Any]
 
 SPACE = 2.0
 """Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
-JAVA = 17
-"""Oldest version of Java that Spark 4 accepts"""
 AUDIT = "audit"
 """The task on a test set that is made from the setting's own dumps"""
 FETCH = "`--params acquire_evaluation.fetch=true` fetches the files."
@@ -152,25 +143,19 @@ class Run:
 
 
 def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
-    """Return one sentence for each fault that would stop the run; warn of other faults."""
+    """Return one sentence for each fault that would stop the run."""
     run = Run(pipeline, catalog)
     for node in pipeline.nodes:
-        for check in (*CHECKS.get(node.func, ()), _check_recipe, _check_folders, _check_types):
+        for check in (*CHECKS.get(node.func, ()), _check_recipe):
             run.check(check, node, run)
     for dataset in (catalog.get(name) for name in sorted(run.made)):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
             run.check(check_writable, Path(dataset._filepath))
     run.check(_check_disk, run, data, free)
-    analysed = {name for node in pipeline.nodes if ANALYSIS_TAG in node.tags for name in node.inputs}
-    encoders = {name for name in analysed if name.endswith(".encoder")} - run.made
-    if absent := sorted(name.split(".")[-2] for name in encoders if not catalog.exists(name)):
-        logger.info("Not trained yet, and excluded: %s", ", ".join(absent))
     run.check(_check_inputs, pipeline, catalog)
     run.check(_check_encoders, run)
     run.check(_check_engine, run)
-    # A check may repeat another one's fault and add a remedy.
-    faults = dict.fromkeys(run.faults)
-    return [one for one in faults if not any(other != one and other.startswith(one) for other in faults)]
+    return list(dict.fromkeys(run.faults))
 
 
 def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
@@ -223,13 +208,9 @@ def _check_engine(run: Run) -> None:
     if find_spec("pyspark") is None:
         raise EaseError("`engine=spark` needs PySpark: install the extra `spark` (docs/cluster.md).")
     home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False) if java else None
-    version = re.search(r'version "(\d+)', said.stderr) if said else None
-    if version is None or int(version[1]) < JAVA:
-        found = f"{java} is version {version[1]}" if version else f"there is none in {home or 'PATH'}"
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         raise EaseError(
-            f"`engine=spark` needs a Java runtime, {JAVA} or later, and {found}: install one "
+            f"`engine=spark` needs a Java runtime, 17 or later, and there is none in {home or 'PATH'}: install one "
             "(`scripts/system_packages.sh java`), or leave `engine` at duckdb."
         )
 
@@ -255,32 +236,6 @@ def _check_recipe(node: Node, run: Run) -> None:
         except EaseError as error:
             setting = run.given(node, Setting).name
             raise EaseError(f"Parameter `{setting}.{recipe.method}`: {error}") from error
-
-
-def _check_folders(node: Node, run: Run) -> None:
-    """Check the folders, other than its datasets, that a node writes to."""
-    if "params:work" in node.inputs:
-        run.check(check_writable, Path(run.parameter("work")))
-    if options := run.given(node, AcquireOptions):
-        released = _released(node, run)
-        sources = [released] if released else [options.wikipedia, options.wikidata or ""]
-        if SAMPLE in sources:
-            run.check(check_writable, options.sample_folder)
-        if any(map(is_mirror, sources)):
-            run.check(check_writable, options.download_folder)
-
-
-def _check_types(node: Node, run: Run) -> None:
-    """Refuse a single parameter whose value has another type than the argument that reads it."""
-    arguments = signature(node.func).parameters
-    for name in filter(is_parameter, node.inputs):
-        argument, value = arguments.get(name.rpartition(".")[2]), run.catalog.load(name)
-        kind = {"bool": bool, "float": float}.get(str(argument.annotation)) if argument else None
-        try:
-            TypeAdapter(kind or Any).validate_python(value)
-        except ValidationError as error:
-            said = error.errors()[0]["msg"]
-            raise EaseError(f"`{name.removeprefix('params:')}` is {value!r}: {said}.") from error
 
 
 def _released(node: Node, run: Run) -> Any:
@@ -354,11 +309,7 @@ def _check_development(node: Node, run: Run, wanted: Sequence[str]) -> None:
 
 
 def _check_start(node: Node, run: Run) -> None:
-    """Refuse a start that is missing, or that an earlier run built from other languages or another encoder.
-
-    A run of a single stage or method loads the start that an earlier run saved. Other values in `--params` of that run
-    alone would have no effect.
-    """
+    """Refuse a start that is missing, or that an earlier run built from other languages or another encoder."""
     from ease.datasets.files import AtomicSave  # imports Plotly Express
 
     setting: Setting = run.given(node, Setting)
@@ -370,15 +321,13 @@ def _check_start(node: Node, run: Run) -> None:
     if start in run.made or not isinstance(dataset, AtomicSave) or not dataset.exists():  # type: ignore[attr-defined]
         return
     made_from = provenance_of(dataset.folder_of(dataset.resolve_load_version()))  # type: ignore[attr-defined]
-    built = made_from.get("parameters", {}).get(f"params:{setting.name}.setting", {})
-    now = setting.model_dump(mode="json")
-    for field, stages in (("languages", PREPARATION), ("encoder", "entity_embeddings")):
-        old, new = dotted({field: built.get(field, now[field])}), dotted({field: now[field]})
-        for name in (name for name in new if old.get(name) != new[name]):
+    built = dotted(made_from.get("parameters", {}).get(f"params:{setting.name}.setting", {}))
+    for name, value in dotted(setting.model_dump(mode="json", include={"languages", "encoder"})).items():
+        if name in built and built[name] != value:
             raise EaseError(
-                f"`{setting.name}.setting.{name}` is {new[name]!r}, but `{start}` was built with {old.get(name)!r}, "
+                f"`{setting.name}.setting.{name}` is {value!r}, but `{start}` was built with {built[name]!r}, "
                 f"and the training would start from it: first run `kedro run --pipelines=train_{setting.name} "
-                f"--tags={stages}` with the same `--params`."
+                f"--tags={PREPARATION}` with the same `--params`."
             )
 
 
@@ -422,26 +371,9 @@ def _check_scored(node: Node, run: Run) -> None:
         run.check_sets(partial(require_named_set, named), node, [named])
 
 
-def _check_baselines(node: Node, run: Run) -> None:
-    """Refuse a rank that the languages do not span; a baseline that does not load must not prevent other scores."""
-    _check_scored(node, run)
-    settings = [run.catalog.load(name) for name in node.inputs if name.endswith(".setting")]
-    languages = max(len(setting.languages) for setting in settings)
-    for name, baseline in run.given(node, EvaluateOptions).baselines.items():
-        try:
-            check_encoder(baseline.name)
-        except EaseError as error:
-            logger.warning("The baseline %s cannot be scored. %s", name, error)
-        try:
-            check_rank(baseline.language_rank, languages=languages)
-        except EaseError as error:
-            raise EaseError(f"`evaluate.baselines.{name}.language_rank`: {error}") from error
-
-
 def _check_sweep(node: Node, run: Run) -> None:
     sweep, tasks = run.given(node, Sweep), run.parameter("tasks")
     setting = sweep.own_setting(run.given(node, Setting))
-    run.check(sweep.chosen_trainings, setting.languages)
     named = {name: f"params:{setting.name}.{name}" for name in method_names()}
     recipes = {name: run.catalog.load(given) for name, given in named.items() if given in node.inputs}
     available = {name.rpartition(".")[2].removeprefix("kept_") for name in node.inputs if run.has(name)}
@@ -477,7 +409,6 @@ def _check_variant(
 ) -> None:
     """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
     needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}
-    languages: tuple[str, ...] = ()
     start = [Variant(method=MLM, seeds=variant.seeds)] if varied.start == MLM else []
     for one in start + [variant] * (variant.method != START):
         recipe = one.varied(recipes, variant.seeds[0])
@@ -486,7 +417,6 @@ def _check_variant(
         entities = reads_entities(recipe.method)
         if entities or any(source_options(text).reads_pairs for text in recipe.data or ()):
             needs["training_pairs"] = "training pairs"
-            languages = varied.languages if recipe.method == variant.method else languages
         if entities and "entity_vocabulary" not in available:
             raise EaseError(
                 f"The variant {variant.label!r} of {sweep.name!r} trains on entities, and the pipeline makes none: "
@@ -496,11 +426,6 @@ def _check_variant(
         raise EaseError(
             f"The sweep {sweep.name!r} reads the {lacking} of {setting.name!r}, and there are none yet: make them by "
             f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`."
-        )
-    if unknown := [language for language in languages if language not in setting.languages]:
-        raise EaseError(
-            f"The variant {variant.label!r} of {sweep.name!r} trains on pairs of {', '.join(unknown)}: add these "
-            f"languages to `{setting.name}.setting.languages`."
         )
 
 
@@ -523,7 +448,7 @@ CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     locate_taught_sets: [_check_sets],
     locate_baseline_sets: [_check_scored],
     score_encoder: [_check_scored],
-    score_baselines: [_check_baselines],
+    score_baselines: [_check_scored],
     run_sweep: [_check_sweep],
 }
 """The checks of each node, by its function."""

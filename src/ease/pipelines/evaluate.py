@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,7 +21,6 @@ from ease.evaluation.score_cache import cached_scores, items_file
 from ease.evaluation.scoring import (
     TaskOptions,
     chosen_tasks,
-    has_languages,
     score_task,
     task_options,
 )
@@ -35,6 +34,7 @@ from ease.io.result_versions import code_version
 from ease.pipelines.mlflow_runs import (
     add_scores,
     add_to_card,
+    headline,
     log_parameters,
     log_scores,
     nested_run,
@@ -258,14 +258,9 @@ class Scored(NamedTuple):
 
         Scores of subsets in `languages`, those of the training, are shown, too, if these are at most `FEW`.
         """
-        main = [score for score in self.scores if score.metric == get_task(score.task).METRIC]
-        averaged = {score.task for score in main if score.averaged}
         few = languages if len(languages) <= FEW else ()
-        parts = [
-            f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip()
-            for score in main
-            if score.averaged or score.task not in averaged or all(has_languages(score.subset, few))
-        ]
+        shown = headline([score.row() for score in self.scores], few)
+        parts = [f"{name} {value:.2f}" for name, value in shown.items()]
         missing = [" ".join(filter(None, (line.task, line.subset))) for line in self.unscored if line.task]
         if missing:
             parts.append(f"not scored: {' and '.join(missing)}")
@@ -297,8 +292,6 @@ def score_each(
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located), [], {}, {}, {})
     if not there:
-        if not scored.unscored:
-            _log_no_data(", ".join(references) or "no task")
         return scored
     try:
         model = place(load(encoder))
@@ -309,7 +302,8 @@ def score_each(
     if encoding.precision != "fp32":
         scored.used["precision"] = encoding.precision
     cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
-    shorter = _shorter(dimensions, embedding_dimension(model), encoder)
+    full = embedding_dimension(model)
+    shorter = sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
     with ExitStack() as stack:
         # Kept, so that further dimensions do not encode again.
         kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
@@ -355,22 +349,6 @@ def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
         for subset, fault in found.faults.items()
         if {(name, ""), (name, subset)} & named
     ]
-
-
-@cache
-def _log_no_data(references: str) -> None:
-    """Log once per process that nothing can be scored."""
-    logger.warning("Nothing to score: there are no data of %s", references)
-
-
-def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
-    """Return the numbers of dimensions below the encoder's own, descending; warn of the others."""
-    if above := [dimension for dimension in dimensions if dimension > full]:
-        logger.warning(
-            "%s has %d dimensions and is not scored at %s: set `dimensions` to numbers below %d",
-            *(encoder, full, ", ".join(map(str, above)), full),
-        )
-    return sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
 
 
 def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[str, Any]:

@@ -67,11 +67,6 @@ class BitextOptions(CandidateOptions, MiningOptions):
         description="a hub name, a folder, or a text file of word vectors; null: the setting's newest encoder of "
         "`ease_plus`",
     )
-    licence: str | None = Field(
-        None,
-        min_length=1,
-        description="licence of the sentences, as the hub names it; null: Wikipedia's, by the dump's date",
-    )
 
 
 def find_bitext_candidates(
@@ -116,7 +111,7 @@ def mine_pairs(
     folder.mkdir()
     rows, parts = Rows(), []
     for left, right in compared:
-        part, counts = mining.part((left, right), _licence((left, right), dumps, options), kept)
+        part, counts = mining.part((left, right), _licence((left, right), dumps), kept)
         shutil.copy2(part / f"{left}-{right}.parquet", folder)
         rows.append({"left": left, "right": right, **counts})
         parts.append(part)
@@ -149,9 +144,7 @@ def _compared_pairs(candidates: ibis.Table, pairs: list[LanguagePair]) -> list[L
     return [pair for pair in pairs if pair in found]
 
 
-def _licence(pair: LanguagePair, dumps: Mapping[str, Any], options: BitextOptions) -> str:
-    if options.licence is not None:
-        return options.licence
+def _licence(pair: LanguagePair, dumps: Mapping[str, Any]) -> str:
     if dumps["source"] == SAMPLE:
         return SAMPLE_LICENCES
     files = [file for file in dumps["wikipedia"] if file["language"] in pair]

@@ -23,7 +23,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
 from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
@@ -47,8 +47,6 @@ HOST, PID = "ease.host", "ease.pid"
 COMPARE = "Next: tick another training in the list, then **Compare**."
 """End of a training's description."""
 SCORED = "\n\nTest scores: "
-SOURCES = 4
-"""Sources of training data that a description lists; more are counted."""
 
 BELOW_START = "below_start"
 """MLflow tag of a training that made its encoder worse."""
@@ -67,7 +65,6 @@ def nested_run(
 
 
 training_run = partial(nested_run, log_system_metrics=True)
-"""Open a nested run for one training with its parameters; yield the run's id."""
 
 
 def process_tags() -> dict[str, str]:
@@ -95,12 +92,6 @@ class TrackingOptions(StrictModel):
     register_model: bool = Field(
         False, description="register the model as the newest version of SETTING.METHOD; needs `log_model`"
     )
-
-    @model_validator(mode="after")
-    def _logged_if_registered(self) -> TrackingOptions:
-        if self.register_model and not self.log_model:
-            raise ValueError("`register_model` needs `log_model`: only a logged model can be registered")
-        return self
 
 
 def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
@@ -181,8 +172,7 @@ def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingR
 
     The run gets a tag if the gain is negative.
     """
-    sources = [source.name for source in data.sources]
-    read = ", ".join(sources[:SOURCES]) + (f" and {len(sources) - SOURCES} more" if sources[SOURCES:] else "")
+    read = ", ".join(source.name for source in data.sources)
     told = [f"`{method}`, {result.steps} steps, from {data.start or 'an encoder'}, on {read}."]
     if result.best_score is not None and result.start_score is not None:
         gain = result.best_score - result.start_score

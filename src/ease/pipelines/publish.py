@@ -22,9 +22,10 @@ from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomica
 from ease.io.files import read_json
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
-from ease.io.names import RUN_FILE, safe_name, suggest
+from ease.io.names import RUN_FILE, check_name, safe_name
 from ease.io.versions import provenance_of, setting_and_method
 from ease.methods import method_names
+from ease.pipelines.distill import STUDENTS
 from ease.pipelines.mlflow_runs import set_alias
 from ease.pipelines.wiring import step
 from ease.reporting.markdown_tables import format_table
@@ -48,6 +49,8 @@ REPLACED = (
     "croissant.json",
 )
 """Files of an earlier push that are removed if the new folder lacks them."""
+COMPARED = 128
+"""Training sentences on which each form is compared with torch"""
 CARD, ENTITIES, STATIC = "README.md", "entities", "static"
 TRAINING = "training"
 """Folder of training-only parts in a saved encoder; what is useful in it is published as `entities`."""
@@ -72,10 +75,6 @@ class PublishOptions(StrictModel):
         None, description="folder to write, in place of an older one; null: `published/SETTING.METHOD`"
     )
     forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
-    check_sentences: int = Field(
-        ge=1, description="training sentences on which each form is compared with torch"
-    )
-    seed: int = Field(description="seed of the drawn sentences")
     repository: str | None = Field(None, description="OWNER/NAME to push to; the token is that of HF_TOKEN")
     endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")
     private: bool = Field(True, description="whether a new repository is private")
@@ -140,12 +139,8 @@ def write_folder(
 def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
     """Return the encoder that the parameters name, which must be the one that the catalog reads."""
     name = options.encoder
-    if encoder is None and options.method not in method_names():
-        raise EaseError(
-            f"There is no trained encoder {name} to publish, and {options.method!r} is no training method "
-            f"(`kedro run --pipelines=distill` makes students): {suggest(options.method, method_names())}"
-        )
     if encoder is None:
+        check_name(options.method, [*method_names(), *STUDENTS], "training method")
         raise EaseError(
             f"There is no trained encoder {name} to publish: train it by `kedro run --pipelines=train "
             f"--namespaces={name}`, or choose one by --params publish.setting=…,publish.method=…."
@@ -184,7 +179,7 @@ def _write_model(
         )
     texts = list(FIXED)
     if options.forms and training_pairs is not None:
-        texts += distinct_sentences(training_pairs, options.check_sentences, options.seed)
+        texts += distinct_sentences(training_pairs, COMPARED, seed=0)
     forms = export_encoder(load_encoder(str(encoder)), folder, texts, options.forms)
     if forms:
         compared = pd.DataFrame(

@@ -38,27 +38,17 @@ class Row(StrictModel):
 
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
     methods: dict[str, MethodDefaults] = Field({}, description="overrides for single methods, by name")
-    architecture: dict[str, Any] = Field(
-        {}, description="values of `config.json` by which encoders of other names belong to this row"
-    )
 
 
 class EncoderDefaults(RootModel[dict[str, Row]]):
     """`parameters/encoders.yml`: one row for each kind of encoder, and rows of single encoders.
 
-    An encoder uses the row with the last part of its name, else the row of the encoder that it was made from, else the
-    row with its architecture. The file of the encoder in `ease/encoders/known`, found in the same way, has lower
-    precedence, and the row of the encoder's kind the lowest.
+    An encoder uses the row with the last part of its name, else the row of the encoder that it was made from. The file
+    of the encoder in `ease/encoders/known`, found in the same way or by the architecture, has lower precedence, and the
+    row of the encoder's kind the lowest.
     """
 
     model_config = ConfigDict(frozen=True)
-
-    @model_validator(mode="after")
-    def _both_kinds(self) -> EncoderDefaults:
-        missing = [kind for kind in KINDS if kind not in self.root]
-        if missing:
-            raise EaseError(f"`encoders` has no row {' and no row '.join(missing)}: add it.")
-        return self
 
     def rows(self, encoder: str, method: str) -> Iterator[MethodDefaults]:
         """Yield the defaults for a method on an encoder; earlier ones take precedence."""
@@ -71,27 +61,15 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
 
     def describe(self, encoder: str) -> str:
         """Return a description of the encoder and the row of its defaults."""
-        own, row, file = last_part(encoder), self._row_name(encoder), _file_name(encoder)
-        if _kind(encoder) == KINDS[0]:
-            return "an encoder with random weights"
-        if row is None and file is None:
-            return f"a pretrained encoder ({own} has no row of its own in `encoders`, and no file)"
-        found = [f"row {row} of `encoders`"] if row else []
-        found += [f"file {file}.yml"] if file else []
-        return f"the encoder {own} ({', '.join(found)})"
+        row, file = self._row_name(encoder), _file_name(encoder)
+        rows = [row or _kind(encoder), *([f"the file {file}.yml"] if file else [])]
+        return f"{last_part(encoder)} (`encoders`: {', '.join(rows)})"
 
     def _row_name(self, encoder: str) -> str | None:
         """Return the row of a single encoder; None if only the row of its kind applies."""
         if _kind(encoder) == KINDS[0]:
             return None
-        rows = {name: row for name, row in self.root.items() if name not in KINDS}
-        if own := next((name for name in _names(encoder) if name in rows), None):
-            return own
-        config = configuration_of(encoder).items()
-        alike = (
-            name for name, row in rows.items() if row.architecture and row.architecture.items() <= config
-        )
-        return next(alike, None)
+        return next((name for name in _names(encoder) if name in self.root and name not in KINDS), None)
 
 
 def _file_name(encoder: str) -> str | None:

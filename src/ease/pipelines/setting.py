@@ -73,11 +73,6 @@ class Setting(StrictModel):
         """
         values = self.model_dump()
         for overlay in overlays:
-            if "name" in overlay:
-                raise EaseError(
-                    f"{changing}: `setting.name` cannot be {overlay['name']!r}: the name of a setting is that of its "
-                    "folders. Remove it."
-                )
             if isinstance(overlay.get("encoder"), str):
                 overlay = {**overlay, "encoder": {"name": overlay["encoder"]}}
             values = overlaid(values, overlay)

@@ -256,8 +256,7 @@ def _fit_recipe(
     if training.get("evaluate_every") is None:
         steps = usual.max_steps or epochs * pairs // batch
         chosen["evaluate_every"] = max(1, min(usual.evaluate_every, steps // EVALUATIONS))
-    shown = ", ".join(f"{name} {value}" for name, value in chosen.items())
-    logger.info("Chosen by %d pairs: %s", pairs, shown)
+    logger.info("Chosen by %d pairs: %s", pairs, chosen)
     teacher = training.get("teacher")
     if encoder.startswith(RANDOM) and teacher:
         chosen["teacher"] = None

@@ -62,12 +62,6 @@ def create_project(folder: Path) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             (folder / name / ".gitkeep").touch()
     except (OSError, shutil.Error) as error:
-        # Remove what was written, so that the folder can be used again.
-        for path in set(folder.glob("*")) - {folder / name for name in _PERMITTED}:
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or error
         raise EaseError(
             f"Cannot write to {folder} ({reason}): choose a folder that you may write to."

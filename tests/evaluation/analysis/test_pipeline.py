@@ -98,10 +98,7 @@ def test_any_encoder_is_compared_and_untrained_ones_are_skipped(
     other = project.latest("06_models/multilingual/untrained/encoder")
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
     nodes = "multilingual.analysis.draw_roc_curves"
-    ran = project.run("analysis", "--nodes", nodes, multilingual__analysis__roc_curves__further__SBERT=other)
-    (told,) = (line for line in ran.stderr.splitlines() if "Not trained yet, and excluded: " in line)
-    assert "simcse" in told
-    assert "ease" not in told.split(": ")[-1].split(", ")
+    project.run("analysis", "--nodes", nodes, multilingual__analysis__roc_curves__further__SBERT=other)
     areas = analysed(project, "roc_curves").groupby("model")["auc"].first()
     assert set(areas.index) == {*MODELS, "SBERT"} - {"simcse"}
     assert areas["SBERT"] == areas["untrained"]

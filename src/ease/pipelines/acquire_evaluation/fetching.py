@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import lzma
-import re
 import shutil
 import tarfile
 import time
@@ -17,59 +16,41 @@ from importlib import resources
 from itertools import groupby
 from math import inf
 from operator import attrgetter
-from pathlib import Path, PurePosixPath
-from typing import IO, Annotated, NamedTuple
+from pathlib import Path
+from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from ease.errors import EaseError
-from ease.io.atomic import atomic_path, write_text_atomically
+from ease.io.atomic import atomic_path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
 from ease.io.files import hash_contents, read_data_file, report_write_errors
-from ease.io.locks import scratch_folder, writing
+from ease.io.locks import scratch_folder
 from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
 SOURCES = "ease.pipelines.acquire_evaluation.sources"
-SUMS = "SHA256SUMS"
-"""File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
-
 _SILENCE = 60.0
 """Seconds for which a host that did not answer is not asked again: the settings of a run ask in turn."""
 _silent_since: dict[str, float] = {}
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
-_CHANGED = (
-    "is not the published file (sha256 {found}, not {expected}): move it away to have it fetched, or keep it"
-)
-
-
-def _below(path: str) -> str:
-    """Refuse a path outside the evaluation folder."""
-    parts = PurePosixPath(path).parts
-    if not parts or PurePosixPath(path).is_absolute() or ".." in parts:
-        raise ValueError(f"{path!r} is not a path below the evaluation folder")
-    return path
-
-
-Below = Annotated[str, AfterValidator(_below)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class FileGroup(StrictModel):
     """Files of one folder."""
 
     address: str = Field(description="common prefix of the files' URLs")
-    folder: Below = Field(description="target folder, below the evaluation folder")
-    sha256: dict[Below, Sha256 | None] = Field(description="checksums by the files' names; null if unknown")
+    folder: str = Field(description="target folder, below the evaluation folder")
+    sha256: dict[str, str | None] = Field(description="checksums by the files' names; null if unknown")
 
 
 class Member(StrictModel):
     """A file of an archive."""
 
-    path: Below = Field(description="target path, below the evaluation folder")
-    sha256: Sha256 | None = Field(None, description="null if unknown")
+    path: str = Field(description="target path, below the evaluation folder")
+    sha256: str | None = Field(None, description="null if unknown")
 
 
 class Archive(StrictModel):
@@ -123,44 +104,28 @@ def fetch_evaluation_sets(
 ) -> dict[str, dict[str, str]]:
     """Download missing files of tasks; return the reasons of failures by task and by path below the folder.
 
-    A failed download does not stop the others, and existing files stay untouched. A file without a known checksum is
-    recorded in SHA256SUMS when first seen, and compared with that checksum afterwards.
+    A failed download does not stop the others, and existing files stay untouched.
     """
-    sums = _read_sums(folder)
-    wanted = {
-        task: [file._replace(sha256=file.sha256 or sums.get(file.path)) for file in sources[task].wanted()]
+    missing = {
+        task: [file for file in sources[task].wanted() if not (folder / file.path).exists()]
         for task in dict.fromkeys(tasks)
         if task in sources
     }
-    every = {file.path: file for files in wanted.values() for file in files}
-    failed, missing = {}, []
-    for path, file in every.items():
-        if not (folder / path).exists():
-            missing.append(file)
-        elif file.sha256 and (found := hash_contents(folder / path)) != file.sha256:
-            failed[path] = f"{folder / path} " + _CHANGED.format(found=found, expected=file.sha256)
-    if missing:
+    every = {file.path: file for files in missing.values() for file in files}
+    failed: dict[str, str] = {}
+    if every:
         with report_write_errors(folder):
-            failed |= _fetch_missing(missing, folder, options)
-    seen = {path: hash_contents(folder / path) for path in every if path not in failed and path not in sums}
-    if seen:
-        with writing(folder):  # other runs and projects may share the folder
-            sums = _read_sums(folder)
-            lines = [f"{sha256}  {path}\n" for path, sha256 in sorted((seen | sums).items())]
-            write_text_atomically(folder / SUMS, "".join(lines))
-    fetched = {file.path for file in missing} - failed.keys()
-    faults = {
-        task: {file.path: failed[file.path] for file in files if file.path in failed}
-        for task, files in wanted.items()
-    }
-    for task, files in wanted.items():
-        if new := sum(file.path in fetched for file in files):
+            failed = _fetch_missing(list(every.values()), folder, options)
+    faults = {}
+    for task, files in missing.items():
+        faults[task] = own = {file.path: failed[file.path] for file in files if file.path in failed}
+        if new := len(files) - len(own):
             licence = sources[task].licence
             logger.info("Evaluation set %s: %d files fetched; licence: %s", task, new, licence)
-        for path, reason in [*faults[task].items()][:1]:
+        for path, reason in [*own.items()][:1]:
             logger.warning(
                 "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
-                *(task, len(faults[task]), path, reason),
+                *(task, len(own), path, reason),
             )
     return faults
 
@@ -232,11 +197,3 @@ def _open_member(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[by
     if member is None:
         raise KeyError(name)
     return member
-
-
-def _read_sums(folder: Path) -> dict[str, str]:
-    try:
-        text = (folder / SUMS).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    return {path: sha256 for sha256, path in re.findall(r"^([0-9a-f]{64}) [ *](.+)$", text, re.MULTILINE)}

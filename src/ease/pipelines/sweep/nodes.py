@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.pairs import permute_entities
-from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.evaluation.sets import at_paths, check_scorable, read_located, scorable
 from ease.evaluation.tasks import Score
@@ -104,7 +103,7 @@ def run_sweep(
     entity_embeddings: Path | None = None,
     **recipes: Any,
 ) -> Rows:
-    """Train and score every variant from every seed, or the training that `only` names; resume an interrupted sweep.
+    """Train and score every variant from every seed; resume an interrupted sweep.
 
     Each training has a nested MLflow run. Encoders with random weights read the `sentences`, and methods that read
     entities `vocabulary` and `entity_embeddings`. `recipes` are the setting's, by their methods' names.
@@ -120,7 +119,7 @@ def run_sweep(
     tables = (training_pairs, evaluation_data, dumps, tasks, setting, vocabulary, entity_embeddings)
     data = TrainingData(Path(), *tables)
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
-    trainings = sweep.chosen_trainings(setting.languages)
+    trainings = sweep.trainings(setting.languages)
     lock_for_run(folder)
     models, rows = dict[str, Path](), Rows()
     for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
@@ -128,13 +127,8 @@ def run_sweep(
         varied = sweep.varied_setting(setting, variant, seed)
         models[name], scored = _run_variant(variant, seed, varied, inputs)
         rows += scored
-    if sweep.only is None:
-        rows += joined_rows(sweep, data, models)
-    # An interrupted sweep keeps its folder if it has other trainings.
-    others = sweep.trainings(setting.languages).keys() - {sweep.only}
-    unfinished = sweep.only and any(inputs.work(name).exists() for name in others)
-    remove_after_run(inputs.work(str(sweep.only)) if unfinished else folder)
-    return rows
+    remove_after_run(folder)
+    return rows + joined_rows(sweep, data, models)
 
 
 def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> tuple[Path, Rows]:
@@ -286,7 +280,10 @@ def report_sweep(
     The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).
     """
     setting = sweep.own_setting(setting)
-    rows = trained_rows(trainings, sweep, setting)
+    rows = pd.DataFrame(trainings)
+    # A column of nulls alone has no type.
+    numbers = rows.columns.intersection(["development", "deviation", "low", "high"])
+    rows = rows.astype(dict.fromkeys(numbers, float))
     tested = rows[rows["split"] != DEVELOPMENT]
     if sweep.each_language:
         languages = {code: _subsets(code) for code in setting.languages if code != PIVOT}
@@ -307,26 +304,6 @@ def report_sweep(
     log_plot(figure, "variants")
     log_plot(times, "training_times")
     return rows, figure, times
-
-
-def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Setting) -> pd.DataFrame:
-    """Return the scores of the sweep's trainings in the order of the sweep, without those that it no longer has."""
-    names = (*sweep.trainings(setting.languages), *sweep.joined_trainings())
-    by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for row in trainings:
-        by_name.get(row["model"], []).append(row)
-    missing = [name for name, own in by_name.items() if not own]
-    if missing:
-        logger.info("Trainings of %s without scores: %s", sweep.name, ", ".join(missing))
-    if len(missing) == len(by_name):
-        raise EaseError(
-            f"No saved training of {sweep.name} is one that the sweep has now: run `kedro run "
-            f"--pipelines={sweep.name}`."
-        )
-    rows = pd.DataFrame([{"split": TEST, **row} for own in by_name.values() for row in own])
-    # Scores of earlier versions have no intervals.
-    numbers = rows.columns.intersection(["development", "deviation", "low", "high"])
-    return rows.astype(dict.fromkeys(numbers, float))
 
 
 def _subsets(language: str) -> tuple[str, ...]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import task_name
 from ease.io.files import read_data_file
 from ease.io.models import Numbers, StrictModel, Words, dotted, split_words
 from ease.io.names import check_name
@@ -121,14 +120,7 @@ class Joined(StrictModel):
         min_length=2, description="the label of the variant that encodes a language, by the language's code"
     )
     base: str = Field("", description="what the report calls the encoders that the variants start from")
-    tasks: Words = Field(("bli",), description="tasks, or single subsets of them (`bli:en-fr`)")
-
-    @field_validator("tasks")
-    @classmethod
-    def _by_language(cls, references: Sequence[str]) -> Sequence[str]:
-        for reference in references:
-            check_name(task_name(reference), ["bli"], "task with an encoder for each language")
-        return references
+    tasks: Words = Field(("bli",), description="`bli`, or single subsets of it (`bli:en-fr`)")
 
 
 class Sweep(StrictModel):
@@ -144,9 +136,6 @@ class Sweep(StrictModel):
     )
     shown: str | None = Field(
         None, description="the task, or subset of one, that the plot shows; null: the first"
-    )
-    only: str | None = Field(
-        None, description="a single training to run, by its label and seed: `ease seed=3`; null: all"
     )
     each_language: bool = Field(
         False,
@@ -171,17 +160,9 @@ class Sweep(StrictModel):
         for variant in variants:
             if variant.under:
                 check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
-        for title, joined in self.joined.items():
-            if title in labels:
-                raise EaseError(
-                    f"`joined` of the sweep {self.name!r} names a variant, {title!r}: name it otherwise."
-                )
+        for joined in self.joined.values():
             for label in joined.encoders.values():
                 check_name(label, labels, f"variant in `{self.name}.joined`")
-        if seedless := sorted({*self.joined} - {title for title, _ in self.joined_trainings().values()}):
-            raise EaseError(
-                f"`joined` of the sweep {self.name!r}: the variants of {', '.join(seedless)} have no seed in common."
-            )
         return self
 
     def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
@@ -211,22 +192,13 @@ class Sweep(StrictModel):
         variants = self.all_variants(languages)
         return {variant.run_name(seed): (variant, seed) for variant in variants for seed in variant.seeds}
 
-    def chosen_trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
-        """Return the trainings to run: all, or the one that `only` names."""
-        trainings = self.trainings(languages)
-        if self.only is None:
-            return trainings
-        check_name(self.only, list(trainings), f"training of `{self.name}.only`")
-        return {self.only: trainings[self.only]}
-
     def joined_trainings(self) -> dict[str, tuple[str, int]]:
         """Return the title and the seed of all joined encoders, by the names of their MLflow runs."""
         seeds = {variant.label: variant.seeds for variant in self.all_variants()}
         found: dict[str, tuple[str, int]] = {}
         for title, joined in self.joined.items():
-            first, *others = (seeds[label] for label in joined.encoders.values())
-            common = [seed for seed in first if all(seed in other for other in others)]
-            found |= {f"{title} seed={seed}": (title, seed) for seed in common}
+            common = set.intersection(*(set(seeds[label]) for label in joined.encoders.values()))
+            found |= {f"{title} seed={seed}": (title, seed) for seed in sorted(common)}
         return found
 
     def own_setting(self, setting: Setting) -> Setting:
