@@ -68,7 +68,7 @@ def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
     assert [path.name for path in job.folder.iterdir() if path.is_dir()] == ["model"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_launched_processes_stop_and_torchrun_resumes(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
