@@ -39,7 +39,8 @@ def faults_of(project: Project, chosen: str, namespace: str | None = None, **giv
         with given_context(project, **given) as context:
             pipeline = sum((pipelines[name] for name in chosen.split(",")), Pipeline([]))
             pipeline = pipeline.only_nodes_with_namespaces([namespace]) if namespace else pipeline
-            return find_faults(pipeline, context.catalog, project.folder / "data", 0)
+            typed = [name.replace("__", ".") for name in given]
+            return find_faults(pipeline, context.catalog, project.folder / "data", 0, typed)
     except EaseError as error:
         return str(error).splitlines()
 
@@ -250,10 +251,17 @@ def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -
 
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    dev = {"multilingual__setting__dev_tasks": "stsb:dev", "multilingual__setting__test_tasks": "stsb:test"}
-    project.run("acquire_evaluation", "--namespaces=multilingual", **dev)
-    faults = faults_of(project, "train", "multilingual.simcse", **dev)
+    setting = {"dev_tasks": ["stsb:dev"], "test_tasks": ["stsb:test"]}
+    local(project, "parameters.yml", {"multilingual": {"setting": setting}})
+    project.run("acquire_evaluation", "--namespaces=multilingual")
+    faults = faults_of(project, "train", "multilingual.simcse")
     assert any("development task 'stsb' lacks" in fault for fault in faults)
-    faults = faults_of(project, "evaluate", "multilingual.simcse", evaluate__tasks="stsb:test", **dev)
+    faults = faults_of(project, "evaluate", "multilingual.simcse", evaluate__tasks="stsb:test")
     named = "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in "
     assert_lines(faults, named, "No encoder is trained, and `evaluate.baselines` names none")
+    typed = ("--namespaces=multilingual", "--params=multilingual.setting.test_tasks=stsb:test")
+    done = project.kedro("run", "--pipelines=acquire_evaluation", *typed, check=False)
+    assert done.returncode == 1
+    assert (
+        "`multilingual.setting.test_tasks` names stsb:test, which lacks stsb/sts-test.csv in " in done.stderr
+    )

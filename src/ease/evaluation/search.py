@@ -162,6 +162,8 @@ def mutual_neighbours(
 
     Without `backward`, the latter are undefined. The other arguments and errors are those of `nearest_neighbours`.
     """
+    if k < 1:
+        raise EaseError(f"{k} neighbours: ask for at least 1.")
     counts = len(np.atleast_1d(queries)), len(np.atleast_1d(targets))
     device = _device_for(*counts)
     found = []  # of both sides, the cosines and the row numbers of the nearest so far

@@ -141,16 +141,17 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
             )
 
 
-def require_named_set(reference: str, located: Located) -> None:
-    """Require data of a task that the user names; what cannot be read is reported with the scores."""
+def require_named_set(reference: str, option: str, located: Located) -> None:
+    """Require data of a task that the user names by an option; what cannot be read is reported with the scores."""
     name, _, wanted = reference.partition(":")
     found = _found(name, located)
     if not scorable([reference], located) and not found.faults:
         lacking = {f for subset, fs in found.missing.items() if wanted in ("", subset) for f in fs}
         if not lacking:
-            raise EaseError(f"`evaluate.tasks` names {reference}. {no_set(name)}")
-        lacks = _lacks(reference, sorted(lacking), found.path, "evaluate.tasks")
-        raise EaseError(f"`evaluate.tasks` names {reference}, which {lacks}")
+            raise EaseError(f"`{option}` names {reference}. {no_set(name)}")
+        raise EaseError(
+            f"`{option}` names {reference}, which {_lacks(reference, sorted(lacking), found.path, option)}"
+        )
 
 
 def _lacks(reference: str, files: Sequence[str], folder: Path, others: str) -> str:

@@ -30,6 +30,7 @@ from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.io.files import make_or
 from ease.io.locks import lock_data_for_run
+from ease.io.models import dotted
 from ease.io.result_versions import code_version
 from ease.io.versions import SIDECAR
 from ease.pipelines.work import release_work
@@ -127,7 +128,8 @@ class Guard:
         if run_params.get("only_missing_outputs"):
             needed = [node for node in pipeline.nodes if not all(map(catalog.exists, node.outputs))]
             pipeline = Pipeline(needed)
-        faults = find_faults(pipeline, catalog, Path(data), round(self._globals["free_disk_gb"] * 1e9))
+        free, typed = round(self._globals["free_disk_gb"] * 1e9), dotted(run_params["runtime_params"] or {})
+        faults = find_faults(pipeline, catalog, Path(data), free, typed)
         if len(faults) > 1:
             listed = "".join(f"\n- {fault}" for fault in faults)
             raise EaseError(f"{len(faults)} faults, found before anything was run:{listed}")

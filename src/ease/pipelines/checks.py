@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,10 +86,14 @@ FETCH = "`--params acquire_evaluation.fetch=true` fetches the files."
 
 
 class Run:
-    """The nodes that will run with their parameters, and the messages of failed checks."""
+    """The nodes that will run with their parameters, and the messages of failed checks.
 
-    def __init__(self, pipeline: Pipeline, catalog: Catalog) -> None:
+    `typed` are the complete names of the parameters that `--params` gives.
+    """
+
+    def __init__(self, pipeline: Pipeline, catalog: Catalog, typed: Collection[str]) -> None:
         self.pipeline, self.catalog, self.made = pipeline, catalog, pipeline.all_outputs()
+        self.typed = typed
         self.faults: list[str] = []
 
     def check(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
@@ -142,9 +146,11 @@ class Run:
         return [reference for reference in references if not (made and task_name(reference) == AUDIT)]
 
 
-def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
+def find_faults(
+    pipeline: Pipeline, catalog: Catalog, data: Path, free: int, typed: Collection[str] = ()
+) -> list[str]:
     """Return one sentence for each fault that would stop the run."""
-    run = Run(pipeline, catalog)
+    run = Run(pipeline, catalog, typed)
     for node in pipeline.nodes:
         for check in (*CHECKS.get(node.func, ()), _check_recipe):
             run.check(check, node, run)
@@ -360,6 +366,8 @@ def _check_given_or_own(
 def _check_sets(node: Node, run: Run) -> None:
     setting = run.given(node, Setting)
     check_tasks((*setting.dev_tasks, *setting.test_tasks), run.parameter("tasks"))
+    if (option := f"{setting.name}.setting.test_tasks") in run.typed:
+        _require_sets_of(setting.test_tasks, option, node, run)
     _check_scored(node, run)
 
 
@@ -367,8 +375,12 @@ def _check_scored(node: Node, run: Run) -> None:
     """Check the tasks that `evaluate.tasks` names, which must have data; others without data are skipped."""
     options = run.given(node, EvaluateOptions)
     check_tasks(options.references(()), run.parameter("tasks"))
-    for named in run.without_audit(options.named):
-        run.check_sets(partial(require_named_set, named), node, [named])
+    _require_sets_of(options.named, "evaluate.tasks", node, run)
+
+
+def _require_sets_of(references: Iterable[str], option: str, node: Node, run: Run) -> None:
+    for named in run.without_audit(references):
+        run.check_sets(partial(require_named_set, named, option), node, [named])
 
 
 def _check_sweep(node: Node, run: Run) -> None:
