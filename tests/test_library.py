@@ -53,7 +53,6 @@ def test_the_documented_examples_run_with_a_trained_project(
     }
     nearest = names["search"].nearest_entities("日本の通貨は円です。", k=1, reader="de")
     assert [entity.label in printed for entity in nearest] == [True]
-    assert "Japan" in names["why"].words
 
 
 def test_a_start_with_random_weights_is_the_same_in_every_call() -> None:
@@ -64,9 +63,7 @@ def test_a_start_with_random_weights_is_the_same_in_every_call() -> None:
     )
     assert (first == again).all()
     assert not np.allclose(first, other)
-    with pytest.raises(
-        ease.EaseError, match="'random:bert' is built by a training, not loaded: .* train from `random:`"
-    ):
+    with pytest.raises(ease.EaseError, match="'random:bert' cannot be loaded: .* train `random:`"):
         ease.train(pairs, "random:bert")
 
 

@@ -63,13 +63,13 @@ def test_ingest_summary_stacks_pages_and_splits_links() -> None:
 def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     figure = plot_scores(SCORES)
     mains, by_language = traces(figure, "EASE")
-    assert dict(zip(by_language.y, by_language.x, strict=True)) == {"it-en": 70, "ja-en": 74}
+    assert dict(zip(by_language.y, by_language.x, strict=True)) == {"it": 70, "ja": 74}
     assert list(mains.y) == ["sample_parallel", "sample_graded"]
     assert list(mains.x) == [72, 80]
     numbers = [trace for trace in figure.data if trace.text is not None and trace.offsetgroup == "EASE"]
     assert [list(trace.text) for trace in numbers] == [["72.0", "80.0"], ["70.0", "74.0"]]
     assert [trace.showlegend for trace in figure.data].count(True) == 3
-    assert "sample_parallel" in [note.text for note in figure.layout.annotations]
+    assert "sample_parallel, each with en" in [note.text for note in figure.layout.annotations]
     ranges = {tuple(axis.range) for axis in figure.select_xaxes()}
     assert len(ranges) == 1, "panels are compared by eye, so they share a range"
 

@@ -40,7 +40,13 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
     panels = [("Main score of each task", mains.assign(subset=mains["task"]))]
-    panels += [(str(task), rows) for task, rows in subsets.groupby("task", sort=False)]
+    for task, rows in subsets.groupby("task", sort=False):
+        partners = rows["subset"].str.partition("-")
+        if partners[2].nunique() == 1 and partners[2].all():
+            # A language common to all subsets is named in the title only.
+            panels.append((f"{task}, each with {partners[2].iloc[0]}", rows.assign(subset=partners[0])))
+        else:
+            panels.append((str(task), rows))
     styles = {method_label(method): style for method, style in method_styles(list(scores["method"])).items()}
     named = [
         (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"]))
