@@ -90,6 +90,19 @@ def test_a_file_of_a_language_pair_takes_precedence(tmp_path: Path, encode: Enco
     assert score.note == ""
 
 
+def test_rows_are_joined_by_their_id(tmp_path: Path, encode: Encode) -> None:
+    write(tmp_path, WORDS, GRADES)
+    options = multisimlex.options(path=tmp_path, subsets=("en",))
+    before = multisimlex.evaluate(encode, options)[0]
+    header, *lines = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "scores.csv").write_text("\n".join([header, *lines[::-1]]), encoding="utf-8")
+    assert multisimlex.evaluate(encode, options)[0] == before
+    # Without an ID, rows are joined by their order, so the grades now belong to other pairs.
+    kept = [line.partition(",")[2] for line in [header, *lines[::-1]]]
+    (tmp_path / "scores.csv").write_text("\n".join(kept), encoding="utf-8")
+    assert multisimlex.evaluate(encode, options)[0].value != before.value
+
+
 def test_pairs_without_a_word_or_a_grade_are_skipped(tmp_path: Path, encode: Encode) -> None:
     words = {"ENG": [*WORDS["ENG"], "/b", "a/c d"], "FRA": [*WORDS["FRA"], "x/y", "x/ "]}
     grades = {"ENG": [*GRADES["ENG"], "3", "1"], "FRA": [*GRADES["FRA"], "", "1"]}
@@ -115,10 +128,11 @@ HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
     [
         (HEADER + "1,a,b\n", "ID,FRA\n1,2\n", "scores.csv: no column ENG"),
         (HEADER + "1,a,b\n", GRADED + "1,2\n2,3\n", "translation.csv holds 1 word pairs and .*scores.csv 2"),
+        (HEADER + "1,a,b\n", GRADED + "2,3\n", "translation.csv, line 2: ID 1 is not in .*scores.csv"),
         (
-            HEADER + "1,a,b\n",
-            GRADED + "2,3\n",
-            "translation.csv, line 2: the ID 1 is not that of .*scores.csv",
+            HEADER + "1,a,b\n1,a,c\n",
+            GRADED + "1,2\n2,3\n",
+            "line 2: ID 1 is not in .*, or occurs twice",
         ),
         (
             HEADER + "1,a,b\n",

@@ -8,6 +8,7 @@ is the mean of both languages' grades. They are dropped if these differ by more 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -89,19 +90,27 @@ def _own_file(folder: Path, subset: str) -> tuple[Path] | None:
 def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> list[list[GradedPair]]:
     """Read the pairs of several languages; row i of each is of the same concept pair.
 
-    A pair without a word or grade is graded NaN.
+    Rows of both files are matched by `ID` if both have that column, else by line. A pair without a word or grade is
+    graded NaN.
     """
     sides = [f"{LANGUAGES[code]} {side}" for code in codes for side in (1, 2)]
-    words = list(read_records(translation, [KEY, *sides], ",", quoted=True))
-    grades = list(read_records(scores, [KEY, *(LANGUAGES[code] for code in codes)], ",", quoted=True))
+    words = list(read_records(translation, sides, ",", quoted=True))
+    grades = list(read_records(scores, [LANGUAGES[code] for code in codes], ",", quoted=True))
     if len(words) != len(grades):
         raise EaseError(
             f"{translation} holds {len(words)} word pairs and {scores} {len(grades)}: fetch both again."
         )
+    if all(KEY in row for _, row in (words[0], grades[0])):
+        known = {row[KEY]: (place, row) for place, row in grades}
+        asked = Counter(row[KEY] for _, row in words)
+        for place, row in words:
+            if row[KEY] not in known or asked[row[KEY]] > 1:
+                raise EaseError(
+                    f"{place}: {KEY} {row[KEY]} is not in {scores}, or occurs twice; fetch both again."
+                )
+        grades = [known[row[KEY]] for _, row in words]
     pairs: list[list[GradedPair]] = [[] for _ in codes]
-    for (where, row), (place, marks) in zip(words, grades, strict=True):
-        if row[KEY] != marks[KEY]:
-            raise EaseError(f"{where}: the {KEY} {row[KEY]} is not that of {place}; fetch both again.")
+    for (_, row), (place, marks) in zip(words, grades, strict=True):
         for name, found in zip((LANGUAGES[code] for code in codes), pairs, strict=True):
             gold = parse_gold(marks[name], LOWEST, HIGHEST, f"{place}, column {name}")
             left, right = row[f"{name} 1"], row[f"{name} 2"]
