@@ -97,6 +97,8 @@ def test_words_with_spaces_and_repeated_words_are_skipped_and_counted(
     [
         ("a.txt", "a 1 2\nb 1\n", "line 2: not a word and 2 numbers"),
         ("a.txt", "a 1 2\nb 1 x2\n", "line 2: not a word and 2 numbers: .* 'x2'"),
+        ("a.txt", "a 1 2\nb 1 2 3\n", "line 2: 4 columns instead of a word and 2 numbers"),
+        ("a.txt", "a 1 2\nb 1 1e60\n", "line 2: the vector is not finite"),
         ("a.vec", "3 2\na 1 2\nb 1 2\n", "has 2 words, but its first line says 3; fetch the file again"),
         ("a.txt", "", "has no word vector"),
         ("a.txt", "Title\n", "line 1: not a word and its numbers"),
