@@ -125,7 +125,7 @@ def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[fl
         word, vector = " ".join(fields[:-dimension]), array("f", map(float, fields[-dimension:]))
     except ValueError as error:  # could not convert string to float: 'x'
         raise EaseError(f"{place}: not a word and {dimension} numbers: {error}.") from None
-    if not word or len(fields) > dimension + 1 and _is_number(fields[-dimension - 1]):
+    if not word or (len(fields) > dimension + 1 and _is_number(fields[-dimension - 1])):
         raise EaseError(f"{place}: {len(fields)} columns instead of a word and {dimension} numbers.")
     if not math.isfinite(sum(vector)):
         raise EaseError(f"{place}: the vector is not finite.")
