@@ -113,7 +113,9 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
     with report_write_errors(folder):
         lock = _acquire(folder)
     if lock is None:
-        holder = (folder / LOCK_FILE).read_text(encoding="utf-8")
+        holder = "which is just ending"
+        with suppress(FileNotFoundError):
+            holder = (folder / LOCK_FILE).read_text(encoding="utf-8")
         raise EaseError(
             f"Another run is at work in {folder} ({holder}): wait for it or stop it, or choose another folder."
         )
