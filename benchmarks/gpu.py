@@ -83,6 +83,9 @@ PARTS: dict[str, Part] = {
         "--encoder base --made --sentences 20000 --batch-size 256 --rounds 9 --seconds 20",
         "--made --sentences 50 --batch-size 8",
     ),
+    "profile": _training(
+        "--methods ease --tables profile --ways ours compiled", "--methods ease --tables profile --ways ours"
+    ),
     "simcse": _training(
         "--methods simcse --ways ours --tables speed --warmup 10 --seconds 2",
         "--methods simcse --ways ours --tables speed",

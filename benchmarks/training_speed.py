@@ -5,13 +5,13 @@
     python -m benchmarks.training_speed --encoder base --entities 1000000 --batch-sizes 256   # a GPU
 
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
-sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
-row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
-used, or generated sentences. Further tables compare a step of EASE+ with one of EASE, and the losses with those of a
-plain loop. A training ends when it has been measured for `--seconds` after its warm-up; its speed is the median of its
-steps, on a GPU of windows of ten steps. Rounds alternate between the trainers. The tables show median speeds, and the
-median of the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time
-on a GPU.
+sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a row-
+sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are used, or
+generated sentences. Further tables compare a step of EASE+ with one of EASE, and the losses with those of a plain loop,
+and show where a step goes on a GPU. A training ends when it has been measured for `--seconds` after its warm-up; its
+speed is the median of its steps, on a GPU of windows of ten steps. Rounds alternate between the trainers. The tables
+show median speeds, and the median of the ratios within a round. Times are CPU time on a CPU, which other programs may
+use too, and wall-clock time on a GPU.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import gc
 import logging
 import math
 import platform
+import re
 import statistics
 import sys
 import tempfile
@@ -38,6 +39,7 @@ import sentence_transformers
 import torch
 import transformers
 from numpy.typing import NDArray
+from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.common import command_line_parser, print_head, print_row
 from benchmarks.training_peers import (
@@ -59,7 +61,7 @@ from ease.training.loop import train
 from ease.training.options import TrainingJob
 from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, SUBJECT, Layout
 
-TABLES = ("speed", "costs", "curves")
+TABLES = ("speed", "costs", "curves", "profile")
 PEER = "sentence-transformers"
 WINDOW = 10
 """Steps of a GPU that are timed together, since the host does not wait for each"""
@@ -254,6 +256,55 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
             print_row(method, name, size, f"{rate:,.4g}", f"{ratio:.2f}", f"{share:.0%}", memory)
 
 
+KINDS = {
+    "matrix products": r"gemm|nvjet|cublas|splitK",
+    "attention": r"fmha|attention|flash",
+    "fused by the compiler": r"^triton_",
+    "layer norms": r"layer_norm|LayerNorm|GammaBeta",
+    "optimizers, clipping, casts of weights": r"adam|_step_row|multi_tensor_apply",
+    "dropout": r"dropout",
+    "copies and casts": r"copy|Memcpy|Memset|FillFunctor",
+    "others": "",
+}
+"""Kinds of kernels by a part of their names, the first that fits"""
+
+
+def profile_table(setup: Setup, methods: Sequence[str], batch_size: int) -> None:
+    """Print the milliseconds of a step's kernels by kind, and the share of the time in which none runs.
+
+    On a CPU, they are operations.
+    """
+    activity, spent = ProfilerActivity.CUDA, "self_device_time_total"
+    if setup.device == "cpu":
+        activity, spent = ProfilerActivity.CPU, "self_cpu_time_total"
+    for method, way in product(methods, setup.ways):
+        marks: list[tuple[int, float]] = []
+        profiler = profile(activities=[activity])
+
+        def mark(step: int, marks: list[tuple[int, float]] = marks, profiler: profile = profiler) -> None:
+            if step >= (marks[-1][0] + 2 * WINDOW if marks else setup.warmup):
+                marks.append((step, setup.now()))
+                if len(marks) == 2:  # the first window is timed without the profiler, which slows the host
+                    profiler.start()
+                if len(marks) == 3:
+                    profiler.stop()
+                    raise Enough
+
+        with suppress(Enough):
+            train_ours(setup, method, batch_size, WAYS[way], mark)
+        (first, began), (second, ended), (third, _) = marks
+        wall = (ended - began) / (second - first)
+        kernels = dict.fromkeys(KINDS, 0.0)
+        for event in profiler.key_averages():
+            kind = next(kind for kind, pattern in KINDS.items() if re.search(pattern, event.key))
+            kernels[kind] += getattr(event, spent) / 1e6 / (third - second)
+        busy = sum(kernels.values())
+        print(f"\n{method}, {way}: {1000 * wall:.1f} ms a step; idle {max(0.0, 1 - busy / wall):.0%}\n")
+        print_head("kernels", "ms")
+        for kind, seconds in sorted(kernels.items(), key=lambda item: -item[1]):
+            print_row(kind, f"{1000 * seconds:.2f}")
+
+
 def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
     """Print the seconds of a step of EASE and of EASE+, whose sentences have 4 entities each.
 
@@ -308,7 +359,7 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
     parser.add_argument("--seconds", type=float, default=10, help="time of a training after its warm-up")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES, help="default: all")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES[:3])
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="ways of the EASE trainer")
@@ -359,6 +410,8 @@ def main(given: Sequence[str] | None = None) -> None:
             speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
         if "costs" in arguments.tables:
             cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
+        if "profile" in arguments.tables:
+            profile_table(setup, arguments.methods, arguments.batch_sizes[0])
         if "curves" in arguments.tables:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
 

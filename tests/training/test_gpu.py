@@ -13,7 +13,7 @@ import pytest
 import torch
 from transformers import BertModel
 
-from ease.training import loop
+from ease.training import loop, packing
 from ease.training.job import run_job
 from ease.training.optimizers import Optimizers, RowAdam
 from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, same, stop_at, weights
@@ -126,13 +126,14 @@ def test_memory_packing_and_compilation_change_the_losses_by_rounding(
 
 @pytest.mark.parametrize("precision", ["fp32", "auto"])
 @pytest.mark.parametrize("method", ["ease", "ease_plus", "simcse"])
-def test_graphs_compute_the_same_bits(make_job: MakeJob, method: str, precision: str) -> None:
+def test_graphs_compute_the_same_bits(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, method: str, precision: str
+) -> None:
     """With dropout, whose random numbers go on from replay to replay."""
-    given = {**GPU, "precision": precision, "length_chunks": None, "packed": True}
-    rows, replayed = (
-        run_job(make_job(name, method=method, training={**given, "graphs": name == "replayed"}))
-        for name in ("rows", "replayed")
-    )
+    given = {**GPU, "precision": precision, "length_chunks": None, "graphs": True}
+    replayed = run_job(make_job("replayed", method=method, training=given))
+    monkeypatch.setattr(packing, "MOST", 0)
+    rows = run_job(make_job("rows", method=method, training=given))
     assert losses(replayed) == losses(rows)
     assert same(weights(replayed), weights(rows))
 
@@ -140,8 +141,10 @@ def test_graphs_compute_the_same_bits(make_job: MakeJob, method: str, precision:
 def test_an_encoder_that_waits_for_the_gpu_is_trained_without_graphs(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given = {**GPU, "length_chunks": None, "packed": True}
-    rows = run_job(make_job("rows", training={**given, "graphs": False}))
+    given = {**GPU, "length_chunks": None, "graphs": True}
+    with monkeypatch.context() as none:
+        none.setattr(packing, "MOST", 0)
+        rows = run_job(make_job("rows", training=given))
     forward = BertModel.forward
 
     def wait(model: BertModel, *arguments: Any, **options: Any) -> Any:
@@ -149,7 +152,7 @@ def test_an_encoder_that_waits_for_the_gpu_is_trained_without_graphs(
         return forward(model, *arguments, **options)
 
     monkeypatch.setattr(BertModel, "forward", wait)
-    refused = run_job(make_job("refused", training={**given, "graphs": True}))
+    refused = run_job(make_job("refused", training=given))
     assert "goes on without CUDA graphs" in caplog.text
     assert same(weights(refused), weights(rows))
 

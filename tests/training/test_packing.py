@@ -165,10 +165,12 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
         return replay_and_overwrite
 
     def rows(options: TrainingOptions, columns: int, encoder: Any) -> Any:
-        if options.graphs is not True:
-            return lambda features: encoder[0](features)
-        made.append(TransformerGraphs(encoder[0], record_sharing_memory))
-        return made[-1]
+        graphs = TransformerGraphs(encoder[0], record_sharing_memory)
+        if options.graphs is True:
+            made.append(graphs)
+        else:
+            graphs._refused = True
+        return graphs
 
     monkeypatch.setattr(job, "transformer_graphs", rows)
     return made
@@ -179,14 +181,17 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
     [
         pytest.param("ease", {"batch_size": 64, "sub_batch_size": 16}, id="accumulated"),
         pytest.param("ease_plus", {}, id="ease_plus"),
+        pytest.param("ease", {"precision": "bf16"}, id="bf16"),
     ],
 )
 def test_a_replayed_training_has_the_same_bits(
     make_job: MakeJob, replayed: list[TransformerGraphs], method: str, training: dict[str, Any]
 ) -> None:
     given = {"length_chunks": None, "onednn": False, **training}
+    # A CPU draws other dropout masks in half precision when it records.
+    encoder = "encoder_without_dropout" if "precision" in training else "encoder"
     plain, again = (
-        run_job(make_job(name, method=method, training={**given, "graphs": name == "again"}))
+        run_job(make_job(name, method=method, encoder=encoder, training={**given, "graphs": name == "again"}))
         for name in ("plain", "again")
     )
     assert len(replayed[0]._captured) > 1, "the batches have one shape"

@@ -5,13 +5,15 @@ shapes, which a GPU wants. With at most 64 tokens in a row, its kernels compute 
 in a fixed order.
 
 CUDA graphs let the host start a few, not two thousand kernels a step. A graph replays its kernels on the tensors that
-it was captured with; a pair of graphs is captured for each shape of rows, when it first occurs.
+it was captured with; a pair of graphs is captured for each shape of rows, when it first occurs. In half precision, the
+weights are cast together, once a step, and all of the transformer computes in it, where autocast would keep what is
+between its layers in single precision.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from ease.encoders.token_batches import PADDED, prepare_padding
 from ease.errors import EaseError
@@ -292,10 +295,25 @@ class TransformerGraphs:
                     "The training goes on without CUDA graphs, which this encoder refuses: %s", reason
                 )
         if not training or shape not in captured:
-            computed: Features = self._transformer(features)
-            return computed
-        outputs = _Replay.apply(captured[shape], self._trained, *values)
+            outputs = self._compute(features)
+        else:
+            outputs = _Replay.apply(captured[shape], self._trained, *values)
         return {"token_embeddings": outputs[0], "all_layer_embeddings": list(outputs[1:])}
+
+    def _compute(self, features: Features) -> list[Tensor]:
+        """Return the embeddings of the tokens, and of all layers if the transformer returns them."""
+        device = features["input_ids"].device.type
+        weights: dict[str, Tensor] = {}
+        if torch.is_autocast_enabled(device):
+            names, masters = zip(*self._transformer.named_parameters(), strict=True)
+            cast = _Cast.apply(torch.get_autocast_dtype(device), *masters)
+            weights = dict(zip(names, cast, strict=True))
+        with torch.autocast(device, enabled=False):
+            computed = functional_call(self._transformer, weights, (features,))
+        return [
+            layer.float()
+            for layer in (computed["token_embeddings"], *computed.get("all_layer_embeddings", []))
+        ]
 
     def _capture(self, names: list[str], values: list[Tensor]) -> _Captured:
         """Capture both passes for a shape; random numbers and gradients are afterwards what they were."""
@@ -304,15 +322,9 @@ class TransformerGraphs:
         outputs: list[Tensor] = []
         gradients: list[Tensor] = []
         weights = [weight for weight in self._transformer.parameters() if weight.requires_grad]
-        half = torch.is_autocast_enabled(device.type)
 
         def forward() -> None:
-            # Casts of weights that are kept from before would be those of today's weights.
-            with torch.autocast(
-                device.type, torch.get_autocast_dtype(device.type), half, cache_enabled=False
-            ):
-                computed = self._transformer(dict(zip(names, inputs, strict=True)))
-            outputs[:] = [computed["token_embeddings"], *computed.get("all_layer_embeddings", [])]
+            outputs[:] = self._compute(dict(zip(names, inputs, strict=True)))
 
         computed: dict[nn.Parameter, Tensor] = {}
 
@@ -340,6 +352,26 @@ class TransformerGraphs:
             computed.clear()
             recorded = self._record(forward), self._record(backward)
         return _Captured(inputs, [output.detach() for output in outputs], gradients, computed, *recorded)
+
+
+class _Cast(torch.autograd.Function):
+    """Copies of weights in half precision by a few kernels for all, and their gradients in single precision."""
+
+    @staticmethod
+    def forward(ctx: Any, half: torch.dtype, *weights: Tensor) -> Any:
+        ctx.set_materialize_grads(False)
+        return _copied(weights, half)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> Any:
+        found = iter(_copied([gradient for gradient in gradients if gradient is not None], torch.float32))
+        return (None, *(None if gradient is None else next(found) for gradient in gradients))
+
+
+def _copied(tensors: Sequence[Tensor], kind: torch.dtype) -> tuple[Tensor, ...]:
+    copies = [torch.empty_like(tensor, dtype=kind) for tensor in tensors]
+    torch._foreach_copy_(copies, list(tensors))
+    return tuple(copies)
 
 
 class _Replay(torch.autograd.Function):
