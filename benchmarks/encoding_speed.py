@@ -110,7 +110,7 @@ def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: ar
     encodes: dict[Name, Encode] = {}
     for precision in precisions:
         encodes[PEER, precision, given.batch_size] = by_peer(encoder, precision, given.batch_size)
-        for size in (given.batch_size, None) if precision != "tf32" else (given.batch_size,):
+        for size in (given.batch_size, None):
             options = EncodingOptions(batch_size=size, precision=precision)
             encodes["ours", precision, size or "by tokens"] = encode_with(encoder, options)
     for encode in encodes.values():

@@ -109,7 +109,8 @@ class EncodingOptions(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
+        description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 16,384 (in TF32 or bf16 "
+        "65,536) on a GPU",
     )
     precision: EncodingPrecision = Field(
         "fp32", description="fp32: as the weights are; tf32: fp32 on a CPU; bf16: faster (docs/evaluation.md)"
