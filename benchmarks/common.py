@@ -54,3 +54,14 @@ def in_new_process(function: Callable[P, T], *arguments: P.args, **named: P.kwar
     """Call a function in a newly started process, which has its own peak memory, and return its result."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments, **named).result()
+
+
+def measured_alone(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call a function in a new process; with a GPU in this one, as the GPU's peak memory can be reset."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return in_new_process(function, *arguments, **named)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    return function(*arguments, **named)

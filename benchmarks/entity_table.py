@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
+from benchmarks.common import command_line_parser, measured_alone, peak_megabytes, print_head, print_row
 from ease.encoders.batches import is_full_memory
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
@@ -79,7 +79,7 @@ def main() -> None:
             options = TrainingOptions.model_validate(
                 {"batch_size": given.batch_size, "entity_moments": moments}
             )
-            found = in_new_process(measure, options, entities, given.dimension)
+            found = measured_alone(measure, options, entities, given.dimension)
             cells = ("–", "does not fit") if found is None else (f"{found[0]:.2f}", f"{found[1]:,.0f}")
             print_row(moments, f"{entities:,}", *cells)
 

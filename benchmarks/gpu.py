@@ -74,7 +74,7 @@ SPEED_OF_EASE = "--methods ease --tables speed"
 PARTS: dict[str, Part] = {
     "smoke": _tests("bits"),
     "ease": _training(
-        "--methods simcse ease --ways compiled --tables speed --no-peer",
+        f"{SPEED_OF_EASE} --ways compiled --no-peer",
         f"{SPEED_OF_EASE} --ways ours --no-peer",
     ),
     "peer": _training(f"{SPEED_OF_EASE} --ways ours --warmup 10 --seconds 2", f"{SPEED_OF_EASE} --ways ours"),
@@ -90,7 +90,9 @@ PARTS: dict[str, Part] = {
         "--methods simcse --ways ours --tables speed --warmup 10 --seconds 2",
         "--methods simcse --ways ours --tables speed",
     ),
-    "losses": _training("--ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
+    "losses": _training(
+        "--methods ease --ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"
+    ),
     "resume": _tests("resume"),
     "large-batches": _training(
         f"{SPEED_OF_EASE} --ways compiled --batch-sizes 1024 --no-peer",

@@ -5,7 +5,7 @@
 
 Both search random embeddings and keep the four nearest neighbours. `ease.evaluation.search` searches in both
 directions in one pass, as the margin criterion requires; `semantic_search` is called once per direction. Each search
-runs in a separate process, whose memory includes the embeddings. On a GPU, memory is what torch allocated there.
+runs in a separate process, whose memory includes the embeddings; on a GPU, memory is what torch allocated there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from sentence_transformers.util import semantic_search
 
-from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
+from benchmarks.common import command_line_parser, measured_alone, peak_megabytes, print_head, print_row
 from ease.evaluation.search import mutual_neighbours
 from ease.io.device import best_device
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         queries, targets = map(int, size.split("x"))
         first: Cost | None = None
         for way in ["ease"] if given.no_peer else WAYS:
-            cost = in_new_process(measure, way, queries, targets, given.dimension, given.threads)
+            cost = measured_alone(measure, way, queries, targets, given.dimension, given.threads)
             first = first or cost
             if not np.allclose(cost.nearest, first.nearest, atol=1e-5):
                 raise SystemExit(
