@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -23,6 +24,13 @@ _MMAP_THRESHOLD = -3
 """glibc's M_MMAP_THRESHOLD (mallopt(3), malloc.h)."""
 _LARGE, _USUALLY_LARGE = 4 << 20, 32 << 20
 """Bytes from which glibc maps each allocation on its own: in a training, and its default maximum threshold."""
+
+KNOWN_WARNINGS = (
+    "Memory Efficient attention defaults to a non-deterministic",  # not for rows of 64 tokens
+    "Sparse invariant checks are implicitly disabled",
+    "Synchronization debug mode is a prototype",
+)
+"""Beginnings of what torch warns of in trainings on a GPU, and what needs no answer"""
 
 PATIENCE = timedelta(hours=6)
 """How long processes wait for the first process, which prepares the pairs, evaluates and writes checkpoints."""
@@ -47,6 +55,9 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
     with ExitStack() as restore:
+        restore.enter_context(warnings.catch_warnings())
+        for known in KNOWN_WARNINGS:
+            warnings.filterwarnings("ignore", message=known)
         warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
         enabled = torch.are_deterministic_algorithms_enabled()
         restore.callback(torch.use_deterministic_algorithms, enabled, warn_only=warn_only)
