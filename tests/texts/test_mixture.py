@@ -8,9 +8,8 @@ from pathlib import Path
 import ibis
 import pytest
 
-import ease.texts
 from ease.errors import EaseError
-from ease.texts import get_kind, kind_names, source_options
+from ease.texts import source_options
 from tests.texts.conftest import GatherRows, WriteFile
 
 
@@ -27,13 +26,6 @@ def triplets(write_file: WriteFile) -> Path:
 
 def kinds_of(rows: list[tuple[str, str | None, str | None]]) -> Counter[str]:
     return Counter("line" if positive is None else "triplet" for _, positive, _ in rows)
-
-
-def test_kinds_are_the_files_of_the_package() -> None:
-    files = {path.stem for path in Path(ease.texts.__path__[0]).glob("*.py") if not path.stem.startswith("_")}
-    assert set(kind_names()) == files == {"columns", "lines", "nli", "pairs", "parallel", "random_strings"}
-    for name in files:
-        assert get_kind(name).Options.model_fields["kind"]
 
 
 def test_a_mixture_is_proportional_and_missing_texts_are_null(
@@ -103,7 +95,6 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
             {"kind": "lines"},
             "`data` of kind 'lines', whose parameters are kind, rows, weight, path.*: path: Field required",
         ),
-        ({"kind": "pairs", "path": "a"}, "there is no field `path`"),
         (
             {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
             "`negatives` applies to triplets, not to this form: change the form, or remove it",
