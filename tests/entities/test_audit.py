@@ -17,7 +17,7 @@ from ease.entities.audit import (
     match_candidates,
 )
 
-OPTIONS = AuditOptions(min_pairs=2, max_share=1, min_characters=1)
+OPTIONS = AuditOptions(min_pairs=2, max_share=1, min_characters=1, distractors=0)
 LANGUAGES = ("en", "eo")
 ITEMS = {1: "Rome", 2: "Oslo", 3: "Po"}
 CITY, RIVER, DISAMBIGUATION = 100, 101, 4167410
@@ -67,10 +67,10 @@ def audit(engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS) ->
     """Select the audit by an engine, with saved tables in between as in the pipeline."""
     *tables, types = map(ibis.memtable, given)
     candidates = ibis.memtable(engine.to_pyarrow(find_candidates(*tables, types, LANGUAGES, options)))
-    answers = ibis.memtable(engine.to_pyarrow(match_candidates(candidates, options)))
-    rows: list[dict[str, Any]] = engine.to_pyarrow(
-        add_distractors(answers, candidates, types, options)
-    ).to_pylist()
+    found = engine.to_pyarrow(match_candidates(candidates, options))
+    if options.distractors:
+        found = engine.to_pyarrow(add_distractors(ibis.memtable(found), candidates, types, options))
+    rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 
 
@@ -78,9 +78,8 @@ def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
     """The texts of the pairs, with their kind."""
     sides: dict[Any, dict[str, str]] = {}
     for row in rows:
-        if row["grade"] == "answer":
-            sides.setdefault((row["subset"], row["pair_id"], row["kind"]), {})[row["side"]] = row["text"]
-    return {(kind, own["left"], own["right"]) for (_, _, kind), own in sides.items()}
+        sides.setdefault((row["pair_id"], row["kind"]), {})[row["side"]] = row["text"]
+    return {(kind, own["left"], own["right"]) for (_, kind), own in sides.items()}
 
 
 def test_pairs_are_first_sentences_and_later_ones_with_equal_links(

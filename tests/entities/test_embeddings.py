@@ -141,9 +141,7 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (bz2.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
-        (gzip.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged"),
         (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not 3 finite numbers"),
-        (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* is not 3 finite numbers"),
         (b"1 3\nENTITY/Paris 1 2 nan\n", "is not 3 finite numbers"),
         (b"<html>\n", "not a text file of vectors"),
         (b"9" * 5000 + b" " + b"9" * 5000 + b"\n", "have 999999999 dimensions"),

@@ -42,7 +42,7 @@ def test_engines_agree_with_python(engine: SQLBackend) -> None:
         assert row["one"] == draw_one_by_one(0, row["small"])
 
 
-@pytest.mark.parametrize(("seed", "size"), [(0, 2), (1, 7), (42, 30)])
+@pytest.mark.parametrize(("seed", "size"), [(0, 2), (42, 30)])
 def test_draws_are_uniform_and_independent(duckdb_engine: SQLBackend, seed: int, size: int) -> None:
     """Draws of one row, of neighbouring rows, turns and seeds are uniform in pairs."""
     table = ibis.range(0, 200_000).unnest().name("key").as_table()

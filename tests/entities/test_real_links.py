@@ -1,14 +1,11 @@
-"""Resolved links of real dumps, compared with a handmade list and with a resolution without engine."""
+"""Resolved links of excerpts of real dumps are those of a list made by hand."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import ibis
-import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.links import resolve_links
@@ -18,71 +15,35 @@ from ease.wikimedia.wikidata import ingest_wikidata
 from ease.wikimedia.wikipedia import ingest_wikipedia
 
 HAND_MADE = Path(__file__).parent / "data" / "mini_links.tsv"
-MINI_LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")
-INGEST = IngestOptions(workers=1, splitter="icu")
+"""Links in prose to the 49 items: language, page, target, text and item."""
+LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")
+"""Those that have the article Berlin in the excerpts."""
 
 
-class Slices(NamedTuple):
-    """Tables of excerpts of real dumps."""
-
-    sentences: ibis.Table
-    redirects: ibis.Table
-    links: ibis.Table
-
-
-def read_parts(engine: SQLBackend, paths: Sequence[Path]) -> ibis.Table:
-    """Read a table from Parquet files."""
-    return engine.read_parquet([str(path) for path in paths])
-
-
-@pytest.fixture(scope="module")
-def engine() -> SQLBackend:
-    """One engine for the tables of this module."""
-    return ibis.duckdb.connect()
-
-
-@pytest.fixture(scope="module")
-def sitelinks(engine: SQLBackend, test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> ibis.Table:
-    """Titles of the 49 items."""
-    path = test_data / "dumps" / "wikidata" / "wikidata-49-items.json"
-    parts = ingest_wikidata(path, MINI_LANGUAGES, INGEST, tmp_path_factory.mktemp("wikidata"))
-    return read_parts(engine, parts.sitelinks)
-
-
-@pytest.fixture(scope="module")
-def mini(
-    engine: SQLBackend, sitelinks: ibis.Table, test_data: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Slices:
-    """The article Berlin in six languages, and the excerpts' other pages."""
+def test_resolved_links_equal_the_handmade_list(
+    duckdb_engine: SQLBackend, test_data: Path, tmp_path: Path
+) -> None:
+    options = IngestOptions(workers=1, splitter="icu")
     dumps = find_dumps(
-        str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), MINI_LANGUAGES
+        str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), LANGUAGES
     )
-    parts = ingest_wikipedia(dumps, INGEST, tmp_path_factory.mktemp("mini"))
-    sentences, redirects = read_parts(engine, parts.sentences), read_parts(engine, parts.redirects)
-    links = engine.to_pyarrow(resolve_links(sentences, redirects, sitelinks, MINI_LANGUAGES))
-    return Slices(sentences, redirects, ibis.memtable(links))
-
-
-def read_hand_made() -> list[tuple[str, str, str, str, int]]:
-    """Handmade list of the links in prose: language, page, target, text and item."""
-    with HAND_MADE.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file, delimiter="\t")
-        next(rows)
-        return [
-            (language, page, target, surface, int(item)) for language, page, target, surface, item in rows
-        ]
-
-
-def test_resolved_links_equal_the_handmade_list(engine: SQLBackend, mini: Slices) -> None:
-    links = mini.links.join(mini.sentences, ["language", "page_id", "sentence_index"])
+    wikipedia = ingest_wikipedia(dumps, options, tmp_path / "wikipedia")
+    items = test_data / "dumps" / "wikidata" / "wikidata-49-items.json"
+    wikidata = ingest_wikidata(items, LANGUAGES, options, tmp_path / "wikidata")
+    sentences, redirects, sitelinks = (
+        duckdb_engine.read_parquet([str(path) for path in paths])
+        for paths in (wikipedia.sentences, wikipedia.redirects, wikidata.sitelinks)
+    )
+    resolved = duckdb_engine.to_pyarrow(resolve_links(sentences, redirects, sitelinks, LANGUAGES))
+    links = ibis.memtable(resolved).join(sentences, ["language", "page_id", "sentence_index"])
     found = []
-    for row in engine.to_pyarrow(links).to_pylist():
+    for row in duckdb_engine.to_pyarrow(links).to_pylist():
         # No link to the 49 items uses a redirect, so resolved titles are targets.
-        surfaces = {
+        (surface,) = {
             row["text"][link["start"] : link["end"]]
             for link in row["links"]
             if link["target"] == row["title"]
         }
-        assert len(surfaces) == 1
-        found.append((row["language"], row["page_title"], row["title"], surfaces.pop(), row["entity"]))
-    assert sorted(found) == sorted(read_hand_made())
+        found.append([row["language"], row["page_title"], row["title"], surface, str(row["entity"])])
+    with HAND_MADE.open(encoding="utf-8", newline="") as file:
+        assert sorted(found) == sorted(list(csv.reader(file, delimiter="\t"))[1:])
