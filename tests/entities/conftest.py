@@ -139,14 +139,17 @@ def duckdb_engine() -> SQLBackend:
 @pytest.fixture(params=["parts", pytest.param("spark", marks=pytest.mark.spark)])
 def another_store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SQLBackend, Any]:
     """An engine, and a function that stores a table as many Parquet parts in another row order."""
-    engine = ibis.duckdb.connect() if request.param == "parts" else request.getfixturevalue("spark_engine")
+    if request.param == "parts":
+        engine, parts = ibis.duckdb.connect(), 7
+    else:
+        engine, parts = request.getfixturevalue("spark_engine"), 2
 
     def store(table: pa.Table) -> ibis.Table:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         shuffled = table.take(sorted(range(len(table)), key=lambda row: row * 7919 % 101))
-        rows = len(table) // 7 + 1
-        for part in range(7):
+        rows = len(table) // parts + 1
+        for part in range(parts):
             pq.write_table(shuffled.slice(part * rows, rows), folder / f"{part}.parquet")
         paths = sorted(str(path) for path in folder.iterdir())
         return engine.read_parquet(paths if engine.name == "duckdb" else str(folder))

@@ -12,7 +12,13 @@ import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities import audit, bitext
-from ease.entities.links import page_subjects, resolve_links, summarize_links
+from ease.entities.links import (
+    join_sitelinks,
+    page_subjects,
+    resolve_links,
+    summarize_links,
+    types_of_linked,
+)
 from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
 from ease.entities.pairs import (
     PairOptions,
@@ -38,6 +44,10 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "links": lambda t: resolve_links(t["sentences"], t["redirects"], t["sitelinks"], LANGUAGES),
     "summary": lambda t: summarize_links(t["sentences"], t["links"]),
     "subjects": lambda t: page_subjects(t["sentences"], t["sitelinks"]),
+    "titles": lambda t: join_sitelinks(
+        t["sentences"].rename(title="page_title"), t["subjects"].rename(qid="entity")
+    ),
+    "types": lambda t: types_of_linked(t["entity_types"], t["titles"]),
     "vocabulary": lambda t: build_vocabulary(
         t["links"], t["sitelinks"], VocabularyOptions(min_link_count=3), LANGUAGES
     ),
@@ -50,7 +60,8 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
         t["pairs"], t["links"], t["entity_types"], t["vocabulary"], NEGATIVES
     ),
     "further": lambda t: add_further_entities(t["mined"], t["links"], t["subjects"], t["vocabulary"], 3),
-    "permuted": lambda t: permute_entities(t["further"], t["vocabulary"], 4),
+    # Spark optimizes the plan of all columns for a minute; those left out are replaced as `entity` is.
+    "permuted": lambda t: permute_entities(t["further"].drop("hard_negative", "subject"), t["vocabulary"], 4),
     "candidates": lambda t: audit.find_candidates(
         t["sentences"], t["links"], t["sitelinks"], t["entity_types"], LANGUAGES, AUDIT
     ),
