@@ -64,14 +64,6 @@ def with_a_token_too_many(tokenizer: str) -> str:
 OWN_CODE = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
 
 
-def test_loadable_encoders_raise_nothing(model: Path) -> None:
-    check_encoder("random:")
-    check_encoder(str(model))
-    check_encoder(os.path.relpath(model))
-    (model / "modules.json").unlink()  # a folder of transformers
-    check_encoder(str(model))
-
-
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
@@ -98,20 +90,19 @@ def test_a_model_that_does_not_load_is_refused_with_the_cause(
     assert "\n" not in str(refused.value)
 
 
-def test_pickled_weights_with_other_objects_are_refused_in_one_line(model: Path) -> None:
+def test_pickled_weights_with_other_objects_are_refused(model: Path) -> None:
     (model / "model.safetensors").unlink()
-    for broken in (False, True):
-        torch.save({"code": os.getcwd}, model / "pytorch_model.bin")  # noqa: TID251
-        if broken:
-            (model / "pytorch_model.bin").write_bytes(b"oid")
-        with pytest.raises(EaseError) as refused:
-            load_encoder(str(model))
-        assert "holds more than tensors, which may run code: save it as safetensors" in str(refused.value)
-        assert "weights_only" not in str(refused.value)
-        assert "\n" not in str(refused.value)
+    torch.save({"code": os.getcwd}, model / "pytorch_model.bin")  # noqa: TID251
+    with pytest.raises(
+        EaseError, match="holds more than tensors, which may run code: save it as safetensors"
+    ):
+        load_encoder(str(model))
 
 
 def test_only_a_transformer_is_accepted_where_one_is_trained(model: Path, tmp_path: Path) -> None:
+    check_encoder("random:")
+    check_encoder(os.path.relpath(model), transformer=True)
+    (model / "modules.json").unlink()  # a folder of transformers
     check_encoder(str(model), transformer=True)
     vectors = tmp_path / "vectors.vec"
     vectors.write_text("a 1 2\nb 3 4\n")
@@ -123,9 +114,7 @@ def test_only_a_transformer_is_accepted_where_one_is_trained(model: Path, tmp_pa
             check_encoder(name, transformer=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["no/such-encoder", "nowhere", "tests", "vectors.txt", "random:bert", "/no/a/b"]
-)
+@pytest.mark.parametrize("name", ["no/such-encoder", "tests", "vectors.txt", "random:bert", "/no/a/b"])
 def test_an_unknown_name_is_refused(name: str) -> None:
     with pytest.raises(EaseError, match=f"(Encoder '{name}' does not load|Unknown encoder '{name}')"):
         check_encoder(name)

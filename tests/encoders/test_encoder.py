@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +10,10 @@ import torch
 from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
-from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM, BertModel
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM
 
 from ease.encoders.encoder import (
     build_encoder,
-    embedding_dimension,
     load_encoder,
     save_encoder,
     set_pooling,
@@ -44,7 +40,7 @@ def build(pooling: str = "mean", seed: int = 0) -> SentenceTransformer:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("encoder")
-    save_encoder(build(), folder, card="# A card\n")
+    save_encoder(build(), folder)
     return folder
 
 
@@ -77,16 +73,11 @@ def test_a_folder_keeps_its_pooling_or_gets_another(saved: Path) -> None:
     assert np.array_equal(load_encoder(str(saved)).encode(SENTENCES), build().encode(SENTENCES))
     options = EncoderOptions(name=str(saved), pooling="cls")
     assert np.array_equal(build_encoder(options).encode(SENTENCES), build("cls").encode(SENTENCES))
-    assert embedding_dimension(load_encoder(str(saved))) == 16
-    assert (saved / "README.md").read_text(encoding="utf-8") == "# A card\n"
 
 
-@pytest.mark.parametrize("kind", [partial(BertModel, add_pooling_layer=False), BertForMaskedLM])
-def test_an_encoder_that_lacks_weights_is_the_same_at_every_load(
-    saved: Path, tmp_path: Path, kind: Callable[[Any], Any]
-) -> None:
+def test_an_encoder_that_lacks_weights_is_the_same_at_every_load(saved: Path, tmp_path: Path) -> None:
     """transformers draws the weights of a pooler at random, and caches and checkpoints know an encoder by them."""
-    kind(AutoConfig.from_pretrained(saved)).save_pretrained(tmp_path)
+    BertForMaskedLM(AutoConfig.from_pretrained(saved)).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(saved).save_pretrained(tmp_path)
     torch.manual_seed(1)
     state, first = torch.get_rng_state(), load_encoder(str(tmp_path))
@@ -109,14 +100,9 @@ def test_a_tokenizer_without_padding_pads_with_its_last_token(tmp_path: Path) ->
     assert np.allclose(load_encoder(str(tmp_path)).encode(SENTENCES), expected, atol=1e-6)
 
 
-def test_errors_name_faults(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="'cls_mpl': did you mean cls_mlp or .* Choose from cls, cls_"):
+def test_errors_name_faults() -> None:
+    with pytest.raises(EaseError, match="'cls_mpl': did you mean cls_mlp"):
         load_encoder("anything", "cls_mpl")
-    for missing in (str(tmp_path), "/nowhere/at all"):
-        with pytest.raises(EaseError, match=r"does not load: .* Give a folder"):
-            load_encoder(missing)
-    with pytest.raises(EaseError, match="`random:`"):
-        build_encoder(EncoderOptions(name="random:bert"), SENTENCES)
     with pytest.raises(EaseError, match="needs sentences"):
         build_encoder(EncoderOptions())
     with pytest.raises(ValidationError, match="is not a multiple of `heads`"):

@@ -38,12 +38,8 @@ class Counted(SentenceTransformer):
         return super().encode(inputs, *arguments, **options)
 
 
-def counted(folder: Path) -> Any:
-    return Counted(str(folder), device="cpu")
-
-
 def test_embeddings_equal_the_encoders_in_input_order(folder: Path) -> None:
-    model = counted(folder)
+    model: Any = Counted(str(folder), device="cpu")
     found = encode_with(model)(SENTENCES)
     tokens = [len(model.tokenizer(sentence)["input_ids"]) for sentence in model.seen]
     assert sorted(model.seen) == sorted(set(SENTENCES))
@@ -56,7 +52,7 @@ def test_embeddings_equal_the_encoders_in_input_order(folder: Path) -> None:
 
 def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> None:
     options = EncodingOptions(batch_size=2, cache=tmp_path)
-    first, second = counted(folder), counted(folder)
+    first, second = (Counted(str(folder), device="cpu") for _ in range(2))
     fresh = encode_with(first, options)(SENTENCES[:3])
     kept = encode_with(second, options)([*SENTENCES, "new"])
     assert sorted(first.seen) == sorted(set(SENTENCES[:3]))
@@ -102,11 +98,9 @@ class Greedy(SentenceTransformer):
     fitting = 0
 
     def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
-        return (
+        if len(inputs) > self.fitting:
             torch.empty(1 << 60)
-            if len(inputs) > self.fitting
-            else super().encode(inputs, *arguments, **options)
-        )
+        return super().encode(inputs, *arguments, **options)
 
 
 def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path) -> None:

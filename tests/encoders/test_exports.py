@@ -22,10 +22,10 @@ from tests.encoders.tiny import tiny_encoder
 TEXTS = ["One.", "A cat sat on the mat, and a dog looked.", "日本の首都", "und so weiter " * 40, "A dog."]
 
 
-def tiny(*modules: torch.nn.Module) -> SentenceTransformer:
-    """A BERT that accepts fewer tokens than some texts have, by default with a linear map and a normalisation."""
-    encoder = tiny_encoder(TEXTS * 20, layers=2, hidden_size=32, intermediate_size=64, max_positions=48)
-    encoder.extend(modules or [Dense(32, 16, activation_function=torch.nn.Identity()), Normalize()])
+def tiny() -> SentenceTransformer:
+    """A BERT that accepts fewer tokens than some texts have, with a linear map and a normalisation."""
+    encoder = tiny_encoder(TEXTS * 20, hidden_size=32, intermediate_size=64, max_positions=48)
+    encoder.extend([Dense(32, 16, activation_function=torch.nn.Identity()), Normalize()])
     return encoder.eval()
 
 

