@@ -19,13 +19,13 @@ from ease.encoders.encoder import save_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL, Inputs, Texts, TrainingMethod
-from ease.methods.dueam import Dueam, euclidean_distances, semantic_loss, word_movers_distances
+from ease.methods.dueam import euclidean_distances, semantic_loss, word_movers_distances
 from ease.training.model import TrainingModel
 from tests.encoders.tiny import tiny_encoder
 
 WORDS = "the a of Berlin Paris is lies on river large city people like bread and small".split()
 LAMBDA = 0.003
-LENGTHS = [(1, 1), (1, 7), (6, 1), (5, 5), (7, 3), (4, 7), (7, 6)]
+LENGTHS = [(1, 1), (1, 7), (6, 1), (5, 5), (4, 7)]
 """Tokens of the first and the second sentence of each pair."""
 
 
@@ -97,6 +97,7 @@ def test_the_method_is_the_equations_over_the_anchor_s_tokens(unit_length: bool)
     encoder = small_encoder().double()
     method = dueam(encoder, unit_length=unit_length)
     first, second = drawn(1), drawn(2)
+    first[0] += " 🙂"  # an unknown word
     draws = np.random.default_rng(3).normal(size=(2, 6, 16))
     draws[1] = draws[0] + np.linspace(0.05, 2, 6)[:, None] * draws[1]  # nearer and farther than the words
     learner = torch.tensor(draws, requires_grad=True)
@@ -130,35 +131,17 @@ def test_each_term_can_be_trained_alone() -> None:
     mining = dueam(encoder, semantic_weight=0, translation_weight=2)(given)
     assert set(mining) == {TOTAL, "translation_mining"}, "no distances of an anchor are computed"
     assert mining[TOTAL].item() == -2 * both["translation_mining"].item()
-    heavier = dueam(encoder, semantic_weight=3)(given)[TOTAL].item()
-    assert heavier == pytest.approx(3 * exact - LAMBDA * both["translation_mining"].item(), rel=1e-6)
     rough, close = (dueam(encoder, regularization=r)(given)["semantic_loss"].item() for r in (0.5, 0.05))
     assert 0 < abs(close - exact) < abs(rough - exact)
     with pytest.raises(EaseError, match="`semantic_weight` and `translation_weight` are both 0"):
         method_options("dueam", {"semantic_weight": 0, "translation_weight": 0})
 
 
-def test_unknown_words_count_and_special_tokens_do_not() -> None:
-    encoder = small_encoder()
-    method, tokenizer = dueam(encoder), encoder.tokenizer
-    assert isinstance(method, Dueam)
-    assert method.anchor is not None
-    start, end, unknown = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id
-    word, padding = tokenizer("Berlin")["input_ids"][1], tokenizer.pad_token_id
-    tokens = torch.tensor(
-        [[start, word, unknown, end], [start, unknown, end, padding], [start, end, padding, padding]]
-    )
-    counted = method.anchor.words(Texts(tokens, (tokens != padding).long()))
-    assert counted.int().tolist() == [[0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-
-
 def test_the_anchor_is_frozen_apart_and_in_evaluation_mode() -> None:
     encoder = small_encoder().train()
     method = dueam(encoder)
     model = TrainingModel(encoder, torch.nn.Identity(), method).train()
-    names = {name for name, _ in model.named_parameters()} | set(model.state_dict())
-    assert names
-    assert all(name.startswith("encoder.") for name in names)
+    assert all(name.startswith("encoder.") for name in model.state_dict())
     given = inputs(encoder, drawn(1), drawn(2), torch.zeros(2, 6, 16))
     before = method(given)["semantic_loss"]
     assert torch.equal(before, method(given)["semantic_loss"]), "dropout would change it"
@@ -180,7 +163,7 @@ def test_anchors_that_do_not_support_the_tokens_are_refused(tmp_path: Path) -> N
         method(inputs(encoder, long, long, torch.zeros(2, 2, 16)))
 
 
-def token_pairs(dtype: torch.dtype = torch.float64, scale: float = 1.0) -> tuple[Tensor, ...]:
+def token_pairs(scale: float = 1.0) -> tuple[Tensor, ...]:
     """Return embeddings and masks of `LENGTHS`; the tokens that count are scattered."""
     generator = np.random.default_rng(0)
     embeddings, masks = [], []
@@ -188,25 +171,19 @@ def token_pairs(dtype: torch.dtype = torch.float64, scale: float = 1.0) -> tuple
         mask = np.zeros((len(LENGTHS), 9), dtype=bool)
         for pair, lengths in enumerate(LENGTHS):
             mask[pair, generator.choice(9, lengths[side], replace=False)] = True
-        embeddings.append(torch.tensor(scale * generator.normal(size=(*mask.shape, 5)), dtype=dtype))
+        embeddings.append(torch.tensor(scale * generator.normal(size=(*mask.shape, 5))))
         masks.append(torch.tensor(mask))
     return (*embeddings, *masks)
-
-
-def expected_distances(*given: Tensor) -> np.ndarray:
-    pairs = zip(*given, strict=True)
-    return np.array(
-        [linear_programme(one[mask].numpy(), two[rest].numpy()) for one, two, mask, rest in pairs]
-    )
 
 
 @pytest.mark.parametrize("scale", [1e-3, 30.0])
 def test_distances_are_those_of_linear_programmes_and_entropic_ones_are_near(scale: float) -> None:
     given = token_pairs(scale=scale)
-    exact = expected_distances(*given)
-    found = word_movers_distances(*given)
-    assert found.dtype == torch.float64
-    np.testing.assert_allclose(found, exact, rtol=1e-9)
+    pairs = zip(*given, strict=True)
+    exact = np.array(
+        [linear_programme(one[mask].numpy(), two[rest].numpy()) for one, two, mask, rest in pairs]
+    )
+    np.testing.assert_allclose(word_movers_distances(*given), exact, rtol=1e-9)
     excess = {share: word_movers_distances(*given, share).numpy() / exact - 1 for share in (0.3, 0.1, 0.03)}
     assert (excess[0.3] > excess[0.1] - 1e-3).all()
     assert excess[0.3].max() > 0.02

@@ -93,8 +93,7 @@ def test_the_loss_and_its_gradient_are_equation_1(with_positive: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("margin", [0.0, 0.2, 5.0])
-@pytest.mark.parametrize("size", [None, 3])
+@pytest.mark.parametrize(("margin", "size"), [(0.0, None), (0.2, 3), (5.0, None)])
 def test_the_multi_similarity_loss_is_that_of_mined_triplets(margin: float, size: int | None) -> None:
     at = np.random.default_rng(3).normal(size=(2, 5, 3))
     at[1] = at[0] + 0.3 * at[1]  # positives are near, and some anchors have no hard negative
@@ -123,11 +122,8 @@ def test_the_options_choose_the_loss(options: dict[str, Any], expected: Loss) ->
 @pytest.mark.parametrize(
     ("options", "views"),
     [
-        ({}, (SENTENCE, MASKED)),
         ({"span": 0}, (SENTENCE, SENTENCE)),
         ({"span": 0, "controlled_dropout": True}, (SENTENCE,)),
-        ({"span": 0, "augmentation": "words"}, (SENTENCE, MASKED)),
-        ({"augmentation": "tokens"}, (SENTENCE, MASKED)),
         ({"augmentation": "order"}, (SENTENCE, MASKED)),
     ],
 )
@@ -141,37 +137,24 @@ def test_the_views_are_the_string_and_its_duplicate(options: dict[str, Any], vie
 def test_options_and_encoders_that_do_not_fit_are_refused() -> None:
     with pytest.raises(EaseError, match="`controlled_dropout` needs identical views.*set `span: 0`"):
         build("mirror_bert", controlled_dropout=True)
-    with pytest.raises(EaseError, match="`augmentation` changes one of them.*`augmentation: span`"):
-        build("mirror_bert", controlled_dropout=True, span=0, augmentation="order")
     single = inputs(floats(1, 2, 1, 6))
-    assert build("mirror_bert")(single)[TOTAL].item() == pytest.approx(0)
     with pytest.raises(EaseError, match="needs negatives: raise `batch_size`"):
         build("mirror_bert", positive_in_denominator=False)(single)
     start = without_mask_token()
-    for refused in ({}, {"augmentation": "words"}):
-        with pytest.raises(EaseError, match="has none: set `span: 0`"):
-            build("mirror_bert", start, **refused)
-    for options in ({"span": 0}, {"augmentation": "order"}):
-        build("mirror_bert", start, **options)
-
-
-def training_model(files: Path, **options: Any) -> TrainingModel:
-    """A tiny encoder with Mirror-BERT, in training mode."""
-    start = load_encoder(str(files / "encoder"))
-    method = get_method("mirror_bert").build(method_options("mirror_bert", options), start, None)
-    return TrainingModel(start, nn.Identity(), method).train()
-
-
-def prepared(files: Path, model: TrainingModel, folder: Path, seed: int = 0) -> np.ndarray[Any, Any]:
-    layout = model.layout(16)
-    derived = model.method.derived_columns(model.encoder, seed)
-    prepare_pairs(files / "pairs.parquet", None, model.encoder, layout, folder / "pairs.bin", derived)
-    return np.array(open_pairs(folder / "pairs.bin", layout))
+    with pytest.raises(EaseError, match="has none: set `span: 0`"):
+        build("mirror_bert", start)
+    build("mirror_bert", start, augmentation="order")
 
 
 def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, tmp_path: Path) -> None:
-    model = training_model(files, span=0, dropout=0.3, drophead=0.3, controlled_dropout=True)
-    batch = make_batch(prepared(files, model, tmp_path)[::5], 0, 1, model.method.views, with_entities=False)
+    options = {"span": 0, "dropout": 0.3, "drophead": 0.3, "controlled_dropout": True}
+    start = load_encoder(str(files / "encoder"))
+    method = get_method("mirror_bert").build(method_options("mirror_bert", options), start, None)
+    model = TrainingModel(start, nn.Identity(), method).train()
+    layout = model.layout(16)
+    prepare_pairs(files / "pairs.parquet", None, start, layout, tmp_path / "pairs.bin")
+    rows = np.array(open_pairs(tmp_path / "pairs.bin", layout))[::5]
+    batch = make_batch(rows, 0, 1, method.views, with_entities=False)
     parameters = [weights for weights in model.parameters() if weights.requires_grad]
     torch.manual_seed(3)
     loss = model(batch)[TOTAL]
@@ -188,13 +171,12 @@ def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, t
 
 
 SENTENCE_TEXT = "Economist Paul Krugman mainly works on trade models."
-TEXTS = [SENTENCE_TEXT, "東京は日本の首都であり、世界で最も人口の多い都市の一つである。", "a  b\tc" * 8]
 
 
-def changing(kind: str, seed: int, shortest: int = 1, tokenizer: Any = None, **values: Any) -> Any:
+def changing(kind: str, shortest: int = 1, tokenizer: Any = None, **values: Any) -> Any:
     """The augmentation of a kind, with `_` as the mask token by default."""
     options = MirrorBertOptions(augmentation=kind, shortest_masked=shortest, **values)
-    return augmentation(options, tokenizer or SimpleNamespace(mask_token="_"), seed)
+    return augmentation(options, tokenizer or SimpleNamespace(mask_token="_"), 1)
 
 
 def spans(text: str, masked: str, length: int, token: str) -> list[int]:
@@ -208,21 +190,20 @@ def spans(text: str, masked: str, length: int, token: str) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("length", [1, 5])
-def test_masking_keeps_everything_outside_the_span(text: str, length: int) -> None:
+def test_masking_keeps_everything_outside_the_span() -> None:
     assert mask_span(SENTENCE_TEXT, 4, 5, "[M]") == "Econ [M] Paul Krugman mainly works on trade models."
-    for start in range(len(text) - length + 1):
-        assert start in spans(text, mask_span(text, start, length, "<mask>"), length, "<mask>")
+    for text in (SENTENCE_TEXT, "東京は日本の首都であり", "a  b\tc" * 8):
+        for start in range(len(text) - 4):
+            assert start in spans(text, mask_span(text, start, 5, "<mask>"), 5, "<mask>")
 
 
 def test_every_place_is_as_likely_the_last_one_too() -> None:
     text, words, found = "".join(map(chr, range(65, 95))), SENTENCE_TEXT.split(), Counter[int]()
-    for masked in changing("span", 3)([text] * 6000, np.arange(6000)):
+    for masked in changing("span")([text] * 6000, np.arange(6000)):
         found.update(spans(text, masked, 5, "_"))
     assert sorted(found) == list(range(26))
     places = Counter[int]()  # eight words, of which round(2.4) are masked
-    for masked in changing("words", 1, share=0.3)([SENTENCE_TEXT] * 2000, np.arange(2000)):
+    for masked in changing("words", share=0.3)([SENTENCE_TEXT] * 2000, np.arange(2000)):
         differs = [one for one, other in zip(masked.split(), words, strict=True) if one != other]
         assert differs == ["_"] * 2
         places.update(place for place, one in enumerate(masked.split()) if one == "_")
@@ -234,7 +215,6 @@ def test_every_place_is_as_likely_the_last_one_too() -> None:
 @pytest.mark.parametrize(
     ("text", "shortest", "kept"),
     [
-        ("", 1, True),
         ("sizes", 1, True),  # nothing would be left
         ("seldom", 1, False),  # one token, of which a letter is left
         ("x" * 29, 30, True),
@@ -242,16 +222,16 @@ def test_every_place_is_as_likely_the_last_one_too() -> None:
     ],
 )
 def test_short_texts_keep_their_characters(text: str, shortest: int, kept: bool) -> None:
-    masked = changing("span", 0, shortest)([text, SENTENCE_TEXT], np.arange(2))
+    masked = changing("span", shortest)([text, SENTENCE_TEXT], np.arange(2))
     assert ["_" in one for one in masked] == [not kept, True]
     assert (masked[0] == text) == kept
 
 
 def test_tokens_are_masked_in_the_text_by_the_encoder_s_own_mask_token() -> None:
-    tokenizer = tiny_encoder(TEXTS * 3, vocabulary_size=400).tokenizer
+    tokenizer = tiny_encoder([SENTENCE_TEXT] * 5, vocabulary_size=400).tokenizer
     tokenizer.add_special_tokens({"mask_token": "<mask>"})
     share = round(0.2 * len(tokenizer.tokenize(SENTENCE_TEXT)))
-    for masked in changing("tokens", 2, tokenizer=tokenizer, share=0.2)([SENTENCE_TEXT] * 50, np.arange(50)):
+    for masked in changing("tokens", tokenizer=tokenizer, share=0.2)([SENTENCE_TEXT] * 50, np.arange(50)):
         assert tokenizer(masked)["input_ids"].count(tokenizer.mask_token_id) == share
         place = 0
         for part in masked.split("<mask>"):  # the rest of the text, in its order
@@ -260,8 +240,6 @@ def test_tokens_are_masked_in_the_text_by_the_encoder_s_own_mask_token() -> None
 
 def test_words_change_their_places_and_stay_the_same_words() -> None:
     words = SENTENCE_TEXT.split()
-    for moved in changing("order", 1, share=0.5)([SENTENCE_TEXT] * 200, np.arange(200)):
+    for moved in changing("order", share=0.5)([SENTENCE_TEXT] * 200, np.arange(200)):
         assert sorted(moved.split()) == sorted(words)
         assert sum(one != other for one, other in zip(moved.split(), words, strict=True)) == 4
-    swapped = changing("order", 1, share=0.01)(["first second"], np.arange(1))
-    assert swapped == ["second first"], "at least two words move"

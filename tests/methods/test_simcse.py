@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from ease.encoders.encoder import load_encoder
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL
-from ease.training.batches import Batch, make_batch
+from ease.training.batches import make_batch
 from ease.training.model import TrainingModel
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.methods.made import ENTITIES, build, cosines, floats, inputs, self_loss
 
 PRESENT = torch.tensor([[True] * 4, [True] * 4, [True, False, True, False]])
-MIXED = {
+MIXED: dict[str, Any] = {
     "sentence": ["Berlin is a large city", "Roma", "people like Oslo", "Ankara"],
     "positive": ["people like Berlin", None, "東京は大きな都市で、川がある", None],
     "negative": ["people like Oslo", None, None, "people like Париж"],
@@ -77,33 +77,23 @@ def test_the_supervised_loss_is_equation_5(
         assert not list(method.parameters())
 
 
-def multilingual(
-    start: Path, folder: Path, columns: dict[str, Any]
-) -> tuple[TrainingModel, np.ndarray, Batch]:
-    """mSimCSE over an encoder, and a table's rows and batch."""
-    loaded = load_encoder(str(start))
-    method = get_method("msimcse").build(method_options("msimcse", {"temperature": 0.3}), loaded, None)
-    model = TrainingModel(loaded, nn.Identity(), method)
-    layout, derived = model.layout(16), method.derived_columns(loaded, 0)
-    pq.write_table(pa.table(columns), folder / "texts.parquet")
-    prepare_pairs(folder / "texts.parquet", None, loaded, layout, folder / "texts.bin", derived)
-    rows = open_pairs(folder / "texts.bin", layout)
-    return model, rows, make_batch(rows, loaded.tokenizer.pad_token_id, 2, method.views, with_entities=False)
-
-
-@pytest.mark.parametrize("lacking", [[], ["negative"], ["positive"], ["positive", "negative"]])
 def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(
-    files: Path, tmp_path: Path, lacking: list[str]
+    files: Path, tmp_path: Path
 ) -> None:
-    columns: dict[str, Any] = {name: texts for name, texts in MIXED.items() if name not in lacking}
-    model, _, batch = multilingual(files / "encoder_without_dropout", tmp_path, columns)
-    sentences, nothing = columns["sentence"], [None] * 4
-    positives, negatives = (columns.get(name, nothing) for name in ("positive", "negative"))
+    encoder = load_encoder(str(files / "encoder_without_dropout"))
+    method = get_method("msimcse").build(method_options("msimcse", {"temperature": 0.3}), encoder, None)
+    model = TrainingModel(encoder, nn.Identity(), method)
+    layout, derived = model.layout(16), method.derived_columns(encoder, 0)
+    pq.write_table(pa.table(MIXED), tmp_path / "texts.parquet")
+    prepare_pairs(tmp_path / "texts.parquet", None, encoder, layout, tmp_path / "texts.bin", derived)
+    rows = open_pairs(tmp_path / "texts.bin", layout)
+    batch = make_batch(rows, encoder.tokenizer.pad_token_id, 2, method.views, with_entities=False)
+    sentences, positives, negatives = MIXED.values()
     texts = [
         sentences,
         [other or own for own, other in zip(sentences, positives, strict=True)],
         [other or "left out" for other in negatives],
     ]
-    embeddings = torch.stack([model.encoder.encode(column, convert_to_tensor=True) for column in texts])
+    embeddings = torch.stack([encoder.encode(column, convert_to_tensor=True) for column in texts])
     expected = supervised_loss(embeddings, 0.3, [other is not None for other in negatives])
     assert model(batch)[TOTAL].item() == pytest.approx(expected, rel=1e-5)

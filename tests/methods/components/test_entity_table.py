@@ -14,13 +14,6 @@ def start() -> Tensor:
     return torch.arange(24, dtype=torch.float32).view(8, 3) / 10 + 0.1
 
 
-def test_rows_are_those_of_the_ids() -> None:
-    table = EntityTable(start())
-    first, second = table(torch.tensor([5, 1, 5]), torch.tensor([7, NO_ENTITY, 0]))
-    assert torch.equal(first, start()[[5, 1, 5]])
-    assert torch.equal(second[[0, 2]], start()[[7, 0]])
-
-
 def test_a_step_changes_the_rows_in_use_alone_as_a_dense_step_would() -> None:
     table, dense = EntityTable(start()), nn.Parameter(start())
     sparse_optimizer, dense_optimizer = SparseAdam([table.weight], lr=0.1), Adam([dense], lr=0.1)
