@@ -17,7 +17,6 @@ from transformers import (
     BertTokenizer,
     Gemma3TextConfig,
     GemmaTokenizer,
-    GPTNeoXTokenizer,
     ModernBertConfig,
     NomicBertConfig,
     PreTrainedConfig,
@@ -58,15 +57,10 @@ class Architecture(NamedTuple):
 
 
 ARCHITECTURES = {
-    "mbert": Architecture(BertConfig, {}, BertTokenizer, normalize=False),
     "xlm-roberta": Architecture(XLMRobertaConfig, {}, XLMRobertaTokenizer, normalize=False),
     "labse": Architecture(BertConfig, {}, BertTokenizer, pooling="cls", dense=True),
     "multilingual-e5": Architecture(
         BertConfig, {}, XLMRobertaTokenizer, prompts={"query": "query: ", "document": "passage: "}
-    ),
-    "bge-m3": Architecture(XLMRobertaConfig, {"max_position_embeddings": 80}, XLMRobertaTokenizer, pooling="cls"),
-    "modernbert": Architecture(
-        ModernBertConfig, {"local_attention": 8}, GPTNeoXTokenizer, "[CLS] $A [SEP]", normalize=False, dropout=0.1
     ),
     "mmbert": Architecture(
         ModernBertConfig, {"local_attention": 8}, GemmaTokenizer, "<bos> $A <eos>", normalize=False, dropout=0.1
@@ -119,9 +113,6 @@ def _train_tokenizer(made: Architecture) -> Any:
     # Gemma's tokenizer joins words: with more entries, a sentence would be a single token.
     size = 100 if made.tokenizer is GemmaTokenizer else 300
     tokenizer = made.tokenizer().train_new_from_iterator([*sentences(), *prompts], size)
-    if made.tokenizer is GPTNeoXTokenizer:
-        special = {f"{kind}_token": f"[{kind.upper()}]" for kind in ("pad", "unk", "cls", "sep", "mask")}
-        tokenizer.add_special_tokens(special)
     if made.template is not None:
         words = [word for word in made.template.split() if word != "$A"]
         pairs = [(word, tokenizer.convert_tokens_to_ids(word)) for word in words]

@@ -17,10 +17,10 @@ from torch import Tensor
 from ease.encoders.encoder import load_encoder
 from ease.encoders.poolings import training_head
 from ease.methods import get_method, method_options
-from ease.methods.base import TOTAL
+from ease.methods.base import TOTAL, Derive
 from ease.methods.components.distributed import process_count, process_rank
 from ease.training.accelerator import accelerated
-from ease.training.batches import make_batch
+from ease.training.batches import Batch, make_batch
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
 from ease.training.prepared_pairs import open_pairs, prepare_pairs, read_table
@@ -48,21 +48,7 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
     with accelerated(TrainingOptions(device="cpu", threads=1)) as accelerator:
         model = build_model(case)
         trained = accelerator.prepare(model)
-        layout = model.layout(max_tokens=16)
-        prepared = folder / f"pairs-{process_rank()}.bin"
-        derived = {"positive": reverse, **model.method.derived_columns(model.encoder, 0), "negative": shift}
-        vocabulary = case.files / "vocabulary.parquet" if model.method.table is not None else None
-        prepare_pairs(case.files / "pairs.parquet", vocabulary, model.encoder, layout, prepared, derived)
-        rows = open_pairs(prepared, layout)[: case.pairs][process_rank() :: process_count()]
-        batch = make_batch(
-            np.array(rows),
-            0,
-            case.chunks,
-            model.method.views,
-            model.method.token_columns,
-            with_entities=vocabulary is not None,
-            packed=case.packed,
-        )
+        batch = build_batch(case, model, folder)
         torch.manual_seed(0)
         loss = trained(batch)[TOTAL]
         accelerator.backward(loss)
@@ -77,14 +63,31 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
         return {**found, "loss": loss.detach(), "next": torch.rand(1)}
 
 
-def reverse(sentences: Sequence[str], rows: Any) -> Sequence[str]:
-    """Pair each sentence with another one."""
-    return sentences[::-1]
+def build_batch(case: Case, model: TrainingModel, folder: Path) -> Batch:
+    """Make this process's share of the first pairs, two in three of them with a hard negative."""
 
+    def shift(sentences: Sequence[str], rows: Any) -> list[str | None]:
+        return [sentences[row - 7] if row % 3 else None for row in range(len(sentences))]
 
-def shift(sentences: Sequence[str], rows: Any) -> list[str | None]:
-    """Give two in three sentences a hard negative."""
-    return [sentences[row - 7] if row % 3 else None for row in range(len(sentences))]
+    method, layout = model.method, model.layout(max_tokens=16)
+    prepared = folder / f"pairs-{process_rank()}.bin"
+    derived: dict[str, Derive] = {
+        "positive": lambda sentences, rows: sentences[::-1],
+        **method.derived_columns(model.encoder, 0),
+        "negative": shift,
+    }
+    vocabulary = case.files / "vocabulary.parquet" if method.table is not None else None
+    prepare_pairs(case.files / "pairs.parquet", vocabulary, model.encoder, layout, prepared, derived)
+    rows = np.array(open_pairs(prepared, layout)[: case.pairs][process_rank() :: process_count()])
+    return make_batch(
+        rows,
+        0,
+        case.chunks,
+        method.views,
+        method.token_columns,
+        with_entities=vocabulary is not None,
+        packed=case.packed,
+    )
 
 
 def build_model(case: Case) -> TrainingModel:

@@ -85,7 +85,6 @@ def test_further_entities_fill_all_places_of_a_row_and_more_are_left_out(files: 
     ("changes", "message"),
     [
         ({"sentence": ["a", None, "b"]}, "1 texts of column 'sentence'.* are missing"),
-        ({"entity": [2, None, 2]}, "1 entities are missing"),
         ({"entity": [2, 3, 2]}, "entity 3 is not in the entity vocabulary"),
         ({"hard_negative": [2, 99, 2]}, "hard negative 99 is not in the entity vocabulary"),
         ({"hard_negative": None}, r"lack the column\(s\) hard_negative; they have pair_id, sentence, entity"),
@@ -127,10 +126,6 @@ def test_missing_texts_are_derived_or_absent_or_named(files: Path, tmp_path: Pat
 
 
 def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.parquet"
-    broken.write_bytes(b"no table")
-    with pytest.raises(EaseError, match="not Parquet"):
-        prepare(files, broken, tmp_path / "pairs.bin")
     empty = write(tmp_path, pair_id=None, sentence=pa.array([], pa.string()), entity=[], hard_negative=[])
     with pytest.raises(EaseError, match="no row is left"):
         prepare(files, empty, tmp_path / "pairs.bin")
@@ -139,22 +134,17 @@ def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
         used_entities(files / "pairs.parquet", tmp_path / "vocabulary.parquet")
 
 
-def test_an_epoch_visits_every_pair_at_most_once_and_resumes_anywhere() -> None:
+def test_an_epoch_visits_every_pair_at_most_once() -> None:
     steps = [indices.tolist() for indices in islice(pair_indices(50, 8, seed=3), 14)]
     for epoch in (steps[:6], steps[6:12]):
         counts = Counter(index for step in epoch for index in step)
         assert len(counts) == 48
         assert set(counts.values()) == {1}
     assert steps[:6] != steps[6:12]
-    for start in (1, 6, 9):
-        resumed = islice(pair_indices(50, 8, seed=3, start=start), 3)
-        assert [indices.tolist() for indices in resumed] == steps[start : start + 3]
-    assert next(pair_indices(50, 8, seed=4)).tolist() != steps[0]
 
 
-@pytest.mark.parametrize("options", [{}, {"hard_negatives": False, "mask_same_entity": True}])
 def test_the_host_finds_the_rows_that_a_step_looks_up(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look_up, looked_up = EntityTable.forward, []
 
@@ -166,8 +156,8 @@ def test_the_host_finds_the_rows_that_a_step_looks_up(
         return look_up(table, *ids, used=used)
 
     monkeypatch.setattr(EntityTable, "forward", compared)
-    run_job(make_job("compared", development={}, training={"max_steps": 4}, method_options=options))
-    assert len(looked_up) == 4
+    run_job(make_job("compared", development={}, training={"max_steps": 2}))
+    assert len(looked_up) == 2
 
 
 CPU = torch.device("cpu")
@@ -196,7 +186,6 @@ ONES = np.ones((3, 2), dtype=np.float32)
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"rows": ONES[:, 0].copy()}, r"expected one matrix, found \{'rows': \(3,\)\}"),
         ({"rows": ONES}, "has 3 rows, and the vocabulary 10 entities"),
         (None, "are not a safetensors file"),
     ],
@@ -213,7 +202,6 @@ def test_only_the_requested_rows_are_read(tmp_path: Path) -> None:
     save_file({"rows": embeddings}, tmp_path / "table.safetensors")
     rows = np.array([0, BLOCK_ROWS - 1, BLOCK_ROWS, 149_999])
     assert np.array_equal(read_table(tmp_path / "table.safetensors", rows).numpy(), embeddings[rows])
-    assert np.array_equal(read_table(tmp_path / "table.safetensors").numpy(), embeddings)
 
 
 SIZE = 32
@@ -255,7 +243,7 @@ def translations(rows: NDArray[np.int64]) -> int:
 
 
 @pytest.mark.parametrize(
-    "options", [{"sentences_per_entity": 4}, {"languages": "single"}, {"language_exponent": 0.5}]
+    "options", [{}, {"sentences_per_entity": 4}, {"languages": "single"}, {"language_exponent": 0.5}]
 )
 def test_a_training_resumes_at_any_step(options: dict[str, Any]) -> None:
     whole = batches(300, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +15,16 @@ from ease.encoders.onednn import OneDnnLinear
 from ease.errors import EaseError
 from ease.methods import get_method, method_names
 from ease.methods.base import TOTAL
-from ease.training.batches import make_batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from ease.training.options import TrainingResult
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
-from tests.training.gradients import Case, build_model, gradients, joint_gradients, reverse, shift
+from tests.training.gradients import Case, build_batch, build_model, gradients, joint_gradients
 from tests.training.tiny_training import MakeJob, losses, weights
 
-PLUS: dict[str, Any] = {"attraction": 0.5, "subject_weight": 0.2}
 EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_weight": 1.0, "projection": "tanh"}
 ABLATIONS: list[tuple[str, dict[str, Any]]] = [
     ("ease", EASE),
-    ("ease", {"self_supervised": False, "hard_negatives": False}),
-    ("ease_plus", PLUS),
+    ("ease_plus", {"attraction": 0.5, "subject_weight": 0.2}),
     ("simcse", {"mlm_weight": 0.1}),
-    ("supervised_simcse", {"hard_negative_weight": 1.0}),
     ("mirror_bert", {"drophead": 0.1}),
     ("mirror_bert", {"positive_in_denominator": False, "span": 0, "controlled_dropout": True}),
 ]
@@ -59,11 +52,7 @@ def test_gradient_caching_keeps_the_gradients(
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [
-        ("ease", EASE),
-        ("supervised_simcse", {"hard_negative_weight": 1.0}),
-        ("mirror_bert", {"dropout": None}),
-    ],
+    [("ease", EASE), ("supervised_simcse", {"hard_negative_weight": 1.0})],
 )
 def test_two_processes_have_the_gradients_of_the_joint_batch(
     files: Path, tmp_path: Path, method: str, options: dict[str, Any]
@@ -78,49 +67,37 @@ def test_two_processes_have_the_gradients_of_the_joint_batch(
     assert torch.allclose((ranks[0]["loss"] + ranks[1]["loss"]) / 2, expected["loss"], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-4), ("bf16", 1e-2)])
-def test_a_training_in_mini_batches_equals_the_direct_one(
-    make_job: MakeJob, precision: str, noise: float
-) -> None:
-    """In the loop, with clipping, dropout, evaluations and checkpoints; only rounding may differ."""
-    training = {"precision": precision, "max_grad_norm": 0.5}
-    direct = run_job(make_job("direct", training={**training, "length_chunks": 4}))
-    cached = run_job(make_job("cached", training={**training, "mini_batch_size": 4}))
-    other = run_job(make_job("other", training={**training, "length_chunks": 4, "seed": 1}))
-    assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise / 10)
-    assert distance(cached, direct) < noise * distance(other, direct)
-
-
-def distance(first: TrainingResult, second: TrainingResult) -> float:
-    """Euclidean distance between all trained parameters."""
-    one, two = weights(first), weights(second)
-    assert one.keys() == two.keys()
-    return math.sqrt(sum(float(((one[name] - two[name]) ** 2).sum()) for name in one))
-
-
 STILL: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
 
 
-@pytest.mark.parametrize("changed", [{"packed": True}, {"mini_batch_size": 3}])
-def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed: dict[str, Any]) -> None:
-    training = {"sub_batch_size": 8}
-    plain = run_job(make_job("plain", training=training, **STILL))
-    other = run_job(make_job("other", training={**training, **changed}, **STILL))
-    assert list(losses(other).values()) == pytest.approx(list(losses(plain).values()), rel=1e-5)
+@pytest.mark.parametrize(
+    ("changed", "noise"),
+    [
+        ({"packed": True, "sub_batch_size": 8}, 1e-5),
+        ({"mini_batch_size": 3, "sub_batch_size": 8}, 1e-5),
+        ({"mini_batch_size": 4, "precision": "bf16"}, 1e-3),
+    ],
+)
+def test_packing_and_gradient_caching_change_rounding_alone(
+    make_job: MakeJob, changed: dict[str, Any], noise: float
+) -> None:
+    training = {"max_grad_norm": 0.5, "max_steps": 6, **changed}
+    plain = {**training, "packed": False, "mini_batch_size": None}
+    one, other = (
+        run_job(make_job(name, training=given, **STILL))
+        for name, given in (("plain", plain), ("changed", training))
+    )
+    assert list(losses(other).values()) == pytest.approx(list(losses(one).values()), rel=noise)
     found = weights(other)
-    assert all(np.allclose(found[name], value, atol=2e-5) for name, value in weights(plain).items())
+    assert all(np.allclose(found[name], value, atol=2 * noise) for name, value in weights(one).items())
 
 
-CHANGES: dict[str, dict[str, Any]] = {
-    "padded": {},
-    "packed, in mini-batches": {"packed": True, "length_chunks": None, "mini_batch_size": 8},
-    "lora": {"lora": {"rank": 4, "alpha": 8}},
-}
-
-
-@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.parametrize(
+    "changes",
+    [{"packed": True, "length_chunks": None, "mini_batch_size": 8}, {"lora": {"rank": 4, "alpha": 8}}],
+)
 def test_losses_are_those_of_torchs_layers(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, case: str
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
     """With dropout, whose masks are the same."""
     replaced: list[int] = []
@@ -132,12 +109,8 @@ def test_losses_are_those_of_torchs_layers(
 
     monkeypatch.setattr(TrainingModel, "train", counted)
     torchs, onednns = (
-        run_job(
-            make_job(
-                str(onednn), training={**CHANGES[case], "onednn": onednn, "max_steps": 4}, development={}
-            )
-        )
-        for onednn in (False, True)
+        run_job(make_job(str(own), training={**changes, "onednn": own, "max_steps": 2}, development={}))
+        for own in (False, True)
     )
     assert replaced[0] == 0
     assert replaced[-1] >= 2 * 6, "six linear layers in each of two blocks"
@@ -153,7 +126,7 @@ def _nothing_compiled_yet() -> None:
 
 
 def test_losses_are_those_without_compilation(make_job: MakeJob) -> None:
-    changes = {"mini_batch_size": 4}
+    changes = {"mini_batch_size": 4, "max_steps": 4}
     plain = run_job(make_job("plain", training=changes, **STILL))
     counters.clear()
     compiled = run_job(make_job("compiled", training={"compiled": True, **changes}, **STILL))
@@ -178,13 +151,9 @@ CONTRASTIVE = [name for name in method_names() if get_method(name).matryoshka]
 
 @pytest.mark.parametrize("name", CONTRASTIVE)
 def test_the_loss_is_the_mean_over_the_dimensions(files: Path, tmp_path: Path, name: str) -> None:
-    model = build_model(Case(files, name, BY_METHOD.get(name, {}), 16, encoder="encoder_without_dropout"))
-    layout = model.layout(16)
-    vocabulary = files / "vocabulary.parquet" if model.method.table is not None else None
-    derived = {"positive": reverse, **model.method.derived_columns(model.encoder, 0), "negative": shift}
-    prepare_pairs(files / "pairs.parquet", vocabulary, model.encoder, layout, tmp_path / "pairs", derived)
-    rows = open_pairs(tmp_path / "pairs", layout)[:16]
-    batch = make_batch(rows, 0, 1, model.method.views, with_entities=vocabulary is not None)
+    case = Case(files, name, BY_METHOD.get(name, {}), 16, encoder="encoder_without_dropout")
+    model = build_model(case)
+    batch = build_batch(case, model, tmp_path)
     encoded = model.encode(batch)
     alone = []
     for count in (8, 20, 32):

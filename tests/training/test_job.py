@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 from pathlib import Path
@@ -23,10 +22,8 @@ from ease.encoders.encoder import load_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
 from ease.training.job import run_job
-from ease.training.loop import Progress
 from ease.training.model import TrainingModel
-from ease.training.options import TrainingOptions
-from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
+from tests.training.tiny_training import MakeJob, Trained, losses
 
 
 def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files: Path) -> None:
@@ -43,8 +40,6 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     assert {"loss", "entity_loss", "self_loss", "learning_rate", "pairs_per_second"} <= reported[1][1].keys()
     assert [{"step": step, **values} for step, values in reported] == result.history
 
-    encoder = SentenceTransformer(str(result.model), device="cpu")
-    assert encoder.encode(["Berlin", "東京"]).shape == (2, 32)
     assert AutoModel.from_pretrained(result.model).config.hidden_size == 32
     parts = load_file(result.model / "training" / "parts.safetensors")
     assert parts["method.table.weight"].shape == (10, 24)
@@ -52,19 +47,15 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     assert not np.array_equal(
         parts["method.table.weight"], load_file(files / "table.safetensors")["embeddings"]
     )
-    readme = (result.model / "README.md").read_text(encoding="utf-8")
-    assert "20260101" in readme
-    assert f"| development | {result.best_score:.2f} |" in readme
-    assert "| development/sample_graded/en |" in readme
+    assert "20260101" in (result.model / "README.md").read_text(encoding="utf-8")
     left = {path.name for path in result.model.parent.iterdir()}
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
 
 
-def test_the_start_is_scored_and_never_kept(
-    make_job: MakeJob, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Every model is worse than the start, whose own cosines are the gold scores; the log and the result say so."""
-    job = make_job("worse", training={"learning_rate": 3.0}, card=ModelCardData())
+def test_the_start_is_scored_and_never_kept(make_job: MakeJob, tmp_path: Path) -> None:
+    """Every model is worse than the start, whose own cosines are the gold scores."""
+    training = {"learning_rate": 3.0, "max_steps": 4, "evaluate_every": 2}
+    job = make_job("worse", training=training, card=ModelCardData())
     graded = pq.read_table(job.development["sample_graded"]["path"])
     encoder = load_encoder(job.encoder)
     first, second = (encoder.encode(graded[name].to_pylist()) for name in ("sentence1", "sentence2"))
@@ -76,15 +67,16 @@ def test_the_start_is_scored_and_never_kept(
     assert start == pytest.approx(100, abs=0.5)
     assert result.below_start
     assert result.best_step > 0
-    assert [line["step"] for line in result.history if "development" in line] == [0, 4, 8, 12]
-    assert any("worse" in line.message for line in caplog.records if line.levelname == "WARNING")
+    assert [line["step"] for line in result.history if "development" in line] == [0, 2, 4]
     card = (result.model / "README.md").read_text(encoding="utf-8")
     assert f"| development | {result.best_score:.2f} | {start:.2f} |" in card
     assert "lowered the model's score on `development" in card
 
 
-def test_reports_are_means_over_their_steps(make_job: MakeJob, trained: Trained) -> None:
-    result = run_job(make_job(training={"report_every": 5}))
+def test_reports_are_means_over_their_steps_and_evaluations_change_nothing(
+    make_job: MakeJob, trained: Trained
+) -> None:
+    result = run_job(make_job(training={"report_every": 5}, development={}))
     single = {line["step"]: line for line in trained.result.history if "loss" in line}
     windows = {5: range(1, 6), 10: range(6, 11), 12: range(11, 13)}
     found = {int(line["step"]): line for line in result.history if "loss" in line}
@@ -93,15 +85,6 @@ def test_reports_are_means_over_their_steps(make_job: MakeJob, trained: Trained)
         for name in ("loss", "entity_loss", "self_loss"):
             assert found[step][name] == pytest.approx(np.mean([single[one][name] for one in steps]), rel=1e-6)
         assert found[step]["learning_rate"] == single[step]["learning_rate"]
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(
-    make_job: MakeJob, trained: Trained
-) -> None:
-    second, other = run_job(make_job("second")), run_job(make_job("other", training={"seed": 1}))
-    assert losses(trained.result) == losses(second)
-    assert same(weights(trained.result), weights(second))
-    assert not same(weights(trained.result), weights(other))
 
 
 def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -> None:
@@ -136,14 +119,9 @@ def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:
     assert dict(os.environ) == environment
 
 
-def test_bf16_is_close_to_single_precision_and_evaluations_change_nothing(
-    make_job: MakeJob, trained: Trained
-) -> None:
-    half, single = (
-        losses(run_job(make_job(precision, development={}, training={"precision": precision})))
-        for precision in ("bf16", "fp32")
-    )
-    assert single == losses(trained.result), "which is evaluated"
+def test_bf16_is_close_to_single_precision(make_job: MakeJob, trained: Trained) -> None:
+    half = losses(run_job(make_job(development={}, training={"precision": "bf16", "max_steps": 1})))
+    single = losses(trained.result)
     assert half[1] != single[1]
     assert half[1] == pytest.approx(single[1], rel=0.02)
 
@@ -155,16 +133,11 @@ def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
     assert "head.0.weight" in load_file(result.model / "training" / "parts.safetensors")
 
 
-PACKED: dict[str, Any] = {"compiled": True, "packed": True, "device": "cpu"}
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"method": "eas"}, "Unknown training method 'eas': did you mean ease"),
-        ({"method_options": {"temperature": -0.05}}, "temperature: Input should be greater than 0"),
         ({"pairs": Path("nowhere.parquet")}, "no such file"),
-        ({"development": {"stsbb": {}}}, "Unknown evaluation task 'stsbb'"),
         ({"encoder": "/nowhere"}, "Encoder '/nowhere' does not load"),
         ({"folder": Path(__file__) / "job"}, "Cannot write to .*test_job.py/job"),
         ({"table": None}, "needs the `table` of entity embeddings"),
@@ -172,14 +145,10 @@ PACKED: dict[str, Any] = {"compiled": True, "packed": True, "device": "cpu"}
         ({"training": {"batch_size": 512}}, "160 training pairs do not fill a batch of 512"),
         ({"training": {"max_tokens": 64}}, "`max_tokens` 64: the encoder accepts at most 32"),
         ({"training": {"matryoshka": [32]}}, "`matryoshka` 32: give numbers from 1 to 31"),
-        ({"training": {"matryoshka": [8]}, "method": "mlm"}, "'mlm' has no contrastive loss"),
         ({"training": {"language_ranks": [4]}}, "rank 4 is above 3, the number of directions"),
-        ({"training": {"language_ranks": [0, 1]}, "development": {}}, "a choice needs development tasks"),
         ({"training": {"lora": {"targets": "query q_proj"}}}, "no linear layers named q_proj; it has dense"),
-        ({"training": {"compiled": True, "lora": {"rank": 4}}}, "`compiled` trains all weights"),
-        ({"training": PACKED}, "On a CPU, `compiled` is for padded texts: set `packed: false`"),
+        ({"training": {"compiled": True, "packed": True}}, "On a CPU, `compiled` is for padded texts"),
         ({"training": {"sub_batch_size": 5}}, "16 is not a multiple of `sub_batch_size` 5"),
-        ({"training": {"processes": 3}}, "is not a multiple of 3 `processes`"),
         (
             {"training": {"sub_batch_size": 4, "batches": {"sentences_per_entity": 4}}},
             "`sub_batch_size` 4 does not hold two entities of 4 sentences .*raise it to at least 8, or lower",
@@ -191,18 +160,6 @@ def test_faults_of_a_job_are_named(make_job: MakeJob, changes: dict[str, Any], m
         run_job(make_job(**changes))
 
 
-def test_without_a_terminal_a_line_is_logged_by_time(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ease.training.loop.SECONDS_BETWEEN_LINES", 0.0)
-    progress = Progress(tmp_path, 9, TrainingOptions(seed=0, report_every=100), None)
-    progress.start(0, None)
-    with caplog.at_level(logging.INFO, "ease.training.loop"):
-        for step, loss in enumerate((3.0, 2.0), start=1):
-            progress.add(step, {"loss": torch.tensor(loss)}, {})
-    assert f"{tmp_path.name}: step 2 of 9, loss 2.5000" in caplog.text
-
-
 def test_more_processes_than_gpus_are_refused(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
@@ -212,7 +169,9 @@ def test_more_processes_than_gpus_are_refused(make_job: MakeJob, monkeypatch: py
     assert not job.folder.exists()
 
 
-def test_unused_entities_are_not_read(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
+def test_unused_entities_are_not_read(
+    make_job: MakeJob, trained: Trained, files: Path, tmp_path: Path
+) -> None:
     vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
     small = load_file(files / "table.safetensors")["embeddings"]
     large = np.full((5 * len(small), small.shape[1]), np.nan, dtype=np.float32)
@@ -224,7 +183,7 @@ def test_unused_entities_are_not_read(make_job: MakeJob, files: Path, tmp_path: 
     job = make_job(vocabulary=tmp_path / "vocabulary.parquet", table=tmp_path / "large.safetensors")
     parts, usual = (
         load_file(result.model / "training" / "parts.safetensors")
-        for result in (run_job(job), run_job(make_job("usual")))
+        for result in (run_job(job), trained.result)
     )
     assert parts["vocabulary_rows"].tolist() == list(range(2, len(large), 5))
     assert np.array_equal(parts["method.table.weight"], usual["method.table.weight"])

@@ -37,10 +37,8 @@ def test_a_constant_rate_stays_at_its_peak_after_the_warm_up(warmup: float) -> N
 @pytest.mark.parametrize(
     ("pairs", "options", "steps"),
     [
-        (160, {"batch_size": 16}, 10),
         (175, {"batch_size": 16}, 10),
         (160, {"batch_size": 48, "epochs": 3}, 9),
-        (160, {"batch_size": 16, "max_steps": 7}, 7),
         (160, {"batch_size": 16, "max_steps": 70, "epochs": 2}, 70),
     ],
 )

@@ -22,7 +22,6 @@ from ease.methods.components.losses import (
     similarity_distillation,
 )
 from ease.training.accelerator import accelerated
-from ease.training.checkpoints import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TeacherOptions
 from ease.training.teacher import frozen_embeddings, write_entity_embeddings
@@ -60,23 +59,21 @@ def test_the_first_loss_is_that_of_the_batch_computed_apart(
     )
 
 
-@pytest.mark.parametrize("method", ["mirror_bert", "dueam"])
 def test_a_method_with_sentence_embeddings_learns_from_a_teacher(
-    make_job: MakeJob, files: Path, wide: Path, method: str
+    make_job: MakeJob, files: Path, wide: Path
 ) -> None:
     last = {}
     for weight in (1e-9, 20.0):
-        changes = {"method": method, "pairs": files / "texts.parquet", **STILL}
+        changes = {"method": "dueam", "pairs": files / "texts.parquet", **STILL}
         job = make_job(f"{weight}", training=taught(wide, weight=weight), **changes)
         last[weight] = np.mean([line["teacher_loss"] for line in run_job(job).history[-4:]])
     assert last[20.0] < 0.8 * last[1e-9]
 
 
-@pytest.mark.parametrize("languages", [None, ("en", "eo")])
 def test_the_file_has_each_taught_pairs_embedding_at_its_place(
-    make_job: MakeJob, wide: Path, tmp_path: Path, languages: tuple[str, ...] | None
+    make_job: MakeJob, wide: Path, tmp_path: Path
 ) -> None:
-    job = make_job()
+    job, languages = make_job(), ("en", "eo")
     table = pq.read_table(job.pairs).take(np.random.default_rng(0).permutation(160))
     pq.write_table(table, tmp_path / "shuffled.parquet", row_group_size=32)
     with accelerated(job.training) as accelerator:
@@ -87,8 +84,7 @@ def test_the_file_has_each_taught_pairs_embedding_at_its_place(
         )
     ordered = table.sort_by("pair_id")
     expected = load_encoder(str(wide)).encode(ordered["sentence"].to_pylist(), normalize_embeddings=True)
-    if languages is not None:
-        expected[~np.isin(ordered["language"].to_pylist(), languages)] = 0
+    expected[~np.isin(ordered["language"].to_pylist(), languages)] = 0
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
@@ -97,7 +93,8 @@ def test_an_interrupted_encoding_resumes_from_its_sentences(
     make_job: MakeJob, wide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ease.training.teacher.READ_ROWS", 64)
-    job = make_job(training=taught(wide), **STILL)
+    training = {**taught(wide), "max_steps": 2}
+    job = make_job(training=training, **STILL)
     encoded: list[str] = []
     call = Encoding.__call__
 
@@ -111,62 +108,27 @@ def test_an_interrupted_encoding_resumes_from_its_sentences(
     with pytest.raises(KeyboardInterrupt):
         run_job(job)
     monkeypatch.setattr(Encoding, "__call__", call)
-    whole = run_job(make_job("whole", training=taught(wide), **STILL))
+    whole = run_job(make_job("whole", training=training, **STILL))
     assert_same(run_job(job), whole)
-
-
-def test_where_a_teacher_is_cached_does_not_change_a_training_and_its_weight_does(
-    make_job: MakeJob, wide: Path, tmp_path: Path
-) -> None:
-    before = fingerprint_of(make_job(training=taught(wide)), 1)
-    moved = {"batch_size": 8, "cache": str(tmp_path / "cache")}
-    assert fingerprint_of(make_job(training=taught(wide, **moved)), 1) == before
-    assert fingerprint_of(make_job(training=taught(wide, weight=2.0)), 1) != before
 
 
 @pytest.mark.parametrize(
     ("training", "changes", "message"),
     [
-        (
-            taught("nowhere/one"),
-            {},
-            "The teacher cannot be loaded .`teacher.encoder`.. Encoder 'nowhere/one'",
-        ),
+        (taught("/nowhere"), {}, "The teacher cannot be loaded .`teacher.encoder`.. Encoder '/nowhere'"),
         (taught("WIDE", form="cosine"), {}, "has 48 dimensions and the encoder 32, .*`similarity`"),
         (taught("start"), {"method": "mlm"}, "computes no sentence embeddings for a teacher"),
         (taught("start", form="cosine"), {"pooling": "cls_mlp_train"}, "would not teach the saved encoder"),
-        (
-            {"guide": "start"},
-            {"method": "simcse"},
-            "'simcse' does not read a guide: set `guide.encoder` to null",
-        ),
-        (
-            {"guide": "start"},
-            {"method": "ease_plus", "method_options": {"entity_weight": 0}},
-            "with an `entity_weight` above 0",
-        ),
+        ({"guide": "start"}, {"method": "simcse"}, "'simcse' does not read a guide"),
     ],
 )
 def test_faults_are_named(
-    make_job: MakeJob,
-    wide: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    training: dict[str, Any],
-    changes: dict[str, Any],
-    message: str,
+    make_job: MakeJob, wide: Path, training: dict[str, Any], changes: dict[str, Any], message: str
 ) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     if training.get("teacher", {}).get("encoder") == "WIDE":
         training = {"teacher": {**training["teacher"], "encoder": str(wide)}}
     with pytest.raises(EaseError, match=message):
         run_job(make_job(training=training, **{**STILL, **changes}))
-
-
-PLUS: dict[str, Any] = {"method": "ease_plus", "encoder": "encoder_without_dropout", "development": {}}
-
-
-def guided(folder: Path | str, **training: Any) -> dict[str, Any]:
-    return {"training": {"guide": {"encoder": str(folder)}, **training}}
 
 
 def test_a_candidate_nearer_than_the_positive_is_a_false_negative() -> None:
@@ -227,11 +189,13 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
     mixed = mixed.set_column(mixed.column_names.index("hard_negative"), "hard_negative", negatives)
     pq.write_table(mixed, tmp_path / "mixed.parquet")  # entities unlike their sentences
     options = {
+        "method": "ease_plus",
         "method_options": {"positives": 1, "self_supervised": False},
         "pairs": tmp_path / "mixed.parquet",
+        **STILL,
     }
-    plain = run_job(make_job("plain", training={"max_steps": 1}, **options, **PLUS)).history[0]["loss"]
-    job = make_job("guided", **guided(wide, max_steps=1), **options, **PLUS)
+    plain = run_job(make_job("plain", training={"max_steps": 1}, **options))
+    job = make_job("guided", training={"guide": wide, "max_steps": 1}, **options)
     found = run_job(job)
     table = pq.read_table(job.pairs)
     texts, entities, negatives = (table[name].to_pylist() for name in ("sentence", "entity", "hard_negative"))
@@ -248,4 +212,4 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
         if candidate is not None
     )
     assert masked > 10
-    assert found.history[0]["loss"] < plain - 0.05
+    assert found.history[0]["loss"] < plain.history[0]["loss"] - 0.05
