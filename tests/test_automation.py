@@ -73,8 +73,7 @@ def test_actions_and_images_are_pinned_by_their_hashes() -> None:
     files = [(ROOT / name).read_text("utf-8") for name in ("Dockerfile", ".devcontainer/Dockerfile")]
     images = [line.split()[1] for line in "\n".join(files).splitlines() if line.startswith("FROM ")]
     assert [image for image in images if not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image)] == []
-    assert len(used) > 4
-    assert len(images) == 3
+    assert len(used) > len(images) > 2
 
 
 def test_citation_has_the_version() -> None:
