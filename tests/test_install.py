@@ -18,18 +18,9 @@ import hatch_build
 from ease.project import create_project
 from ease.project.__main__ import main
 from hatch_build import CustomBuildHook
+from tests.project import ROOT, params
 
-ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-SMALL_SAMPLE = {
-    "acquire.sample.territories": 60,
-    "acquire.sample.sentences_per_language": 400,
-    "acquire.sample.parallel_facts": 40,
-    "acquire.sample.graded_pairs": 60,
-    "acquire.sample.graded_territories": 12,
-    "multilingual.setting.languages": "en ja",
-}
-
 Done = subprocess.CompletedProcess[str]
 
 
@@ -74,61 +65,38 @@ def library(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(folder: Path, version: str) -> dict[str, Any]:
-    """Return what the build hook adds to a wheel of a folder."""
-    data: dict[str, Any] = {"force_include": {}}
-    hook = CustomBuildHook(str(folder), {}, None, None, str(folder), "wheel")
-    hook.initialize(version, data)
-    assert all(Path(file).is_file() for file in data["force_include"])
-    hook.finalize(version, data, "")
-    return data
-
-
-def compiled_files(folder: Path) -> list[Path]:
-    """Return where an editable installation puts its compiled modules; their folders are made."""
-    files = [(folder / source).with_suffix(".cpython-311.so") for source in hatch_build.SOURCES]
-    for file in files:
-        file.parent.mkdir(parents=True)
-    return files
-
-
+@pytest.mark.parametrize("compiler", [True, False])
 @pytest.mark.parametrize("version", ["standard", "editable"])
-def test_failed_compilation_is_reported_and_leaves_a_pure_package(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(root: Path, folder: Path) -> dict[Path, Path]:
-        raise SystemExit("no compiler")
-
-    monkeypatch.setattr(hatch_build, "compile_modules", fail)
-    files = compiled_files(tmp_path)
-    for file in files:
-        file.touch()
-    assert build(tmp_path, version) == {"force_include": {}}
-    printed = "".join(capsys.readouterr())
-    assert "The readers of bz2 and wikitext are not compiled (SystemExit: no compiler)." in printed
-    # The modules of an earlier installation in the checkout may have other code.
-    assert [file.is_file() for file in files] == [version == "standard"] * len(files)
-
-
-def test_compiled_modules_are_installed_for_this_platform(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_compiled_modules_are_installed_and_a_failed_compilation_is_reported(
+    version: str,
+    compiler: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def compile_modules(root: Path, folder: Path) -> dict[Path, Path]:
+        if not compiler:
+            raise SystemExit("no compiler")
         built = {source: folder / f"{source.stem}.cpython-311.so" for source in hatch_build.SOURCES}
         for file in built.values():
-            file.touch()
+            file.write_text("new")
         return built
 
     monkeypatch.setattr(hatch_build, "compile_modules", compile_modules)
-    files = compiled_files(tmp_path)
-    wheel = build(tmp_path, "standard")
-    names = ("dumps/_bz2_decoder", "wikitext/passes")
-    included = [f"ease/wikimedia/{name}.cpython-311.so" for name in names]
-    assert list(wheel.pop("force_include").values()) == included
-    assert wheel == {"pure_python": False, "infer_tag": True}
-    assert not any(file.is_file() for file in files)
-    assert build(tmp_path, "editable") == {"force_include": {}}
-    assert all(file.is_file() for file in files)
+    earlier = [(tmp_path / source).with_suffix(".cpython-311.so") for source in hatch_build.SOURCES]
+    for file in earlier:
+        file.parent.mkdir(parents=True)
+        file.write_text("old")
+    data: dict[str, Any] = {"force_include": {}}
+    CustomBuildHook(str(tmp_path), {}, None, None, str(tmp_path), "wheel").initialize(version, data)
+    found = [file.read_text() for file in earlier if file.is_file()]
+    # The modules of an earlier installation in the checkout may have other code.
+    assert found == (["old"] * 2 if version == "standard" else ["new"] * 2 if compiler else [])
+    names = [f"ease/wikimedia/{name}.cpython-311.so" for name in ("dumps/_bz2_decoder", "wikitext/passes")]
+    included = names if compiler and version == "standard" else []
+    assert list(data.pop("force_include").values()) == included
+    assert data == ({"pure_python": False, "infer_tag": True} if included else {})
+    assert ("are not compiled (SystemExit: no compiler)" in "".join(capsys.readouterr())) is not compiler
 
 
 @pytest.mark.slow
@@ -152,8 +120,14 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
         sys.executable, "-c", "import ease; print(ease.__file__)", cwd=project, library=library
     )
     assert where.stdout.startswith(str(library))
-    given = ",".join(f"{name}={value}" for name, value in SMALL_SAMPLE.items())
-    run = ("-m", "kedro", "run", "--pipelines=acquire,ingest", "--params", given)
+    run = (
+        "-m",
+        "kedro",
+        "run",
+        "--pipelines=acquire,ingest",
+        "--params",
+        params(multilingual__setting__languages="en"),
+    )
     done = run_command(sys.executable, *run, cwd=project, library=library)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Done: 5 nodes" in done.stderr
