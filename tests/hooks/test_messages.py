@@ -14,10 +14,8 @@ from tests.contexts import given_context
 from tests.project import Project, make_project
 
 NAMES = {
-    "pipelines=trian": ["trian", "did you mean train"],
     "pipelines=train,evalute": ["evalute", "did you mean evaluate"],
     "pipelines=train_multilingual,train": ["cannot run together", "--pipelines=train_multilingual`, then"],
-    "namespaces=multilingual.eas": ["did you mean multilingual.ease"],
     "tags=evalute": ["evalute", "did you mean evaluate"],
     "load_versions=multilingual.eas.encoder": ["--load-versions", "did you mean multilingual.ease.encoder"],
     "node_names=multilingual.ease.score_encodr": ["--nodes", "did you mean multilingual.ease.score_encoder"],
@@ -28,7 +26,6 @@ PARAMETERS = {
     "multilingual.ease.training.learning_rat=1": ["learning_rat`", "did you mean learning_rate"],
     "multilingual.eas.training.max_steps=1": ["did you mean multilingual.ease.training.max_steps"],
     "multilingual.ease.training.max_steps=many": ["multilingual.ease", "max_steps", "valid integer"],
-    "multilingual.setting.langages=en": ["langages`", "did you mean languages?"],
     "multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
     "multilingual.setting.test_tasks=stb": ["'stb'", "did you mean sts", "tatoeba"],
     "engine=duckbd": ["duckbd", "duckdb"],
@@ -86,11 +83,6 @@ def test_a_run_from_a_folder_of_the_project_writes_into_the_project(tmp_path: Pa
     [
         ("parameters.yml", "multilingual:\n  setting: [a\n", "parameters.yml"),
         ("globals.yml", "data: pyproject.toml/data", "The data folder cannot be made (Not a directory: pypr"),
-        (
-            "parameters.yml",
-            "multilingual: {ease: {options: {temperatur: 1}}}",
-            "Parameter `multilingual.ease`: Parameters of method 'ease': ",
-        ),
         (
             "mlflow.yml",
             "server: {mlflow_tracking_uri: ./mlruns}",

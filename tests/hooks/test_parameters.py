@@ -15,8 +15,7 @@ from tests.contexts import load_catalog
 from tests.project import Project, make_project
 
 
-@pytest.mark.parametrize("env", ["base", "paper"])
-def test_values_are_read_as_they_are_meant(bare: Project, env: str) -> None:
+def test_values_are_read_as_they_are_meant(bare: Project) -> None:
     given = {
         "acquire__wikipedia": "sample:",
         "acquire__wikidata": "null",
@@ -29,7 +28,7 @@ def test_values_are_read_as_they_are_meant(bare: Project, env: str) -> None:
         "_dueam": "weakly_supervised",
         "_mirror_bert": "word",
     }
-    catalog = load_catalog(bare, env, **given)
+    catalog = load_catalog(bare, "paper", **given)
     acquire = catalog.load("params:acquire")
     assert (acquire.wikipedia, acquire.wikidata) == ("sample:", None)
     assert catalog.load("params:evaluate").tasks is None
@@ -72,19 +71,12 @@ def test_a_wrong_shared_value_is_refused(bare: Project, given: dict[str, str], e
         load_catalog(bare, **given)
 
 
-def make_loader(folder: Path, env: str | None = None) -> ConfigLoader:
-    for name, text in {
-        "base": "size: 1\nshape:\n  side: ${size}\n  name: square",
-        "paper": "size: 5",
-    }.items():
-        (folder / name).mkdir()
-        (folder / name / "parameters.yml").write_text(text)
-    (folder / "local").mkdir()
-    return ConfigLoader(str(folder), env=env, **CONFIG_LOADER_ARGS)
-
-
 def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path) -> None:
-    loader = make_loader(tmp_path)
+    for name in ("base", "local"):
+        (tmp_path / name).mkdir()
+    text = "size: 1\nshape:\n  side: ${size}\n  name: square"
+    (tmp_path / "base" / "parameters.yml").write_text(text)
+    loader = ConfigLoader(str(tmp_path), **CONFIG_LOADER_ARGS)
     first = loader["parameters"]
     first["shape"]["name"] = "changed by a reader"
     (tmp_path / "base" / "parameters.yml").write_text("size: 2\nshape:\n  side: ${size}")
@@ -92,8 +84,3 @@ def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path)
     for size in (3, 4):
         loader.runtime_params = {"size": size}
         assert loader["parameters"]["shape"]["side"] == size
-
-
-def test_an_environment_overrides_single_values(tmp_path: Path) -> None:
-    loader = make_loader(tmp_path, "paper")
-    assert loader["parameters"] == {"size": 5, "shape": {"side": 1, "name": "square"}, "engine": "duckdb"}
