@@ -19,7 +19,6 @@ from ease.pipelines.training_pairs import find_audit_candidates, make_pairs, wri
 from tests.pipelines.test_entity_pairs import WIKIDATA, tables
 from tests.project import Project, make_project
 
-PLANTED = "The planted sentence of an audited page is about nothing else."
 LANGUAGES = ("ar", "de", "ja")
 
 
@@ -36,7 +35,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.run("audit")
     project.run(
         "train_multilingual",
-        "--to-nodes=multilingual.ease.score_encoder,multilingual.untrained.score_encoder",
+        "--to-nodes=multilingual.ease.score_encoder",
         multilingual__pairs__without_audit="true",
         multilingual__setting__dev_tasks="audit",
         multilingual__setting__test_tasks="audit",
@@ -85,37 +84,15 @@ def test_a_training_on_its_pages_is_refused(audited: Project) -> None:
     assert "set `multilingual.pairs.without_audit` to true" in done.stderr
 
 
-def given(planted_page: int | None) -> dict[str, ibis.Table]:
-    """Tables with a sentence that links to a city, planted on a page."""
-    made = tables()
-    if planted_page is not None:
-        sentences, links = made["sentences"].to_pyarrow().to_pylist(), made["links"].to_pyarrow().to_pylist()
-        place = {"language": "en", "page_id": planted_page, "sentence_index": 9}
-        sentences.append({**sentences[0], **place, "text": PLANTED})
-        links.append({**links[0], **place})
-        made |= {
-            "sentences": ibis.memtable(pd.DataFrame(sentences), schema=made["sentences"].schema()),
-            "links": ibis.memtable(pd.DataFrame(links), schema=made["links"].schema()),
-        }
-    return made
-
-
-def trained_on(planted_page: int, pages: list[int] | None, without_audit: bool = True) -> set[str]:
-    """The sentences of the pairs that are selected without the pages."""
-    options = PairOptions(without_audit=without_audit)
-    audit = None if pages is None else ibis.memtable({"language": ["en"] * len(pages), "page_id": pages})
-    negatives = HardNegativeOptions(without="keep")
-    selected, _, _ = make_pairs(WIKIDATA, options, negatives, setting("en"), audit, **given(planted_page))
-    return set(selected.to_pyarrow()["sentence"].to_pylist())
-
-
-def test_a_planted_sentence_of_an_audited_page_is_not_trained_on() -> None:
-    assert PLANTED in trained_on(0, [1])
-    assert PLANTED not in trained_on(0, [0])
-    assert trained_on(0, [0])
-    assert PLANTED in trained_on(0, [0], without_audit=False)
+def test_pairs_without_a_missing_audit_are_refused() -> None:
+    options = PairOptions(without_audit=True)
     with pytest.raises(EaseError, match=r"`mine.pairs.without_audit` is set, .* has no audit yet"):
-        trained_on(0, None)
+        make_pairs(WIKIDATA, options, HardNegativeOptions(without="keep"), setting("en"), None, **tables())
+
+
+def audit_tables() -> list[ibis.Table]:
+    given = tables()
+    return [given[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
 
 
 @pytest.mark.parametrize(
@@ -128,16 +105,15 @@ def test_a_planted_sentence_of_an_audited_page_is_not_trained_on() -> None:
 def test_settings_that_cannot_be_audited_are_refused(
     languages: str, dumps: dict[str, Any], message: str
 ) -> None:
-    given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
     with pytest.raises(EaseError, match=message):
-        find_audit_candidates(*given_tables, dumps, AuditOptions(), setting(languages))
+        find_audit_candidates(*audit_tables(), dumps, AuditOptions(), setting(languages))
 
 
 def test_a_language_without_any_pair_is_named(tmp_path: Path) -> None:
-    given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
-    candidates = find_audit_candidates(*given_tables, WIKIDATA, AuditOptions(), setting())
+    given = audit_tables()
+    candidates = find_audit_candidates(*given, WIKIDATA, AuditOptions(), setting())
     answers = match_candidates(candidates, AuditOptions())
-    audit = add_distractors(answers, candidates, given_tables[-1], AuditOptions())
+    audit = add_distractors(answers, candidates, given[-1], AuditOptions())
     with pytest.raises(EaseError, match=r"fewer than 50 pairs \(`audit.min_pairs`\): eo-en 0"):
         write_audit(audit, AuditOptions(), setting(), str(tmp_path))
     assert not list(tmp_path.iterdir())

@@ -53,7 +53,7 @@ def test_null_means_the_default_for_the_kind_of_encoder() -> None:
     assert random.training.seed == 7
 
 
-@pytest.mark.parametrize("name", ["roberta-base", "FacebookAI/roberta-base", "/models/roberta-base/"])
+@pytest.mark.parametrize("name", ["roberta-base", "/models/roberta-base/"])
 def test_the_row_of_an_encoder_takes_precedence_over_its_kind(name: str) -> None:
     # The learning rate is that of the encoder's file, which goes before the kind.
     assert loop(complete(name)) == (256, 5e-5, None, 2, None)
@@ -85,12 +85,6 @@ def test_a_folder_belongs_to_the_row_of_its_origin(
     assert f"batch_size {batch}" in line
 
 
-def test_a_published_encoder_has_the_values_of_its_file(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        assert loop(complete("google-bert/bert-base-multilingual-cased"))[:2] == (256, 5e-5)
-    assert "file bert-base-multilingual-cased.yml" in caplog.messages[0]
-
-
 def test_the_architecture_of_a_language_model_gives_no_file_to_an_encoder_of_sentences(
     tmp_path: Path,
 ) -> None:
@@ -114,7 +108,6 @@ def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     ("given", "fault"),
     [
         ({"training": {**NULLS, "learning_rat": 1}}, "learning_rat"),
-        ({"training": {**NULLS, "batch_size": 1}}, "batch_size"),
         ({"options": {"temperatur": None, "entity_weigt": 1}, "training": NULLS}, "entity_weigt"),
     ],
 )

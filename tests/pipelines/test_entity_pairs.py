@@ -10,8 +10,10 @@ import pytest
 
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
+from ease.entities.vocabulary import VocabularyOptions
+from ease.errors import EaseError
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_pairs import add_hard_negatives, make_pairs
+from ease.pipelines.training_pairs import add_hard_negatives, make_pairs, make_vocabulary
 
 CITIES, RIVERS = [(1, "Berlin"), (2, "Roma"), (3, "Oslo")], [(11, "Spree")]
 LINKS = [("Berlin", "Spree"), ("Roma", "Berlin"), ("Oslo", "Spree"), ("Spree", "Berlin")]
@@ -92,3 +94,11 @@ def test_first_sentences_are_paired_with_the_entity_of_their_page() -> None:
         ("Oslo is the subject of sentence 0.", 3),
     ]
     assert all(row["hard_negative"] in {1, 2, 3} - {row["entity"]} for row in mined)
+
+
+def test_a_limit_that_leaves_no_entity_is_named_with_the_remedy() -> None:
+    given, options = tables(), VocabularyOptions(min_link_count=10**6)
+    with pytest.raises(
+        EaseError, match="`min_link_count` 1000000 leaves no entity: none of the 4 .*Lower it"
+    ):
+        make_vocabulary(given["links"], given["sitelinks"], WIKIDATA, options, setting())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,26 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from mlflow.tracking import MlflowClient
-from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
 
-from ease.datasets.files import ScoresDataset
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.options import EncodingOptions
 from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
-from ease.evaluation.sets import LocatedSet, locate_sets
-from ease.pipelines.evaluate import (
-    Baseline,
-    EvaluateOptions,
-    Scored,
-    load_baseline,
-    score_baseline,
-    score_each,
-)
-from ease.pipelines.mlflow_runs import headline
-from ease.reporting.comparison import dimension_tables
+from ease.evaluation.sets import locate_sets
+from ease.pipelines.evaluate import Baseline, Scored, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
 from tests.contexts import undisturbed
 from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
@@ -63,12 +51,11 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 def score(
     encoder: SentenceTransformer, tasks: dict[str, dict[str, Any]], dimensions: Sequence[int], **given: Any
-) -> tuple[Scored, dict[str, LocatedSet]]:
+) -> Scored:
     located, options = locate_sets(list(tasks), tasks), EncodingOptions(**given)
-    scored = score_each(
+    return score_each(
         lambda name: encoder, "ours", list(tasks), located, tasks, options, dimensions=dimensions
     )
-    return scored, located
 
 
 @pytest.mark.parametrize("cached", [False, True])
@@ -92,7 +79,7 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
         return plain(texts, **given)
 
     monkeypatch.setattr(encoder, "encode", encode)
-    scored, _ = score(encoder, tasks, (2, 4, 4, 8, 512), cache=tmp_path if cached else None)
+    scored = score(encoder, tasks, (2, 4, 4, 8, 512), cache=tmp_path if cached else None)
     assert sorted(encoded) == sorted({text for pair in PAIRS for text in pair[:2]})
     (complete,) = scored.scores
     assert complete.subset == "en"
@@ -100,23 +87,6 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
     found = {dimension: score.value for dimension, score in scored.truncated}
     assert found == {dimension: pytest.approx(values[dimension]) for dimension in (2, 4)}
     assert len(set(values.values())) == 3
-
-
-def test_rows_of_truncated_embeddings_are_saved_beside_the_others(
-    tasks: dict[str, dict[str, Any]], tmp_path: Path
-) -> None:
-    scored, located = score(make_encoder(), tasks, (2, 4))
-    dataset = ScoresDataset(filepath=str(tmp_path / "scores.json"))
-    for _ in range(2):
-        dataset.save(scored.rows(located, setting="multilingual", model="v1", base="random:", seed=1))
-    kept = json.loads((tmp_path / "scores.json").read_text())
-    values = {row.get("dimension"): row["value"] for row in kept}
-    assert sorted(values, key=str) == [2, 4, None]
-    assert len(kept) == 3
-    assert headline(kept) == {f"{TASK}/en": values[None]}
-    (table,) = dimension_tables([{"method": "ease_plus", **row} for row in kept])
-    cells = [cell.value for cell in table.rows[0].cells]
-    assert cells == pytest.approx([values[key] for key in (2, 4, None)])
 
 
 @pytest.mark.slow
@@ -140,13 +110,6 @@ def test_rows_report_and_run_say_what_a_baseline_embeds_texts_with(
     assert "4 dimensions, fp32, at most 10 tokens; prompt “meaning: ”" in encoding_text(model.rows)
     (params,) = (run.data.params for run in runs if run.info.run_name == "baselines.mine")
     assert (params["used.embedding_dimension"], params[f"used.prompt.{TASK}"]) == ("4", "meaning: ")
-
-
-def test_a_baseline_is_scored_on_its_own_tasks_and_by_one_kind_of_map() -> None:
-    options = EvaluateOptions(tasks=None, baselines={"own": Baseline(name="x", tasks="sickr")})
-    assert options.baseline_references({}) == {"own": ("sickr",)}
-    with pytest.raises(ValidationError, match="`dimension` and `language_rank` exclude each other"):
-        Baseline(name="x", dimension=4, language_rank=2)
 
 
 def test_the_directions_in_which_the_languages_differ_are_removed(tmp_path: Path) -> None:
@@ -188,7 +151,7 @@ def test_a_task_that_does_not_fit_in_memory_leaves_the_others(
     lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}." for grade in (1, 2, 3)]
     (tmp_path / "stsb" / "sts-test.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     both = {"stsb": {"path": str(tmp_path / "stsb"), "subsets": ["test"]}, **tasks}
-    scored, _ = score(Limited(modules=list(make_encoder()), device="cpu"), both, ())
+    scored = score(Limited(modules=list(make_encoder()), device="cpu"), both, ())
     assert [score.task for score in scored.scores] == [TASK]
     ((task, _, reason),) = scored.unscored
     assert task == "stsb"

@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from ease.evaluation.tasks import get_task
+from ease.pipelines.mewsc16 import locate_wikinews
+from tests.contexts import load_catalog
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
 from tests.wikimedia.made_mirrors import add_item
@@ -65,35 +67,33 @@ def test_the_statistics_are_compared_with_the_papers(made: tuple[Project, Done])
 
 @pytest.mark.slow
 def test_dumps_of_the_archive_where_the_mirror_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: Project
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    project = make_project(tmp_path / "project")
     dump = write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12))).read_bytes()
     with running_server() as server:
         server.files["/other/mediawiki_content_current/enwikinews/README"] = b"closed"
         name = "enwikinews-20240501-pages-articles-multistream.xml.bz2"
         add_item(server, "enwikinews", "20240501", {name: dump})
         sources = {"mewsc16__wikinews": server.address, "mewsc16__archive": f"{server.address}/download"}
-        done = project.run("mewsc16", mewsc16__languages="en", mewsc16__workers=1, **sources)
-    assert "The archive is asked instead" in done.stderr
-    assert project.json("08_reporting/mewsc16/counts.json")["en"]["classes"] == {"Weather": 11}
-    (row,) = project.json("01_raw/wikinews_dumps.json")["wikinews"]
+        catalog = load_catalog(bare, mewsc16__languages="en", **sources)
+        acquire = catalog.load("params:acquire").model_copy(update={"download_folder": tmp_path / "made"})
+        (row,) = locate_wikinews(catalog.load("params:mewsc16"), acquire)["wikinews"]
     assert row["dump_date"] == "20240501"
-    assert Path(project.folder, row["path"]).read_bytes() == dump
+    assert Path(row["path"]).read_bytes() == dump
 
 
 @pytest.mark.slow
 def test_the_clean_edition_and_published_files(test_data: Path, tmp_path: Path) -> None:
     """The clean edition is scored by its split; published files are cleaned without dumps."""
     project = make_project(tmp_path / "project")
-    project.run("mewsc16", mewsc16__edition="clean", mewsc16__languages="en ja")
+    project.run("mewsc16", mewsc16__edition="clean", mewsc16__languages="en")
     counts = project.json("08_reporting/mewsc16/counts.json")
     folder = project.latest("05_model_input/mewsc16")
     assert counts["en"]["splits"]["small"] == pq.read_table(folder / "en_small.parquet").num_rows
     assert counts["en"]["licences"] == {"apache-2.0": counts["en"]["sentences"]}
-    options = mewsc16.options(path=folder, split="small", subsets=("en", "ja"))
-    assert [path.stem for (path,) in mewsc16.files(options).values()] == ["en_small", "ja_small"]
+    options = mewsc16.options(path=folder, split="small", subsets=("en",))
+    assert [path.stem for (path,) in mewsc16.files(options).values()] == ["en_small"]
     for path in (test_data / "eval" / "mewsc16").glob("sv_*.txt"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     done = project.run("mewsc16", mewsc16__clean=tmp_path)

@@ -84,24 +84,17 @@ def test_a_rerun_continues_after_the_last_complete_pair(mined: tuple[Project, Do
     assert "Parallel sentences of en-de: {" in done.stderr
     after = read_mined(project)
     assert all(before[pair].equals(after[pair]) for pair in PAIRS)
-    # Another margin gives other parts, which replace the old ones.
-    done = project.run("mine_bitext", mine_bitext__min_score=1.02, mine_bitext__languages="de")
-    assert "kept" not in done.stderr
-    assert list(read_mined(project)) == ["en-de"]
-    assert len(read_mined(project)["en-de"]) < len(before["en-de"])
-    kept = (project.folder / "data/06_models/work/multilingual.bitext").glob("*-*")
-    assert len(list(kept)) == 1
     # A margin that no sentence has is an error, and the sentences mined before stay.
     done = project.run("mine_bitext", check=False, mine_bitext__min_score=9, mine_bitext__languages="de")
     assert "No two sentences count as parallel by `mine_bitext.min_score` 9.0: lower it" in done.stderr
-    assert len(read_mined(project)["en-de"]) > 0
+    assert list(read_mined(project)) == PAIRS
 
 
 def test_a_second_stage_is_trained_on_the_mined_sentences(
     mined: tuple[Project, Done], tmp_path: Path
 ) -> None:
     project = mined[0].copy(tmp_path / "copy")
-    done = project.run(
+    project.run(
         "train", "--namespaces=multilingual.msimcse", multilingual__msimcse__options__strategy="mined"
     )
     texts = pd.read_parquet(project.latest("05_model_input/multilingual/msimcse/texts"))
@@ -114,15 +107,6 @@ def test_a_second_stage_is_trained_on_the_mined_sentences(
     assert report["kind"] == "parallel"
     assert len(report["sha256"][0]) == 64
     assert (project.latest("06_models/multilingual/msimcse/encoder") / "modules.json").is_file()
-    assert "msimcse" in done.stderr
-
-
-def test_too_few_candidates_are_refused_with_a_remedy(mined: tuple[Project, Done]) -> None:
-    done = mined[0].run("mine_bitext", check=False, mine_bitext__min_characters=950)
-    assert done.returncode
-    message = "No two sentences of en-ar, en-de, en-ja share an entity, and no two pages an item"
-    assert message in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
 
 
 def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -> None:
@@ -144,10 +128,5 @@ def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -
 
 
 def test_the_licence_is_that_of_wikipedias_text_at_the_date_of_the_dump() -> None:
-    dates: dict[str | None, str] = {
-        "20080101": "gfdl",
-        "20130201": "cc-by-sa-3.0",
-        "20230601": "cc-by-sa-3.0",
-    }
-    dates |= {"20240101": "cc-by-sa-4.0", None: "cc-by-sa-4.0"}
-    assert {date: wikipedia_licence(date) for date in dates} == dates
+    found = [wikipedia_licence(date) for date in ("20080101", "20230601", "20240101", None)]
+    assert found == ["gfdl", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-sa-4.0"]

@@ -44,8 +44,8 @@ with mlflow.start_run(tags=process_tags()), nested_run("training"):
 
 def test_the_next_run_closes_those_whose_process_was_killed(client: MlflowClient) -> None:
     command = [sys.executable, "-c", OPEN, mlflow.get_tracking_uri()]
-    subprocess.run([*command, "killed"], check=False)
     with subprocess.Popen([*command, "alive"], stdin=-1, stdout=-1) as alive:
+        subprocess.run([*command, "killed"], check=False)
         assert alive.stdout is not None
         alive.stdout.readline()
         with mlflow.start_run(tags={**process_tags(), HOST: "elsewhere", PID: "1"}) as active:

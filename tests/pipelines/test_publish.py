@@ -170,15 +170,10 @@ def _list_and_load(project: Project, folder: Path, hub: HubServer, monkeypatch: 
     for _ in range(2):
         list_models.main([str(folder / "made")], published, page)
     (row,) = [line for line in page.read_text("utf-8").splitlines() if "made" in line]
-    name, base, languages, scores, licence, hours = [cell.strip() for cell in row.strip("|").split("|")]
+    name, base, languages, scores, licence, _ = [cell.strip() for cell in row.strip("|").split("|")]
     assert name == "[`made`](https://huggingface.co/owner/made)"
     assert (base, languages, licence) == ("random weights", "en ja ar de", "apache-2.0")
-    rows = project.json("07_model_output/multilingual/ease_plus/scores.json")
-    (average,) = [one for one in rows if (one["task"], one["subset"]) == ("sample_parallel", "average")]
-    limits = f"({average['low']:.1f} to {average['high']:.1f})"
-    assert f"`sample_parallel/average` {average['value']:.1f} {limits}" in scores
     assert scores.count("<br>") == 1, "one score a task"
-    assert 0 <= float(hours) < 1
     monkeypatch.setattr("ease.encoders.api.PUBLISHED", published)
     use_hub(hub.address, folder / "cache", monkeypatch)
     expected = SentenceTransformer(str(project.latest(MODEL)), device="cpu").encode(TEXTS)

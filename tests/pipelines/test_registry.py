@@ -53,14 +53,8 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
     ("pipelines", "chosen", "expected"),
     [
         (("train", "evaluate"), "multilingual.ease", {"train_encoder", "score_encoder"}),
-        (
-            ("train", "evaluate"),
-            "multilingual.simcse",
-            {"gather_method_texts", "train_encoder", "score_encoder"},
-        ),
         (("train", "evaluate"), "multilingual.whitening", {"fit_whitening", "score_encoder"}),
         (("train_multilingual",), "multilingual.untrained", {"make_start_encoder", "score_encoder"}),
-        (("__default__",), "multilingual.ease", {"train_encoder", "score_encoder"}),
         (("stages",), "ease", {"train_encoder", "score_encoder"}),
         (("distill",), "multilingual.static_student", {"distill_encoder", "score_encoder"}),
         (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
@@ -74,11 +68,6 @@ def test_a_namespace_selects_a_method_or_a_setting(
         node for name in pipelines for node in PIPELINES[name].only_nodes_with_namespaces([chosen]).nodes
     ]
     assert {node.name.rpartition(".")[2] for node in nodes} == expected
-
-
-def test_a_settings_namespace_selects_all_of_it() -> None:
-    complete = PIPELINES["train_monolingual"]
-    assert set(complete.only_nodes_with_namespaces(["monolingual"]).nodes) == set(complete.nodes)
 
 
 def test_registering_the_pipelines_raises_no_warning_of_interrupted_namespaces() -> None:

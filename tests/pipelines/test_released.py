@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from safetensors.numpy import load_file
 
 from tests.file_server import Answer, FileServer, running_server
-from tests.made_pairs import make_records, write_array, write_lines, write_vectors
+from tests.made_pairs import make_records
 from tests.project import Project, make_project
 
 pytestmark = pytest.mark.slow
@@ -39,7 +38,7 @@ def test_every_stage_runs_on_pairs_of_several_languages(bare: Project, server: F
     server.files["/resolve/main/pairs.json"] = json.dumps(RECORDS).encode()
     server.answers["/resolve/main/pairs.json"] = [Answer(break_after=1000)]
     address = f"{server.address}/resolve/main/pairs.json"
-    scored = "--to-nodes=multilingual.ease.score_encoder,multilingual.simcse.score_encoder"
+    scored = "--to-nodes=multilingual.ease.score_encoder"
     bare.run("train_multilingual", scored, multilingual__pairs__released=address, **WITHOUT_DUMPS)
     rows = pq.read_table(bare.latest("05_model_input/multilingual/training_pairs.parquet")).to_pylist()
     vocabulary = pq.read_table(bare.latest("03_primary/multilingual/entity_vocabulary.parquet")).to_pylist()
@@ -51,39 +50,14 @@ def test_every_stage_runs_on_pairs_of_several_languages(bare: Project, server: F
     }
     assert all(labels[row["hard_negative"]] in given[row["sentence"]]["negative_entity"] for row in rows)
     assert bare.json("08_reporting/multilingual/embedding_coverage.json")["source"] == "random"
-    for method in ("ease", "simcse"):
-        assert bare.json(f"07_model_output/multilingual/{method}/scores.json")
-        card = (bare.folder / "data/06_models/multilingual" / method / "latest/README.md").read_text("utf-8")
-        assert "| Released training pairs: pairs.json |  | as its publisher says |" in card
+    assert bare.json("07_model_output/multilingual/ease/scores.json")
+    card = (bare.folder / "data/06_models/multilingual/ease/latest/README.md").read_text("utf-8")
+    assert "| Released training pairs: pairs.json |  | as its publisher says |" in card
     listed = bare.json("01_raw/multilingual/dumps.json")
     assert listed["source"] == address
     assert listed["wikipedia"] == []
-    requests = len(server.asked)
-    bare.run("acquire", multilingual__pairs__released=address, **WITHOUT_DUMPS)
-    assert len(server.asked) == requests, "a downloaded file is kept"
     done = bare.run("entity_pairs", check=False)
     assert f"`pairs.released` is None, and `acquire` has located {address}" in done.stderr
-
-
-def test_published_vectors_are_found_by_title(bare: Project) -> None:
-    given = bare.folder / "given"
-    given.mkdir()
-    write_array(given / "1.json", RECORDS[:100])
-    write_lines(given / "2.json", RECORDS[100:])
-    write_vectors(bare.folder / "enwiki.vec", ["New ham", "Other lake"], 32)
-    vectors = {"entity_embeddings__source": "file", "entity_embeddings__file": "enwiki.vec"}
-    stages = (
-        "--to-nodes=monolingual.entity_embeddings.make_entity_embeddings,monolingual.entity_pairs.make_pairs"
-    )
-    released = {"monolingual__pairs__released": "given/*.json", **vectors, **WITHOUT_DUMPS}
-    bare.run("train_monolingual", stages, **released)
-    vocabulary = pq.read_table(bare.latest("03_primary/monolingual/entity_vocabulary.parquet")).to_pylist()
-    table = load_file(bare.latest("05_model_input/monolingual/entity_embeddings.safetensors"))["embeddings"]
-    found = [row["label"] for row, own in zip(vocabulary, table, strict=True) if (own == 0.25).all()]
-    assert sorted(found) == ["New ham", "Other lake"]
-    pairs = pq.read_table(bare.latest("03_primary/monolingual/pairs.parquet"))
-    assert len(pairs) == len(RECORDS)
-    assert set(pairs["language"].to_pylist()) == {"en"}
 
 
 def test_wrong_pairs_stop_the_run_before_it_trains(bare: Project) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as pads
 import pytest
 
-from tests.project import Project, make_project
+from tests.project import Project, make_project, rows
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
@@ -24,11 +23,8 @@ def by_json(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def rows(project: Project, name: str) -> list[dict[str, Any]]:
-    """Return the sorted rows of the newest version of a table."""
-    found = project.latest(f"02_intermediate/multilingual/{name}")
-    files = [str(found)] if found.is_file() else sorted(map(str, found.glob("*.parquet")))
-    return sorted(pads.dataset(files).to_table().to_pylist(), key=repr)
+def read(project: Project, name: str) -> list[dict[str, Any]]:
+    return rows(project.latest(f"02_intermediate/multilingual/{name}"))
 
 
 def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(
@@ -38,8 +34,8 @@ def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(
     project.run("acquire,ingest", **SHORT)
     for name in TABLES:
         assert len(project.versions(f"02_intermediate/multilingual/{name}")) == 2
-        assert rows(project, name) == rows(by_json, name)
-        assert len(rows(project, name)) > 300
+        assert read(project, name) == read(by_json, name)
+        assert len(read(project, name)) > 300
     dumps = project.json("01_raw/multilingual/dumps.json")
     assert [file["language"] for file in dumps["page_props"]] == ["en", "ja", "ar", "de"]
     assert dumps["wikidata"].endswith("truthy-BETA.nt.bz2")
@@ -51,6 +47,6 @@ def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(
     assert (counts["types"]["broken_lines"], counts["types"]["truncated"]) == (0, False)
     done = project.run("acquire,ingest", **{**SHORT, "acquire__wikidata": "null"})
     assert "items have no types, and there are no hard negatives" in done.stderr
-    assert rows(project, "entity_types") == []
+    assert read(project, "entity_types") == []
     for name in ("sitelinks", "links.parquet"):
-        assert rows(project, name) == rows(by_json, name)
+        assert read(project, name) == read(by_json, name)

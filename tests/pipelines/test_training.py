@@ -27,12 +27,6 @@ SMALL_SAMPLE = SampleOptions(
 )
 
 
-def configure(project: Project, method: str, **values: Any) -> None:
-    """Change a method's recipe in the environment `local`."""
-    text = yaml.safe_dump({"multilingual": {method: values}})
-    (project.folder / "conf" / "local" / "parameters.yml").write_text(text, encoding="utf-8")
-
-
 @pytest.fixture
 def acquire(tmp_path: Path) -> AcquireOptions:
     return AcquireOptions(
@@ -66,7 +60,9 @@ def test_simcse_is_trained_on_the_sentences_of_the_pairs(project: Project) -> No
 def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
     lines = [f"A sentence about the number {number}." for number in range(100)]
     (copy.folder / "sentences.txt").write_text("\n".join(["\ufeff", *lines, "", lines[0]]), encoding="utf-8")
-    configure(copy, "simcse", data=[{"kind": "lines", "path": "sentences.txt", "rows": 64}])
+    data = [{"kind": "lines", "path": "sentences.txt", "rows": 64}]
+    text = yaml.safe_dump({"multilingual": {"simcse": {"data": data}}})
+    (copy.folder / "conf" / "local" / "parameters.yml").write_text(text, encoding="utf-8")
     copy.run("train", "--namespaces=multilingual.simcse")
     texts = trained_rows(copy)
     assert len(texts) == len(set(texts["sentence"])) == 64
@@ -84,7 +80,6 @@ def test_the_setting_chooses_the_start_of_all_methods_except_mlm(tmp_path: Path)
     untrained, mlm = tmp_path / "untrained", tmp_path / "mlm"
     settings = {start: Setting.model_validate({**values, "start": start}) for start in ("untrained", "mlm")}
     assert chosen_start(settings["untrained"], "simcse", untrained, mlm) == untrained
-    assert chosen_start(settings["mlm"], "simcse", untrained, mlm) == mlm
     assert chosen_start(settings["mlm"], "simcse", None, mlm) == mlm
     assert chosen_start(settings["mlm"], "mlm", untrained, None) == untrained
     with pytest.raises(EaseError, match="no encoder to train: make it by `kedro run --pipelines=train_s"):
@@ -118,17 +113,6 @@ def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["texts.parquet"], (
         "nothing is left over"
     )
-    again, _ = gather_data(
-        given, given.seed, None, acquire, TextOptions(memory_limit="200MB"), tmp_path / "again"
-    )
-    assert again.read_bytes() == file.read_bytes()
-
-
-def test_an_unknown_part_of_the_sample_is_refused(acquire: AcquireOptions, tmp_path: Path) -> None:
-    given = recipe({"kind": "lines", "path": "sample:graded"})
-    known = "has the training texts sample:nli, sample:parallel_train"
-    with pytest.raises(EaseError, match=f"sample:graded.*{known}"):
-        gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "w")
 
 
 ROWS = pd.DataFrame({"pair_id": [2, 0, 1], "sentence": ["c", "a", "b"]})
