@@ -82,6 +82,11 @@ def test_a_run_from_a_folder_of_the_project_writes_into_the_project(tmp_path: Pa
     ("name", "content", "message"),
     [
         ("parameters.yml", "multilingual:\n  setting: [a\n", "parameters.yml"),
+        (
+            "parameters.yml",
+            "multilingual: {ease: {options: {temperatur: 1}}}",
+            "Parameter `multilingual.ease`: Parameters of method 'ease': ",
+        ),
         ("globals.yml", "data: pyproject.toml/data", "The data folder cannot be made (Not a directory: pypr"),
         (
             "mlflow.yml",

@@ -107,6 +107,7 @@ MIXED = pairs().assign(entity=[1, *["Q2"] * (len(pairs()) - 1)])
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
+        (pairs().head(0), {}, "The pairs have no row"),
         (pd.DataFrame({"text": ["a"]}), {}, "lack the column 'sentence'; they have text"),
         ([{"sentence": "a"}], {}, "`pairs` must be a DataFrame, an Arrow table or a Parquet file"),
         (MIXED, {}, r"`pairs` must be .*entity"),
@@ -123,6 +124,7 @@ def test_faults_are_named(files: Path, table: Any, options: dict[str, Any], mess
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
+        ("sentence", [1, 2, 3], "The column 'sentence' holds int64: give texts"),
         ("sentence", ["a", None, "b"], "1 pairs have no 'sentence', the first in row 1"),
         ("further_entities", ["Q1", "Q2", "Q3"], "'further_entities' holds .*string: give a list for each"),
         ("hard_negative", [1, None, 2], "'hard_negative' holds double: give texts as in 'entity'"),

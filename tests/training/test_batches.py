@@ -85,6 +85,7 @@ def test_further_entities_fill_all_places_of_a_row_and_more_are_left_out(files: 
     ("changes", "message"),
     [
         ({"sentence": ["a", None, "b"]}, "1 texts of column 'sentence'.* are missing"),
+        ({"entity": [2, None, 2]}, "1 entities are missing"),
         ({"entity": [2, 3, 2]}, "entity 3 is not in the entity vocabulary"),
         ({"hard_negative": [2, 99, 2]}, "hard negative 99 is not in the entity vocabulary"),
         ({"hard_negative": None}, r"lack the column\(s\) hard_negative; they have pair_id, sentence, entity"),
@@ -186,6 +187,7 @@ ONES = np.ones((3, 2), dtype=np.float32)
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
+        ({"rows": ONES[:, 0].copy()}, r"expected one matrix, found \{'rows': \(3,\)\}"),
         ({"rows": ONES}, "has 3 rows, and the vocabulary 10 entities"),
         (None, "are not a safetensors file"),
     ],

@@ -146,6 +146,8 @@ def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
         ({"training": {"max_tokens": 64}}, "`max_tokens` 64: the encoder accepts at most 32"),
         ({"training": {"matryoshka": [32]}}, "`matryoshka` 32: give numbers from 1 to 31"),
         ({"training": {"language_ranks": [4]}}, "rank 4 is above 3, the number of directions"),
+        ({"training": {"language_ranks": [0, 1]}, "development": {}}, "a choice needs development tasks"),
+        ({"training": {"compiled": True, "lora": {"rank": 4}}}, "`compiled` trains all weights"),
         ({"training": {"lora": {"targets": "query q_proj"}}}, "no linear layers named q_proj; it has dense"),
         ({"training": {"compiled": True, "packed": True}}, "On a CPU, `compiled` is for padded texts"),
         ({"training": {"sub_batch_size": 5}}, "16 is not a multiple of `sub_batch_size` 5"),

@@ -151,6 +151,7 @@ def test_distillation_from_python_leaves_the_teacher_and_the_column_as_they_are(
     ("given", "texts", "message"),
     [
         ({"dimension": 17}, SENTENCES, "`dimension` 17 is above the teacher's 16"),
+        ({"dimension": 8, "matryoshka": (8,)}, SENTENCES, "`matryoshka` 8"),
         ({"student": "shallow", "layers": 3}, SENTENCES, "`layers` 3: the teacher has 3"),
         ({"student": "tiny"}, SENTENCES, "Unknown student 'tiny'"),
         ({"dimensions": 4}, SENTENCES, "Options of the student: .*dimensions"),
@@ -164,5 +165,6 @@ def test_faults_are_named(teacher: Path, given: dict[str, Any], texts: Any, mess
 
 def test_a_teacher_without_a_transformer_is_refused(teacher: Path) -> None:
     static = static_student(load_encoder(str(teacher)), np.eye(16))
-    with pytest.raises(EaseError, match="transformer"):
-        ease.distill(static, SENTENCES, "shallow")
+    for kind in ("static", "shallow"):
+        with pytest.raises(EaseError, match="transformer"):
+            ease.distill(static, SENTENCES, kind)
