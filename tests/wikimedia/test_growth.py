@@ -15,14 +15,12 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import iterate_pages
-from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.dumps.sql import PageItemReader
 from ease.wikimedia.wikidata import ingest_truthy, ingest_wikidata, parse_lines
-from tests.wikimedia.made_dumps import as_dump, make_export, make_page
+from tests.wikimedia.made_dumps import ONE, as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
 
-SIZES = 20_000, 200_000
-ONE = IngestOptions(workers=1)
+SIZES = 10_000, 100_000
 BLOCK, END = b"1AY&SY", b"\x17rE8P\x90"
 PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
 EXPORT = make_export([make_page(1, "TITLE", "TEXT")]).encode()
@@ -68,8 +66,8 @@ def in_table(part: str, before: bytes = insert(b"(1,'wikibase_item'")[:-2]) -> C
 CASES: dict[str, Case] = {
     "page tags": (read_pages, ".xml", make_export([]).encode(), b"<page>", b""),
     "spaces in a page's tag": (read_pages, ".xml", b"<mediawiki><page", b" ", b""),
-    **{f"TEXT with {part}": in_page("TEXT", part) for part in "<page </page> <title> <b> & &amp;".split()},
-    **{f"TITLE with {part}": in_page("TITLE", part) for part in "<title> &#x0 a: <ns>0".split()},
+    **{f"TEXT with {part}": in_page("TEXT", part) for part in "<page <title> <b> &amp;".split()},
+    **{f"TITLE with {part}": in_page("TITLE", part) for part in "&#x0 a: <ns>0".split()},
     "digits of a namespace": in_page("0</ns>", "9"),
     **{
         f"a header of {before!r} and {part!r}": (read_siteinfo, ".xml", before, part, EXPORT)
@@ -84,14 +82,14 @@ CASES: dict[str, Case] = {
     "markers of blocks": (read_pages, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
     "markers of ends": (read_pages, ".xml.bz2", b"BZh9" + BLOCK, END + b"more", b""),
     "both markers in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"more" + END + b"some", b""),
-    **{f"a table of {part!r}": in_table(part) for part in [" ", ") ", *"( ' '' \\' (1,' ('a', ; 0x".split()]},
+    **{f"a table of {part!r}": in_table(part) for part in [" ", *"( ' \\' (1,' ('a', ; 0x".split()]},
     "rows of a table": in_table("(1,'wikibase_item','Q1',NULL)"),
     "broken rows of a table": in_table("('wikibase_item',"),
     "lines of a table": in_table("\n(1,'wikibase_item',"),
     "columns of a statement": in_table("a,", b"INSERT INTO page_props ("),
     **{
         f"an item of {part!r}": (read_json, ".json", b'[\n{"id":"Q1",', part.encode(), b"\n]")
-        for part in ("[", '"a":{', '"', "\\u", "9", '"sitelinks":', "\n", " ", "{}\n")
+        for part in ("[", '"a":{', '"', '"sitelinks":', "\n", "{}\n")
     },
     **{
         f"{name} with {part!r}": (
@@ -101,7 +99,7 @@ CASES: dict[str, Case] = {
             part.encode(),
             after,
         )
-        for part in ("_:a ", "<a> ", " ", "\n", f"{PROPERTY.decode()} ")
+        for part in ("_:a ", " ", "\n", f"{PROPERTY.decode()} ")
         for name, before, after in [
             ("a subject", b"<a> .\n_:", b" " + PROPERTY + b" <a> ."),
             ("a value", b"<a> " + PROPERTY + b" _:", b" ."),

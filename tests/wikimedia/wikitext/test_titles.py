@@ -23,20 +23,13 @@ ENGLISH = SiteInfo("en")
     ("raw", "title"),
     [
         ("  _Berlin__ Wall _", "Berlin Wall"),
-        ("Berlin\xa0Wall\u2009now", "Berlin Wall now"),
         ("Berlin\u200e Wall\u200f", "Berlin Wall"),
-        (":Berlin", "Berlin"),
-        ("Berlin#History", "Berlin"),
         ("AT&amp;T", "AT&T"),
         ("Caf%C3%A9", "Café"),
         ("Cafe\u0301", "Café"),
         ("100%", "100%"),
         ("Foo%23bar", "Foo"),
-        ("ß", "ß"),
         ("ǆ", "Ǆ"),
-        ("١", "١"),
-        ("#History", ""),
-        ("", ""),
     ],
 )
 def test_normalized_titles(raw: str, title: str) -> None:
@@ -56,21 +49,14 @@ def test_first_letter_follows_the_wiki() -> None:
         ("File:A.jpg", TargetKind.FILE),
         (":File:A.jpg", TargetKind.OTHER),
         ("Category:Cities", TargetKind.CATEGORY),
-        ("category_:Cities", TargetKind.CATEGORY),
-        ("User talk:Someone", TargetKind.OTHER),
         ("WP:NPOV", TargetKind.OTHER),
         ("de:Berlin", TargetKind.LANGUAGE),
         (":de:Berlin", TargetKind.OTHER),
         ("wikt:word", TargetKind.OTHER),
-        ("S:Author:X", TargetKind.OTHER),
         ("#Section", TargetKind.OTHER),
         ("", TargetKind.INVALID),
-        ("A<b", TargetKind.INVALID),
-        ("../x", TargetKind.INVALID),
-        ("A~~~", TargetKind.INVALID),
         ("A\x07b", TargetKind.INVALID),
         ("A" * 256, TargetKind.INVALID),
-        ("é" * 128, TargetKind.INVALID),
     ],
 )
 def test_links_to_other_targets_than_articles(raw: str, kind: TargetKind) -> None:
@@ -96,18 +82,8 @@ def test_links_to_articles(raw: str, title: str) -> None:
 @pytest.mark.parametrize(
     ("language", "file", "category"),
     [
-        *(
-            ("ar", "ملف", "تصنيف"),
-            ("de", "Bild", "Kategorie"),
-            ("fa", "پرونده", "رده"),
-            ("ja", "ファイル", "カテゴリ"),
-        ),
-        *(
-            ("ru", "Файл", "Категория"),
-            ("tr", "Dosya", "Kategori"),
-            ("zh-yue", "檔", "類"),
-            ("sat", "ᱨᱮᱫ", "ᱛᱷᱚᱠ"),
-        ),
+        ("de", "Bild", "Kategorie"),
+        ("zh-yue", "檔", "類"),
     ],
 )
 def test_local_names_are_known_even_if_the_dump_has_english_ones(

@@ -44,9 +44,9 @@ UNITS = [
 NESTED = (
     *(("{{nowrap|", "x", "}}"), ("{{lang|fr|{{a}}", "x", "}}")),
     *(("{{a|", "x", "}}"), ("{{{{{", "", "}}"), ("{{", "", "}}}")),
-    *(("[[a|", "x", "]]"), ("[[a|", "[[File:x.jpg]]", "]]"), ("[[a| ", "[[File:x.jpg]]", " ]]")),
+    *(("[[a|", "x", "]]"), ("[[a| ", "[[File:x.jpg]]", " ]]")),
     *(("[[File:a|", "x", "]]"), ("[[Category:a|", "", "]]")),
-    *(("[[de:a|", "x", "]]"), ("[[wikt:a|", "x", "]]")),
+    ("[[de:a|", "x", "]]"),
     *(("[[#a|", "x", "]]"), ("[[a|[b", "", "]]]"), ("\n{|\n|", "", "\n|}"), ("({{a}}", "", ")")),
     *(("[//a ", "x", "]"), ("<table>", "x", "</table>"), ("\n== [[a|", "x", "]] ==")),
 )
@@ -54,20 +54,15 @@ NESTED = (
 
 LONG: dict[str, Callable[[int], str]] = {
     "a shown template with many arguments": lambda times: f"{{{{lang{'|a' * times}}}}}",
-    "shown templates with many arguments": lambda times: f"{{{{lang{'|[[a' * 400}}}}}" * max(1, times // 400),
     "a shown template with many templates": lambda times: f"{{{{nowrap|{'{{a}}' * times}}}}}",
-    "spaces in an argument": lambda times: f"{{{{lang|fr|{' ' * times}}}}}",
     "spaces in a name": lambda times: f"{{{{lang{' ' * times}|fr|a{' ' * times}=b}}}}",
     "zeros of a number": lambda times: f"{{{{formatnum:0.{'0' * times}1}}}}",
     "digits of a number": lambda times: f"{{{{convert|{'1' * times}|km}}}} {{{{formatnum:{'1,' * times}}}}}",
     "digits of an entity": lambda times: f"&#{'1' * times}; [[&#{'0' * times};]] &#x{'1' * times};",
-    "letters of an entity": lambda times: f"&{'a' * times};",
     "a range of many numbers": lambda times: f"{{{{convert{'|1|-' * times}|km}}}}",
     "spaces and the pipe trick": lambda times: f"[[a{' ' * (4 * times)}b|]]",
     "brackets and the pipe trick": lambda times: f"[[{'(' * (4 * times)}b)|]]",
-    "pairs of brackets and the pipe trick": lambda times: f"[[a{'()' * times}b|]]",
     "links in a heading": lambda times: f"\n== {'[[a|' * times}{'x' * times}{']]' * times} ==",
-    "a long label in links": lambda times: f"{'[[wikt:a|' * times}{'x' * times}{']]' * times}",
     "unclosed links in an external link": lambda times: "[//a " + "[//a]" * times,
     "references closed by one bracket": lambda times: "<ref a" * times + ">",
     "a redirect": lambda times: f"#R{' ' * times}[[{'a' * times}",
@@ -106,7 +101,7 @@ def seconds(make: Callable[[int], str], characters: int, language: str) -> float
 
 # In Arabic, letters on both sides belong to a link; Chinese has script variants.
 GROWING = [("en", *source) for source in SOURCES.items()]
-GROWING += [("ar", *source) for source in DEEP.items()]
+GROWING += [("ar", *source) for source in LONG.items() if "link" in source[0]]
 GROWING += [("zh", *source) for source in SOURCES.items() if "-{" in source[0]]
 
 
@@ -118,8 +113,8 @@ def test_time_grows_with_the_length(
     """Ten times the length takes about ten times as long; in quadratic time, it takes a hundred times as long."""
     if not name.startswith("a range"):  # no limit, so that longer arguments are read
         monkeypatch.setattr(templates, "_LONGEST_TEMPLATE", sys.maxsize)
-    shorter = max(0.001, min(seconds(make, 20_000, language) for _ in range(3)))
-    assert any(seconds(make, 200_000, language) < 40 * shorter for _ in range(3))
+    shorter = max(0.001, min(seconds(make, 10_000, language) for _ in range(3)))
+    assert any(seconds(make, 100_000, language) < 40 * shorter for _ in range(3))
 
 
 def test_real_pages_have_right_offsets_and_no_markup(test_data: Path) -> None:
