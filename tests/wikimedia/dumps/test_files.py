@@ -79,14 +79,12 @@ def export(wiki: str, date: str, pages: str) -> str:
     ("there", "used", "said"),
     [
         (["2026-10-01 p1p9", "2026-11-01 p1p5"], ["2026-11-01"], "not the content export of 20261001"),
-        (["2026-10-01 p1p9", "20260401"], ["2026-10-01"], "not the articles dump of 20260401"),
         (["2026-04-01 p1p9", "20260401"], ["20260401"], "not the content export of 20260401"),
         (
             ["2026-10-01 p1p9", "2026-11-01 p1p50", "2026-11-01 p101p150"],
             ["2026-10-01"],
             "Pages 51 to 100 are missing",
         ),
-        (["2026-11-01 p1p50", "2026-11-01 p101p150"], ["2026-11-01"] * 2, "Pages 51 to 100 are missing between"),
         (["2026-11-01 p1p50", "2026-11-01 p41p90"], ["2026-11-01"] * 2, "overlap: pages 41 to 50 are in both"),
         (["2026-10-01 p1p9000", "2026-11-01 p5000p9000"], ["2026-10-01"], "Pages 1 to 4999 are missing"),
     ],
@@ -126,12 +124,8 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
     ("source", "languages", "message"),
     [
         ("missing", ["en"], "missing does not exist: set the source"),
-        ("missing*", ["en"], r"No file matches the glob .*missing\*"),
         ("empty", ["en"], r"empty has no dump: none of its files is named \*\.xml"),
-        ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
         ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
-        ("full", ["en", "en"], "names en more than once"),
-        ("full", [], "No language is given"),
     ],
 )
 def test_errors_name_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
@@ -145,14 +139,11 @@ def test_errors_name_what_is_missing(tmp_path: Path, source: str, languages: lis
     ("name", "content", "message"),
     [
         (".xml", b"this is no XML", r"is not a MediaWiki export .*: it begins with b'this is no XML'"),
-        (".xml", b"<html>404</html>", r"is not a MediaWiki export .*: its root is <html>"),
         (".xml", b"<mediawiki><siteinfo></wrong>", "is broken before its first page: Opening and ending tag"),
         (".xml", b"", r"is empty \(0 bytes\)"),
         (".xml.bz2", EXPORT, "is not a bz2 file: it begins with b'<med'"),
         (".xml.gz", bz2.compress(EXPORT), r"gz is bz2-compressed: rename it so that it ends in .bz2"),
         (".xml.bz2", bz2.compress(EXPORT)[:200], "is truncated before the end of its first bz2 block"),
-        (".xml.zst", b"\x28\xb5\x2f\xfd", "is truncated before the end of its first zst block"),
-        (".xml.gz", b"\x1f", "is truncated before the end of its first gz block"),
         (".xml", EXPORT[:200], "is truncated before its first page"),
         (".xml", b"7z\xbc\xaf\x27\x1c" + bytes(99), "is 7z-compressed, which is not read: decompress it"),
         (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data at byte 0 do not decode"),
@@ -195,7 +186,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bytes_per_shard", [500, 3000])
-@pytest.mark.parametrize("form", ["multistream", "1000", "20000", "one stream", "members", "zst", "plain"])
+@pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "members", "zst", "plain"])
 def test_shards_read_each_page_once(
     tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int
 ) -> None:
@@ -212,7 +203,7 @@ def test_shards_read_each_page_once(
 
 
 @pytest.mark.parametrize("form", ["multistream", "one stream", "gz", "zst", "plain"])
-@pytest.mark.parametrize("lost", [0.6, 12, 1])
+@pytest.mark.parametrize("lost", [0.6, 1])
 def test_exactly_one_shard_reports_truncation(
     tmp_path: Path, many_pages: list[str], form: str, lost: float
 ) -> None:

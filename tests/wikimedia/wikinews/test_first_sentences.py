@@ -13,8 +13,6 @@ from ease.wikimedia.wikitext.sentences import SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.made_dumps import as_shard
 
-RAIN = "It rained in [[Lima]]."
-
 
 def first(source: str, language: str = "en") -> str | None:
     return FirstSentences(SiteInfo(language), "icu").find(source)
@@ -23,17 +21,13 @@ def first(source: str, language: str = "en") -> str | None:
 @pytest.mark.parametrize(
     "source",
     [
-        "It rained in [[Lima]]. It snowed.",
         "'''It rained''' in [[Lima|Lima]]<ref>Seen.</ref>. It snowed.",
         "{{date|May 3, 2022}}\nIt rained in Lima.",
-        "'''May 3, 2022'''\n\nIt rained in Lima.",
         "'''May 3, 2022'''\nIt rained in Lima.",
-        "{{infobox}}\nTuesday, 3 May 2022\nIt rained in Lima.",
         "[[File:A.jpg|thumb|Rain.]]\n''[[May 3]], [[2022]]''\nIt rained in Lima.",
         "May 3, 2022. It rained in Lima.",
         "'''Lima, May 3, 2022'''\n\nIt rained in Lima.",
         "[[Lima]] ([[Peru]]), May 3, 2022 –\nIt rained in Lima.",
-        "== Weather ==\nIt rained in Lima.",
         "* A [[list]]\n# of points\n: and a remark\n\nIt rained in Lima.",
         "<!--\nMay 3, 2022\n-->It rained in Lima.",
         "----\n\nIt rained\nin Lima.",
@@ -48,7 +42,6 @@ def test_the_first_sentence_of_running_prose(source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("Lima, May 3, 2022 – It rained.", "Lima, May 3, 2022 – It rained."),
         ("It rained on\nMay 3, 2022\nin Lima.", "It rained on May 3, 2022 in Lima."),
         ("[[John F. Kennedy]] came. He left.", "John F. Kennedy came."),
     ],
@@ -62,7 +55,6 @@ def test_a_date_in_a_sentence_stays(source: str, expected: str) -> None:
     [
         ("It rained in {{w|Lima}}.", "It rained in Lima."),
         ("It rained in {{w|Lima|the city}}.", "It rained in the city."),
-        ("It rained in {{W|Lima||lang=es}}.", "It rained in Lima."),
         ("It rained {{w}}in {{x|Lima}}.", "It rained in."),
     ],
 )
@@ -74,10 +66,8 @@ def test_templates_that_are_replaced_by_their_text(source: str, expected: str) -
     "source",
     [
         "",
-        "{{weather|It rained.}}",
         "May 3, 2022",
         "== Sources ==\n* [http://example.org It rained] – ''Paper'', May 3, 2022",
-        "...",
     ],
 )
 def test_a_page_without_a_sentence(source: str) -> None:
@@ -87,14 +77,7 @@ def test_a_page_without_a_sentence(source: str) -> None:
 @pytest.mark.parametrize(
     ("language", "source", "expected"),
     [
-        ("de", "Dienstag, 3. Mai 2022\nEs regnete in Lima. Es schneite.", "Es regnete in Lima."),
-        (
-            "de",
-            "Berlin (Deutschland), 03.05.2022 – Es regnete. Es schneite.",
-            "Berlin (Deutschland), 03.05.2022 – Es regnete.",
-        ),
         ("ar", "'''الثلاثاء 3 مايو 2022'''\nأمطرت في [[ليما]]. وأثلجت.", "أمطرت في ليما."),
-        ("fa", "سه‌شنبه ۱۳ اردیبهشت ۱۴۰۱\n\nباران بارید. برف بارید.", "باران بارید."),
         ("es", "'''3 de mayo de 2022'''\nLlovió en Lima. Nevó.", "Llovió en Lima."),
     ],
 )
@@ -104,10 +87,7 @@ def test_dates_of_other_languages(language: str, source: str, expected: str) -> 
 
 BERLIN = {
     "en": "Berlin is the capital and largest city of Germany by both area and population.",
-    "es": "Berlín",
     "ko": "베를린은 독일의 수도이다.",
-    "pl": "Berlin – stolica",
-    "tr": "Berlin",
 }
 """First sentences of the articles on Berlin."""
 
@@ -116,7 +96,7 @@ BERLIN = {
 def test_real_pages(test_data: Path, language: str, engine: SplitterEngine) -> None:
     path = test_data / "dumps" / "wikipedia" / f"{language}wiki-mini-pages-articles.xml.bz2"
     (dump,) = find_dumps(path, [language])
-    (page,) = (page for page in iterate_pages(as_shard(dump)) if page.title in {"Berlin", "Berlín", "베를린"})
+    (page,) = (page for page in iterate_pages(as_shard(dump)) if page.title in {"Berlin", "베를린"})
     sentence = FirstSentences(read_siteinfo(dump.path, dump.language), engine).find(page.text)
     assert sentence is not None
     assert sentence.startswith(BERLIN[language])
