@@ -7,7 +7,6 @@ import importlib
 import io
 import random
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import accumulate
 from types import ModuleType
 
@@ -122,28 +121,6 @@ def test_a_file_padded_with_zeros_is_refused_without_reading_all(start: int) -> 
     with pytest.raises(BrokenBlockError):
         list(Bz2Blocks(file, start))
     assert file.tell() < 5_000_000
-
-
-@in_both_forms
-@pytest.mark.parametrize("start", [0, 1])
-@pytest.mark.parametrize("mark", [BLOCK_MARK, END_MARK], ids=["block", "end"])
-def test_a_file_of_markers_is_tried_as_few_blocks(
-    mark: int, start: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = 0
-
-    def decode(content: bytes, start: int, end: int) -> bytes:
-        nonlocal tried
-        tried += 1
-        return b""
-
-    monkeypatch.setattr(bz2_blocks, "_decode", decode)
-    block = BLOCK_MARK.to_bytes(6, "big") + b"some"
-    markers = mark.to_bytes(6, "big") + b"more"
-    content = b"BZh9" + block + 500 * markers
-    with suppress(BrokenBlockError):
-        assert read(content, start) == []
-    assert 0 < tried < 20 * 500
 
 
 Texts = Callable[[random.Random, int], bytes]

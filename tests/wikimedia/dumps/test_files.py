@@ -48,15 +48,6 @@ def test_language_from_the_header_if_the_name_has_none(tmp_path: Path) -> None:
     assert [dump.language for dump in find_dumps(tmp_path, ["en"])] == ["en"]
 
 
-@pytest.mark.parametrize(
-    ("faster", "slower"),
-    [(".xml", ".xml.gz"), (".xml.gz", ".xml.bz2"), ("-multistream.xml.bz2", "-multistream.xml")],
-)
-def test_prefers_the_compression_that_is_faster_to_read(tmp_path: Path, faster: str, slower: str) -> None:
-    place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in (slower, faster)))
-    assert names(tmp_path, "en") == [f"enwiki-20240101-pages-articles{faster}"]
-
-
 def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     english = [".xml.bz2", "-multistream.xml.bz2", "1.xml-p1p41242.bz2", "-multistream-index.txt.bz2"]
     place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in english))

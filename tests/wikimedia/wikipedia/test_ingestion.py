@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions, spark_map
-from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikipedia import WikipediaParts, ingest_wikipedia
 from tests.wikimedia.made_dumps import ONE, article, as_dump, as_streams, cut, made, make_export, rows
 
@@ -32,19 +26,9 @@ def streams_dump(tmp_path: Path) -> DumpFile:
     return as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", as_streams(cut(export, 2000)))
 
 
-@pytest.fixture(scope="module")
-def parts_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the Italian slice is parsed once."""
-    return tmp_path_factory.mktemp("parts")
-
-
-def table(paths: Sequence[Path]) -> pa.Table:
-    return pa.concat_tables(map(pq.read_table, paths))
-
-
-def test_the_real_slices(test_data: Path, parts_folder: Path) -> None:
+def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     dumps = find_dumps(test_data / "dumps", ["it", "pt", "ko", "tr"])
-    parts = ingest_wikipedia(dumps, ONE, parts_folder)
+    parts = ingest_wikipedia(dumps, ONE, tmp_path)
     articles = {language: counts["articles"] for language, counts in parts.counts.items()}
     assert articles == {"it": 607, "pt": 1, "ko": 1, "tr": 1}
     # One Italian article is a template alone.
@@ -102,44 +86,6 @@ def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark
     ) as caught:
         ingest_wikipedia([broken], options, tmp_path / "spark", on_spark)
     assert "\n" not in str(caught.value)
-
-
-def test_files_of_all_namespaces_give_the_rows_of_the_articles(
-    test_data: Path, tmp_path: Path, parts_folder: Path
-) -> None:
-    """Two files, each a complete export, in which every page is followed by a talk, user, template or module page."""
-    (dump,) = find_dumps(test_data / "dumps", ["it"])
-    export = b"".join(block for _, block in DecompressedStream(dump.path))
-    header, pages = export[: export.index(b"<page>")], re.findall(rb"<page>.*?</page>", export, re.DOTALL)
-    others = itertools.cycle([(b"Discussione", 1), (b"Utente", 2), (b"Template", 10), (b"Modulo", 828)])
-    mixed = []
-    for number, page in enumerate(pages):
-        name, namespace = next(others)
-        other = page.replace(b"<title>", b"<title>%s:" % name, 1).replace(b"[[", b"<unclosed>", 1)
-        other = re.sub(rb"<id>\d+", b"<id>%d" % (10**9 + number), other, count=1)
-        mixed += [page, re.sub(rb"<ns>\d+", b"<ns>%d" % namespace, other, count=1)]
-    files = [
-        as_dump(tmp_path / f"{name}.xml", header + b"\n".join(some) + b"</mediawiki>", "it")
-        for name, some in {"p1p700": mixed[:700], "p701p9999": mixed[700:]}.items()
-    ]
-    expected, found = (ingest_wikipedia(some, ONE, parts_folder) for some in ([dump], files))
-    assert table(found.sentences).equals(table(expected.sentences))
-    assert table(found.redirects).equals(table(expected.redirects))
-    assert [row for row in rows(found.pages) if row["page_id"] < 10**9] == rows(expected.pages)
-    assert len(rows(found.pages)) == 2 * len(pages) == found.counts["it"]["pages"]
-    assert found.counts["it"]["skipped"] == {
-        "no_sentences": 1,
-        "other_namespace": 75 + len(pages),
-        "redirect": 64,
-    }
-
-    cut = files[1].path.read_bytes()[:-3000]
-    files[1].path.write_bytes(cut)
-    kept = ingest_wikipedia(files, ONE, parts_folder)
-    assert [file["truncated"] for file in kept.counts["it"]["dumps"]] == [False, True]
-    sentences = table(kept.sentences)
-    assert sentences.equals(table(expected.sentences)[: len(sentences)])
-    assert 0 <= 2 * len(pages) - len(rows(kept.pages)) < 5
 
 
 @pytest.mark.parametrize("workers", [1, 2])
