@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import ibis
-import mlflow
 import pandas as pd
 import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from ease.pipelines.report import compare_curves, compare_scores, gather_sweeps
+from ease.encoders.options import EncodingOptions
+from ease.pipelines.report import compare_curves, compare_scores, gather_sweeps, write_report
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
-from tests.contexts import undisturbed
 from tests.project import PAPERS, Done, Project, make_project
-from tests.reporting.made import MODEL, baseline, row, sts17
+from tests.reporting.made import MODEL, baseline, options, published, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
 ENCODER = (
@@ -73,7 +72,8 @@ def tracked(scored: Project, done: Done) -> Run:
     return run
 
 
-def test_scores_become_a_report(scored: Project, text: str) -> None:
+def test_scores_become_a_report(done: Done, text: str) -> None:
+    assert max(map(len, done.stderr.splitlines())) <= 200
     lines = ("| here, 1 seed ", "| here, 2 seeds", "80.5 ± 0.7", "difference from EASE-mBERTbase", MODEL)
     assert [line for line in lines if line not in text] == []
 
@@ -100,15 +100,11 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
     }
 
 
-def test_without_any_score_no_page_is_written(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "empty")
-    done = project.kedro("run", "--pipelines=report", start=False)
-    assert "no report: `kedro run --pipelines=evaluate` makes scores" in done.stderr
-    assert [path for kind in ("html", "md") for path in (project.folder / "data").rglob(f"*.{kind}")] == []
-
-
-def test_the_log_has_no_wide_lines(done: Done) -> None:
-    assert max(map(len, done.stderr.splitlines())) <= 200
+def test_without_any_score_no_page_is_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written, *figures = write_report(published(), options(), str(tmp_path), EncodingOptions(), [], small=[])
+    assert written == Path()
+    assert not [trace for figure in figures for trace in figure.data]
+    assert "no report: `kedro run --pipelines=evaluate` makes scores" in caplog.text
 
 
 def test_a_wide_table_keeps_its_first_and_last_columns() -> None:
@@ -137,17 +133,12 @@ def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
     assert len({model.label for model in gather_models(rows)}) == 2
 
 
-def test_methods_are_compared_where_some_have_no_score_yet(tmp_path: Path) -> None:
-    with undisturbed():
-        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-        made = mlflow.create_experiment("compare", artifact_location=str(tmp_path / "artifacts"))
-        mlflow.set_experiment(experiment_id=made)
-        with mlflow.start_run():
-            scores = [row("sample_graded", "en", 70.0)]
-            table, figure = compare_scores(untrained=[], ease=scores)
-            nothing, empty = compare_scores(untrained=[], ease=[])
-            curves = compare_curves(ease=[])
+def test_methods_are_compared_where_some_have_no_score_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("log_table", "log_plot"):
+        monkeypatch.setattr(f"ease.pipelines.report.{name}", lambda *_: None)
+    table, figure = compare_scores(untrained=[], ease=[row("sample_graded", "en", 70.0)])
     assert list(table.columns) == ["task", "subset", "metric", "ease"]
     assert figure.data[0].x[0] == 70
+    nothing, empty = compare_scores(untrained=[], ease=[])
     assert nothing.empty
-    assert not empty.data + curves.data
+    assert not empty.data + compare_curves(ease=[]).data

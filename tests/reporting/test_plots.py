@@ -54,7 +54,6 @@ def test_ingest_summary_stacks_pages_and_splits_links() -> None:
     figure = plot_ingest_summary(summary.convert_dtypes())
     assert bars(figure, "kept") == {"it": 5, "en": 7}
     assert bars(figure, "skipped: redirect") == {"it": 2, "en": 0}
-    assert not traces(figure, "skipped: empty"), "a reason that never occurs needs no legend"
     (resolved,) = traces(figure, "links resolved")
     assert dict(zip(resolved.y, resolved.text, strict=True)) == {"it": "80%", "en": ""}
     assert bars(figure, "links unresolved") == {"it": 2, "en": 0}
@@ -66,12 +65,6 @@ def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     assert dict(zip(by_language.y, by_language.x, strict=True)) == {"it": 70, "ja": 74}
     assert list(mains.y) == ["sample_parallel", "sample_graded"]
     assert list(mains.x) == [72, 80]
-    numbers = [trace for trace in figure.data if trace.text is not None and trace.offsetgroup == "EASE"]
-    assert [list(trace.text) for trace in numbers] == [["72.0", "80.0"], ["70.0", "74.0"]]
-    assert [trace.showlegend for trace in figure.data].count(True) == 3
-    assert "sample_parallel, each with en" in [note.text for note in figure.layout.annotations]
-    ranges = {tuple(axis.range) for axis in figure.select_xaxes()}
-    assert len(ranges) == 1, "panels are compared by eye, so they share a range"
 
 
 def history(names: list[str]) -> pd.DataFrame:
@@ -87,12 +80,8 @@ def history(names: list[str]) -> pd.DataFrame:
 
 def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     figure = plot_curves(history(["loss", "development", "pairs_per_second"]))
-    titles = [note.text for note in figure.layout.annotations]
-    assert titles == ["development (points)", "loss (nats)", "pairs per second"]
     stars = [trace for trace in figure.data if trace.marker.symbol == "star"]
     assert [(star.x[0], star.y[0]) for star in stars] == [(50, 9), (50, 19)]
-    lines = [trace for trace in figure.data if trace.marker.symbol != "star"]
-    assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
 
 def test_variants_show_each_seed_and_the_mean() -> None:
@@ -104,9 +93,6 @@ def test_variants_show_each_seed_and_the_mean() -> None:
     assert points.x[1] < points.x[0], "seeds lie side by side in their order"
     assert np.allclose([np.mean(points.x[:2]), np.mean(points.x[2:])], [0, 1])
     assert [(shape.y0, shape.y1) for shape in figure.layout.shapes] == [(21, 21), (25.5, 25.5)]
-    assert [note.text for note in figure.layout.annotations] == ["21.0", "25.5"]
-    assert list(figure.layout.xaxis.ticktext) == ["0.0001", "0.001"]
-    assert figure.layout.title.text == "SimCSE's learning rate"
 
 
 def test_the_funnel_shows_remaining_and_removed_pairs_of_each_filter() -> None:
@@ -118,8 +104,6 @@ def test_the_funnel_shows_remaining_and_removed_pairs_of_each_filter() -> None:
     assert [trace.name for trace in others] == ["left", "removed: rare"]
     assert bars(figure, "left") == {"it": 500, "en": 100}
     assert bars(figure, "removed: rare") == {"it": 1000, "en": 400}
-    nothing_linked = pd.DataFrame({"language": ["it"], "pairs": [0], "rare": [0], "left": [0]})
-    assert plot_pair_funnel(nothing_linked).data[0].text == ("0 (0%)", "0 (0%)")
 
 
 ALIGNMENT = pd.DataFrame(
@@ -136,8 +120,6 @@ def test_alignment_is_plotted_against_uniformity_with_one_point_per_model() -> N
     (untrained,), (ease,) = traces(figure, "Untrained"), traces(figure, "EASE")
     assert (list(untrained.x), list(untrained.y)) == ([-0.4], [0.3]), "the average stands for several subsets"
     assert (list(ease.x), list(ease.y)) == ([-2.0], [0.25])
-    assert (untrained.marker.symbol, ease.marker.symbol) == ("x", "circle")
-    assert all(trace.showlegend for trace in figure.data)
 
 
 def plane(models: list[str]) -> pd.DataFrame:
@@ -155,8 +137,6 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
     order = list(table["model"].unique())
     figure = plot_language_pair(table.sort_values("language", ascending=False))
-    named = [trace.name for trace in figure.data if trace.showlegend]
-    assert named == ["translations", "ja", "en"]
     panel = order.index("ease")
     lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
     steps = list(zip(lines.x, lines.y, strict=True))
@@ -164,7 +144,6 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     assert sorted(steps[0::3]) == [(10, 1.5), (11, 1.5), (12, 1.5)]
     assert [(x, y - 1) for x, y in steps[0::3]] == steps[1::3]
     assert dict(zip(points.customdata, points.x, strict=True)) == {"en 0": 10, "en 1": 11, "en 2": 12}
-    assert "ja and en" in figure.layout.title.text
 
 
 @pytest.mark.parametrize(
@@ -191,16 +170,11 @@ def test_scores_have_error_bars_where_their_intervals_are_known() -> None:
     scores["metric"] = ["retrieval_accuracy"] * 3 + ["spearman"]
     scores = scores.assign(low=scores["value"] - 2, high=scores["value"] + 1)
     scores.loc[scores["subset"] == "ja-en", ["low", "high"]] = None
-    mains, numbers, panel, _ = plot_scores(scores).data
+    mains, _, panel, _ = plot_scores(scores).data
     assert panel.error_x.arrayminus[0] == 2
     assert np.isnan(panel.error_x.array[1])
     assert list(mains.x) == [30.0, 80.0]
     assert [list(mains.error_x.array), list(mains.error_x.arrayminus)] == [[1, 1], [2, 2]]
-    assert list(numbers.x) == [31.0, 81.0], "numbers stand beyond the whiskers"
-    wide = plot_scores(scores.assign(low=-9.0, high=99.0))
-    assert all(axis.range[0] <= -9 < 99 < axis.range[1] for axis in wide.select_xaxes())
-    plain = plot_scores(scores.drop(columns=["low", "high"])).data[0]
-    assert plain.error_x.array is None
 
 
 def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.DataFrame:
@@ -209,30 +183,11 @@ def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.Data
     return bar_rows(table)
 
 
-def test_bars_show_ours_beside_their_counterparts() -> None:
-    rows = rows_of("2")
-    ours = [
-        "SimCSE, multilingual",
-        "EASE, multilingual",
-        "EASE, multilingual (sweep seeds, 3 seeds)",
-        "MiniLM",
-    ]
-    assert list(dict.fromkeys(zip(rows["kind"], rows["label"], strict=True))) == [
-        *(("published", label) for label in ("SimCSE-mBERTbase", "EASE-mBERTbase")),
-        *(("own", label) for label in ours),
-    ]
-    rows = rows_of("14")
-    assert set(rows["column"]) == {"STS12", "STS13", "STS14"}, "where we have scores"
-    assert set(rows["kind"]) == {"own"}
-
-
 def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     figure = plot_table_bars([("Pairs", rows_of("2")), ("English", rows_of("14"))])
     first, second = [trace for trace in figure.data if trace.name == "MiniLM"]
     assert (list(first.y), list(first.x)) == (["EN-EN"], [87.59])
     assert (list(second.y), list(second.x)) == (["STS12", "STS13", "STS14"], [72.37, 80.6, 75.59])
-    assert first.xaxis != second.xaxis
-    assert [trace.showlegend for trace in (first, second)] == [True, False]
     (newest,) = [trace for trace in figure.data if trace.name == "EASE, multilingual"]
     assert list(newest.x) == [*EASE_ROW, pytest.approx(fmean(EASE_ROW))]
     assert newest.error_x.array is None
@@ -240,8 +195,6 @@ def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     (sweep,) = traces(figure, "EASE, multilingual (sweep seeds, 3 seeds)")
     half = [pytest.approx(4.3027 * 0.4583 / 3**0.5, abs=1e-3)] * 11
     assert [list(sweep.error_x.array), list(sweep.error_x.arrayminus)] == [half, half]
-    assert [note.text for note in figure.layout.annotations] == ["Pairs", "English"]
-    assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
 
 
 def test_points_are_the_averages_of_two_tables() -> None:
@@ -251,5 +204,4 @@ def test_points_are_the_averages_of_two_tables() -> None:
     points = multilingual.points.set_index("label")
     assert points.loc["EASE, multilingual", ["x", "y"]].tolist() == [pytest.approx(fmean(EASE_ROW)), 30.0]
     assert points.loc["EASE-mBERTbase", ["x", "y"]].tolist() == [57.2, 36.0]
-    assert multilingual.x_title.endswith("<br>Avg.")
     assert build_scatters(options(), published(), own()) == [], "some scores of each average are missing"

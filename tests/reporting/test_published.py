@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from ease.evaluation.tasks import AVERAGE, get_task, task_names
 from ease.pipeline_registry import SWEEPS
+from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.published import Published, Source, Table
-from tests.contexts import load_catalog
+from tests.contexts import load_parameters
 from tests.project import Project
 from tests.reporting.made import parameters, published
 
@@ -127,9 +128,9 @@ def test_every_column_is_a_score_that_a_task_gives(name: str) -> None:
 
 
 def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(bare: Project) -> None:
-    catalog = load_catalog(bare, "paper")
+    given = load_parameters(bare, "paper")
     trained = {name.split(".")[1] for name in pipelines["report"].inputs() if name.endswith(".scores")}
-    sweeps = [catalog.load(f"params:{name}") for name in SWEEPS]
+    sweeps = [Sweep.model_validate(given[name]) for name in SWEEPS]
     titles = {variant.title for sweep in sweeps for variant in sweep.all_variants()}
     titles |= {title for sweep in sweeps for title in sweep.joined}
     models = [model for found in published().root.values() for model in found.models.values()]
