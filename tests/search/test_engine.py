@@ -18,7 +18,6 @@ import ease
 from ease.errors import EaseError
 from ease.pruning import find_leftovers
 from ease.search.engine import Search, shared_words, words_of
-from ease.search.page import marked_pieces
 from tests.search.made_project import (
     DIMENSION,
     ENTITIES,
@@ -159,13 +158,10 @@ def test_without_a_table_an_entity_is_the_mean_of_its_sentences(
 
 
 def test_bad_questions_are_refused(search: Search) -> None:
-    for text in ("", "  ", "?!"):
-        with pytest.raises(EaseError, match="no letter or digit: type a sentence"):
-            search.search(text)
+    with pytest.raises(EaseError, match="no letter or digit: type a sentence"):
+        search.search("?!")
     with pytest.raises(EaseError, match="10,001 characters"):
         search.nearest_entities("a" * 10_001)
-    with pytest.raises(EaseError, match="language 'xx'"):
-        search.search("Japan", languages=["xx"])
     for ask in (search.search, search.nearest_entities):
         with pytest.raises(EaseError, match="ask for at least 1"):
             ask("Japan", k=0)
@@ -225,10 +221,3 @@ def test_shared_words_ignore_case_and_are_listed_once_in_the_order_of_the_first_
     assert shared_words("The Yen and the STRASSE", "straße, yen THE") == ["The", "Yen", "STRASSE"]
     assert shared_words("円の", "日本の通貨は円です。") == ["円", "の"]
     assert words_of("𝔸 😀 b") == ["𝔸", "b"], "ICU counts UTF-16 units"
-
-
-def test_pieces_join_to_the_text_and_mark_whole_words() -> None:
-    text = "  The theory of the Yen."
-    pieces = marked_pieces(text, ["the", "yen"])
-    assert "".join(piece for piece, _ in pieces) == text
-    assert [piece for piece, shared in pieces if shared] == ["The", "the", "Yen"]

@@ -72,7 +72,7 @@ def expected_texts(tables: Tables, query: NDArray[np.float32], k: int, languages
     return table["text"].iloc[np.argsort(-cosines)[:k]].tolist()
 
 
-@pytest.mark.parametrize("languages", [[], ["ja"], ["ja", "de"]])
+@pytest.mark.parametrize("languages", [[], ["ja", "de"]])
 def test_finds_the_nearest_sentences_of_the_languages(
     tables: Tables, index: Index, languages: list[str]
 ) -> None:
@@ -80,13 +80,6 @@ def test_finds_the_nearest_sentences_of_the_languages(
     assert len(index.blocks) > 1
     query = embed(["a query"])[0]
     assert nearest_texts(index, query, 25, languages) == expected_texts(tables, query, 25, languages)
-
-
-def test_rows_have_the_entities_of_their_links(index: Index) -> None:
-    for row in index.sentences.rows(np.arange(0, 5_994, 7)):
-        number = int(row["text"].split()[1])
-        assert (row["entities"] or []) == ([number] if number % 2 == 0 else [])
-        assert row["language"] == LANGUAGES[number % 3]
 
 
 BUILD_AND_DIE = """
@@ -140,7 +133,7 @@ def test_faiss_finds_the_same_beyond_the_limit(
     assert (tmp_path / "index/vectors.faiss").exists()
     index = Index(tmp_path / "index")
     found = total = 0
-    for number in range(20):
+    for number in range(10):
         query = embed([f"sentence {number}"])[0] + 0.3 * embed([f"noise {number}"])[0]
         for languages in ([], ["ja"], ["de", "ja"]):
             wanted = expected_texts(tables, query, 5, languages)

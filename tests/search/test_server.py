@@ -52,10 +52,8 @@ def ask(port: Port, path: str = "/", **given: str) -> tuple[int, str, Any]:
     ("host", "status"),
     [
         ("127.0.0.1:8000", 200),
-        ("localhost", 200),
         ("Search.Example:8000", 200),
         ("evil.example", 400),
-        ("[", 400),
     ],
 )
 def test_only_names_of_this_machine_are_answered(port: Port, host: str, status: int) -> None:
@@ -73,10 +71,8 @@ def test_requests_and_frames_of_other_sites_are_refused(port: Port) -> None:
     ("query", "status", "message"),
     [
         (f"k={'9' * 5_000}", 400, "results: ask for a number from 1 to 50."),
-        ("k=²", 400, "results: ask for a number from 1 to 50."),
         ("model=/etc", 400, "Unknown model &#39;/etc&#39;"),
         ("language=en%00", 400, "is not a language&#39;s code"),
-        ("reader=../en", 400, "is not a language&#39;s code"),
         ("q=?!", 200, "The text has no letter or digit: type a sentence."),
         ("language=xx", 200, "No sentence in the language &#39;xx&#39;"),
     ],
@@ -108,6 +104,13 @@ def test_a_text_far_from_all_sentences_and_entities_is_noted(
     html = ask(port, "/?q=Berlin")[1]
     assert "finds no entity near" in html
     assert "finds no sentence near" in html
+
+
+def test_typed_markup_is_shown_as_text(port: Port) -> None:
+    typed = quote('"><script>run</script>')
+    html = ask(port, f"/?q={typed}")[1]
+    assert "<script" not in html
+    assert "&lt;script&gt;run" in html
 
 
 @pytest.fixture
