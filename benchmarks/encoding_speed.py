@@ -2,12 +2,12 @@
 
     python -m benchmarks.encoding_speed
     python -m benchmarks.encoding_speed --encoder bert-base-uncased --sentences 100000
-    python -m benchmarks.encoding_speed --encoder base --made --sentences 50000 --batch-size 256 --rounds 9 --seconds 40
+    python -m benchmarks.encoding_speed --encoder base --sentences 50000 --batch-size 256 --rounds 9 --seconds 40
 
-Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds: in
-single precision, with weights in bf16, and on a GPU with matrix products in TF32; ours with its own batches, too, and
-in single precision with the same. The ratios are to `SentenceTransformer.encode` in the same precision and in single
-precision, the cosines to its embeddings in single precision. With `--made`, generated sentences are encoded.
+Both implementations encode generated sentences in alternating rounds: in single precision, with weights in bf16, and on
+a GPU with matrix products in TF32; ours with its own batches, too, and in single precision with the same. The ratios
+are to `SentenceTransformer.encode` in the same precision and in single precision, the cosines to its embeddings in
+single precision.
 """
 
 from __future__ import annotations
@@ -15,22 +15,19 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.common import command_line_parser, print_head, print_row
-from benchmarks.inputs import encoder_options, evaluation_tasks, made_sentences
+from benchmarks.inputs import encoder_options, made_sentences
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with, in_precision
 from ease.encoders.options import EncodingOptions, EncodingPrecision
-from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.io.device import best_device
 
 PEER = "SentenceTransformer.encode"
@@ -38,18 +35,6 @@ PEER = "SentenceTransformer.encode"
 Encode = Callable[[list[str]], np.ndarray]
 Name = tuple[str, str, object]
 """Trainer, precision and batch size"""
-
-
-def sentences_of(tasks: TaskOptions) -> list[str]:
-    """Return the distinct sentences that the tasks encode."""
-    found: dict[str, None] = {}
-
-    def collect(sentences: Sequence[str]) -> np.ndarray:
-        found.update(dict.fromkeys(sentences))
-        return np.random.default_rng(0).normal(size=(len(sentences), 8)).astype(np.float32)
-
-    score_tasks(collect, list(tasks), tasks)
-    return list(found)
 
 
 def in_turn(ways: dict[Name, Callable[[], object]], rounds: int, budget: float) -> dict[Name, float]:
@@ -87,19 +72,15 @@ def main() -> None:
     """Parse the arguments, measure and print Markdown tables."""
     parser = command_line_parser(__doc__)
     parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
-    parser.add_argument("--made", action="store_true", help="encode generated sentences")
     parser.add_argument("--sentences", type=int, default=20_000, help="maximum number of sentences")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="time limit of further rounds")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
-        tasks = {} if given.made else evaluation_tasks(Path(work))
-        found = sentences_of(tasks) if tasks else made_sentences(given.sentences)
-        sentences = list(dict.fromkeys(found))[: given.sentences]
-        encoder = build_encoder(encoder_options(given.encoder), sentences).to(best_device())
-        print(f"{len(sentences):,} sentences; device: {encoder.device}\n")
-        encoding_table(encoder, sentences, given)
+    sentences = list(dict.fromkeys(made_sentences(given.sentences)))
+    encoder = build_encoder(encoder_options(given.encoder), sentences).to(best_device())
+    print(f"{len(sentences):,} sentences; device: {encoder.device}\n")
+    encoding_table(encoder, sentences, given)
 
 
 def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: argparse.Namespace) -> None:

@@ -17,7 +17,6 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.common import command_line_parser, measured_alone, peak_megabytes, print_head, print_row
-from ease.encoders.batches import is_full_memory
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
 from ease.training.accelerator import accelerated
@@ -53,14 +52,9 @@ def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps:
     return list(np.diff(marks[WARM_UP:]))
 
 
-def measure(options: TrainingOptions, entities: int, dimension: int) -> tuple[float, float] | None:
-    """Return the milliseconds of a step in this process and its peak memory in MiB; None if it does not fit."""
-    try:
-        seconds = step_seconds(options, entities, dimension)
-    except RuntimeError as error:
-        if not is_full_memory(error):
-            raise
-        return None
+def measure(options: TrainingOptions, entities: int, dimension: int) -> tuple[float, float]:
+    """Return the milliseconds of a step in this process and its peak memory in MiB."""
+    seconds = step_seconds(options, entities, dimension)
     on_gpu = torch.cuda.is_available()
     peak = torch.cuda.max_memory_allocated() / 2**20 if on_gpu else peak_megabytes()
     return 1000 * statistics.median(seconds), peak
@@ -79,9 +73,8 @@ def main() -> None:
             options = TrainingOptions.model_validate(
                 {"batch_size": given.batch_size, "entity_moments": moments}
             )
-            found = measured_alone(measure, options, entities, given.dimension)
-            cells = ("–", "does not fit") if found is None else (f"{found[0]:.2f}", f"{found[1]:,.0f}")
-            print_row(moments, f"{entities:,}", *cells)
+            milliseconds, peak = measured_alone(measure, options, entities, given.dimension)
+            print_row(moments, f"{entities:,}", f"{milliseconds:.2f}", f"{peak:,.0f}")
 
 
 if __name__ == "__main__":

@@ -80,8 +80,8 @@ PARTS: dict[str, Part] = {
     "peer": _training(f"{SPEED_OF_EASE} --ways ours --warmup 10 --seconds 2", f"{SPEED_OF_EASE} --ways ours"),
     "encoding": Part(
         "benchmarks.encoding_speed",
-        "--encoder base --made --sentences 20000 --batch-size 256 --rounds 9 --seconds 12",
-        "--made --sentences 50 --batch-size 8",
+        "--encoder base --sentences 20000 --batch-size 256 --rounds 9 --seconds 12",
+        "--sentences 50 --batch-size 8",
     ),
     "profile": _training(
         "--methods ease --tables profile --ways ours compiled", "--methods ease --tables profile --ways ours"

@@ -281,7 +281,7 @@ def profile_table(setup: Setup, methods: Sequence[str], batch_size: int) -> None
         marks: list[tuple[int, float]] = []
         profiler = profile(activities=[activity])
 
-        def mark(step: int, marks: list[tuple[int, float]] = marks, profiler: profile = profiler) -> None:
+        def mark(step: int, marks: Any = marks, profiler: Any = profiler) -> None:
             if step >= (marks[-1][0] + 2 * WINDOW if marks else setup.warmup):
                 marks.append((step, setup.now()))
                 if len(marks) == 2:  # the first window is timed without the profiler, which slows the host
