@@ -14,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch import Tensor, nn
 
+from benchmarks import training_speed
 from benchmarks.training_peers import (
     MAX_TOKENS,
     SCALE,
@@ -103,3 +104,32 @@ def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -
     )
     assert np.ptp(expected) > 1e-3
     assert np.allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_tables_report_real_trainings(
+    work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logging.disable", lambda level: None)
+    sizes = "--batch-sizes 8 --warmup 3 --seconds 0.1 --rounds 1 --curve-steps 2 --curve-batch-size 8"
+    encoder = ["--encoder", str(tmp_path / "tiny"), "--entities", "50", "--device", "cpu"]
+    training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes.split()])
+    lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    speeds = [row for row in rows if len(row) == 7][2:]
+    costs, curves = ([row for row in rows if len(row) == 4][first:last] for first, last in ((2, 6), (8, 12)))
+    trainers = ["sentence-transformers", *training_speed.WAYS_OF_A_CPU]
+    assert [row[:2] for row in speeds] == [
+        [method, trainer] for method in ("simcse", "ease") for trainer in trainers
+    ]
+    for first, row in zip([0] * 4 + [4] * 4, speeds, strict=True):
+        rate, base = (float(one[3].replace(",", "")) for one in (row, speeds[first]))
+        assert float(row[4]) == pytest.approx(rate / base, rel=0.01, abs=0.01)  # both are rounded
+    assert [row[:2] for row in costs] == [
+        *(["EASE", "8"], ["EASE+ with SimCSE's loss", "8"]),
+        *(["EASE+", "8"], ["EASE+, twice the pairs", "16"]),
+    ]
+    assert [row[1] for row in curves] == [*(f"{way}, fp32" for way in trainers[1:]), "plain loop, bf16"]
+    *single, half = (float(row[2]) for row in curves)
+    assert max(single) < half / 5

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -130,10 +131,9 @@ def test_a_wrong_file_is_downloaded_once_more(
     server: FileServer, client: Client, file: RemoteFile, wrong: bytes
 ) -> None:
     found, expected = hashlib.sha1(wrong).hexdigest(), file.checksums["sha1"]
+    words = "has 700001 bytes, but should have 700000"
     if len(wrong) == len(CONTENT):
         words = f"has the sha1 {found}, but should have {expected}"
-    else:
-        words = "has 700001 bytes, but should have 700000"
     server.answers["/file.bz2"] = [Answer(body=wrong)]
     assert_fetched(file, client)
     assert server.ranges("/file.bz2") == [None, None]
@@ -150,6 +150,7 @@ def test_a_wrong_file_is_downloaded_once_more(
     [
         (Answer(status=404), "file.bz2 does not exist: the server answers 404 Not Found"),
         (Answer(status=403), "403 Forbidden. .* programs without a `contact`"),
+        (Answer(status=204), "the server answers 204 No Content"),
         (Answer(headers={"Content-Type": "text/html; charset=utf-8"}), "answers with a web page instead"),
     ],
 )
@@ -209,6 +210,21 @@ def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
     assert download_all(files[:6], client) == 0
 
 
+@pytest.mark.parametrize(
+    ("status", "name", "value"),
+    [
+        (429, "Retry-After", "9" * 5000),
+        (302, "Location", "http://[::bad"),
+    ],
+)
+def test_headers_out_of_range_are_no_traceback(
+    server: FileServer, client: Client, file: RemoteFile, status: int, name: str, value: str
+) -> None:
+    server.always = Answer(status=status, headers={name: value})
+    with pytest.raises(EaseError, match=r"file\.bz2 cannot be fetched"):
+        download(file, client)
+
+
 def test_a_redirect_from_https_to_http_is_refused(
     server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,16 +257,21 @@ def test_a_body_of_unstated_size_is_limited(
 
 
 FETCH = """
-import sys
+import signal, sys
 from pathlib import Path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
+# A process that a shell starts in the background ignores SIGINT, and the tests may run in one.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 url, path, sha1 = sys.argv[1:]
 with Client(DownloadOptions()) as client:
     download_all([RemoteFile(url, Path(path), {"sha1": sha1})], client)
 """
 
 
-def test_a_killed_download_is_resumed(server: FileServer, client: Client, file: RemoteFile) -> None:
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_download_is_resumed(
+    server: FileServer, client: Client, file: RemoteFile, end: signal.Signals
+) -> None:
     server.answers["/file.bz2"] = [Answer(pause=0.3)]
     given = [file.url, str(file.path), file.checksums["sha1"]]
     process = subprocess.Popen([sys.executable, "-c", FETCH, *given], stderr=subprocess.DEVNULL)
@@ -259,8 +280,8 @@ def test_a_killed_download_is_resumed(server: FileServer, client: Client, file: 
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
-    process.kill()
-    process.wait(timeout=20)
+    process.send_signal(end)
+    assert process.wait(timeout=20) != 0
     kept = file.partial.stat().st_size
     assert not file.path.exists()
     assert json.loads(file.validator_file.read_text())["url"] == file.url

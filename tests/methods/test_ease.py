@@ -85,10 +85,19 @@ def test_the_total_is_the_weighted_sum_of_equation_4(projection: str) -> None:
     assert terms["entity_loss"].item() == pytest.approx(entity, rel=1e-5)
     assert terms["self_loss"].item() == pytest.approx(own, rel=1e-5)
     assert terms[TOTAL].item() == pytest.approx(0.25 * entity + own, rel=1e-5)
+    method = build("ease")
+    total = ease_loss(method, 0.05) + self_loss(SENTENCES, 0.05)
+    assert method(inputs(SENTENCES, ENTITIES))[TOTAL].item() == pytest.approx(total, rel=1e-5), "the defaults"
 
 
 @pytest.mark.parametrize(
-    "options", [{"hard_negatives": False}, {"hard_negative_weight": 1.0}, {"mask_same_entity": True}]
+    "options",
+    [
+        {"hard_negatives": False},
+        {"hard_negative_weight": 1.0},
+        {"mask_same_entity": True},
+        {"mask_same_entity": True, "hard_negatives": False},
+    ],
 )
 def test_options_change_the_denominators(options: dict[str, Any]) -> None:
     method = build("ease", temperature=0.5, **options)

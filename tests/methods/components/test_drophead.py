@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
 from ease.errors import EaseError
-from ease.methods.components.drophead import has_dropout, set_drophead, set_dropout
+from ease.methods.components.drophead import drop_heads, has_dropout, set_drophead, set_dropout
 from tests.methods.made import encoder as sample_encoder
 
 HEADS, SIZE, LAYERS = 3, 8, 2
@@ -119,21 +119,37 @@ def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_p
     assert not torch.allclose(dropped, whole, atol=1e-3)
 
 
+def test_heads_drop_with_their_rate_and_the_others_make_up_for_them() -> None:
+    torch.manual_seed(0)
+    states = torch.ones(4000, 2, 12 * 4)
+    dropped = drop_heads(states, 12, 0.2).unflatten(-1, (12, 4))
+    assert torch.equal(dropped, dropped[:, :1, :, :1].expand_as(dropped)), "whole heads, at all places"
+    zero = dropped[:, 0, :, 0] == 0  # (sequences, heads)
+    assert zero.float().mean().item() == pytest.approx(0.2, abs=0.01)
+    assert torch.unique(zero, dim=0).shape[0] > 100, "every sequence has its own"
+    torch.testing.assert_close(dropped.sum(2), torch.full((4000, 2, 4), 12.0))
+
+
 def test_encoders_without_known_heads_or_dropout_are_refused(tmp_path: Path) -> None:
-    config = AutoConfig.for_model("mobilebert", num_hidden_layers=1, vocab_size=300)
+    config = AutoConfig.for_model(
+        "mobilebert", num_hidden_layers=1, vocab_size=300, hidden_size=128, embedding_size=128
+    )
     AutoModel.from_config(config).save_pretrained(tmp_path)
     sample_encoder().tokenizer.save_pretrained(tmp_path)
     encoder = SentenceTransformer(modules=[Transformer(str(tmp_path))], device="cpu")
     with pytest.raises(EaseError, match=r"'mobilebert': set `drophead: 0`.*albert, bert,.*roberta"):
         set_drophead(encoder, 0.1)
     words = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
+    with pytest.raises(EaseError, match="does not support the architecture"):
+        set_drophead(words, 0.1)
     with pytest.raises(EaseError, match="has no dropout layer: set `dropout: null`"):
         set_dropout(words, 0.1)
     set_dropout(words, 0.0)
 
 
-def test_dropout_has_the_rate_that_is_set(tmp_path: Path) -> None:
-    encoder = tiny("modernbert", tmp_path)
+@pytest.mark.parametrize("architecture", ["bert", "modernbert"])
+def test_dropout_has_the_rate_that_is_set(architecture: str, tmp_path: Path) -> None:
+    encoder = tiny(architecture, tmp_path)
     transformer: Any = encoder[0]
     features, saved = tokens(), transformer.model.config.to_dict()
     whole = embed(encoder.eval(), features)

@@ -30,9 +30,11 @@ EXCLUDED = excluded_candidates(
     torch.tensor([4, 9, 4, 7, 2, 9]), torch.tensor([9, NO_ENTITY, 1, 4, NO_ENTITY, 3]), mask_same_entity=True
 )
 LOSSES: dict[str, Callable[..., Tensor]] = {
+    "equations 1 and 3": lambda first, second, third, **rows: info_nce(first, second, 0.2, **rows),
     "equation 2": lambda first, second, third, **rows: info_nce(
         first, second, 0.2, hard_negatives=third, excluded=EXCLUDED, hard_negative_weight=1.0, **rows
     ),
+    "mirrored": lambda first, second, third, **rows: mirrored_loss(torch.stack([first, second]), 0.2, **rows),
     "mirrored as printed": lambda first, second, third, **rows: mirrored_loss(
         torch.stack([first, second]), 0.2, positive_in_denominator=False, **rows
     ),
@@ -60,8 +62,12 @@ def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
     shares = [info_nce(sentences[rows], positives, 0.1, hard_negatives=negatives, own=rows) for rows in parts]
     assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
     views = torch.stack([sentences, positives])
-    mirrored = partial(mirrored_loss, temperature=0.04, positive_in_denominator=False)
-    for function in (mirrored, multi_similarity_loss):
+    functions: list[Callable[..., Tensor]] = [
+        partial(mirrored_loss, temperature=0.04),
+        partial(mirrored_loss, temperature=0.04, positive_in_denominator=False),
+        multi_similarity_loss,
+    ]
+    for function in functions:
         shares = [function(views[:, rows], candidates=views, own=rows) for rows in parts]
         assert torch.stack(shares).mean().item() == pytest.approx(function(views).item(), rel=1e-12)
 
