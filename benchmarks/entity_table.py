@@ -4,7 +4,7 @@
     python -m benchmarks.entity_table --entities 1000000 10000000 --batch-size 256   # on a GPU of 80 GB
 
 A step looks up the entities of a batch, computes EASE's loss, and updates the rows that it read. Each row of the table
-is measured in a new process. Peak memory is that of the GPU if there is one, else that of the process.
+is measured in a new process, without a GPU. Peak memory is that of the GPU if there is one, else of the process.
 """
 
 from __future__ import annotations
