@@ -9,7 +9,7 @@ sentences, batch size and precision; sentences are truncated to 32 tokens. The e
 sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are used, or
 generated sentences. Further tables compare a step of EASE+ with one of EASE, and the losses with those of a plain loop,
 and show where a step goes on a GPU. A training ends when it has been measured for `--seconds` after its warm-up; its
-speed is the median of its steps, on a GPU of windows of ten steps. Rounds alternate between the trainers. The tables
+speed is the median of its steps, on a GPU of windows of fifty steps. Rounds alternate between the trainers. The tables
 show median speeds, and the median of the ratios within a round. Times are CPU time on a CPU, which other programs may
 use too, and wall-clock time on a GPU.
 """
@@ -63,8 +63,10 @@ from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, SUBJECT, Layou
 
 TABLES = ("speed", "costs", "curves", "profile")
 PEER = "sentence-transformers"
-WINDOW = 10
+WINDOW = 50
 """Steps of a GPU that are timed together, since the host does not wait for each"""
+PROFILED = 20
+"""Steps of a profile"""
 BATCHES = 64
 """Batches for which the sentences suffice without a repetition; preparing more would take longer than measuring"""
 STEPS = 1_000_000
@@ -173,7 +175,6 @@ def train_ours(
             **setup.options,
             "batch_size": batch_size,
             "max_steps": STEPS,
-            "report_every": setup.window,
             "checkpoint_seconds": 86_400,  # none, as of the peer
             **training,
         }
@@ -282,7 +283,7 @@ def profile_table(setup: Setup, methods: Sequence[str], batch_size: int) -> None
         profiler = profile(activities=[activity])
 
         def mark(step: int, marks: Any = marks, profiler: Any = profiler) -> None:
-            if step >= (marks[-1][0] + 2 * WINDOW if marks else setup.warmup):
+            if step >= (marks[-1][0] + PROFILED if marks else setup.warmup):
                 marks.append((step, setup.now()))
                 if len(marks) == 2:  # the first window is timed without the profiler, which slows the host
                     profiler.start()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,8 +47,21 @@ SECONDS_BETWEEN_LINES = 10.0
 """Interval between log lines if there is no terminal for a progress bar."""
 
 
+class _Window(NamedTuple):
+    """Steps whose losses are on their way from the device to the host."""
+
+    step: int
+    steps: int
+    sums: dict[str, Tensor]
+    values: dict[str, float]
+    copied: torch.cuda.Event | None
+
+
 class Progress:
-    """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput."""
+    """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput.
+
+    A window's losses are read after the next step has been given to a GPU, which therefore never waits for the host.
+    """
 
     def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
         """Prepare for a training of `steps` steps; metrics are written to the folder's metrics.jsonl."""
@@ -56,6 +69,7 @@ class Progress:
         self._steps, self._options, self._report = steps, options, report
         self._sums: dict[str, Tensor] = {}
         self._window = 0
+        self._ended: _Window | None = None
         self._window_seconds = self.seconds = 0.0
         self._since = self._shown = time.perf_counter()
         self._bar: tqdm[Any] | None = None
@@ -83,6 +97,7 @@ class Progress:
 
     def add(self, step: int, terms: dict[str, Tensor], values: dict[str, float]) -> None:
         """Add a step, and report if it ends a window."""
+        self._report_window()
         for name, term in terms.items():
             value = term.detach()
             self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value
@@ -96,11 +111,28 @@ class Progress:
             self._shown = now
         if step % self._options.report_every and step != self._steps:
             return
-        state = self.state()
-        means = {name: total / self._window for name, total in state["sums"].items()}
-        pairs = self._window * self._options.batch_size
+        sums = {name: average(value.clone()) for name, value in sorted(self._sums.items())}
+        on_gpu = self._sums[TOTAL].is_cuda
+        if on_gpu:
+            sums = {name: value.to("cpu", non_blocking=True) for name, value in sums.items()}
+        copied = torch.cuda.current_stream().record_event() if on_gpu else None
+        self._ended = _Window(step, self._window, sums, values, copied)
+        self._sums, self._window = {}, 0
+        if not on_gpu or step == self._steps:
+            self._report_window()
+
+    def _report_window(self) -> None:
+        """Report the last window, if it has not been reported."""
+        if self._ended is None:
+            return
+        (step, steps, sums, values, copied), self._ended = self._ended, None
+        if copied is not None:
+            copied.synchronize()
+        self._count_seconds()
+        means = {name: float(value) / steps for name, value in sums.items()}
+        pairs = steps * self._options.batch_size
         rate = pairs / self._window_seconds if self._window_seconds else 0.0
-        self._sums, self._window, self._window_seconds = {}, 0, 0.0
+        self._window_seconds = 0.0
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
                 f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
@@ -109,12 +141,13 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(step, {**means, **values, "pairs_per_second": rate})
-        self.resume()
+        if copied is None:  # a GPU computes meanwhile
+            self.resume()
 
     def state(self) -> dict[str, Any]:
         """Pause, and return the state for a checkpoint: the sums of an unfinished window, over all processes."""
-        sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
         self.pause()
+        sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
         return {
             "sums": sums,
             "window": self._window,
@@ -124,8 +157,12 @@ class Progress:
 
     def pause(self) -> None:
         """Stop the clock before an evaluation or a checkpoint, after the GPU has finished the steps so far."""
+        self._report_window()
         if torch.cuda.is_initialized():
             torch.cuda.synchronize()
+        self._count_seconds()
+
+    def _count_seconds(self) -> None:
         now = time.perf_counter()
         self._window_seconds += now - self._since
         self.seconds += now - self._since

@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 
 WIDTH = 64
 """Tokens of a row; if a text is longer, the next multiple"""
-SHAPES = 16
-"""Numbers of rows between a power of two and the next; at most 1/16 of the rows are padding alone"""
+SHAPES = 32
+"""Numbers of rows between a power of two and the next; at most 1/32 of the rows are padding alone"""
 TOLERANCE = 1e-3
 """Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
 LONGEST = 512
