@@ -360,7 +360,9 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
     parser.add_argument("--seconds", type=float, default=10, help="time of a training after its warm-up")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES[:3])
+    parser.add_argument(
+        "--tables", nargs="*", choices=TABLES, default=TABLES[:3], help="none: only make inputs"
+    )
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="ways of the EASE trainer")
