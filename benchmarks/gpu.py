@@ -5,6 +5,7 @@
     python3 -m benchmarks.gpu --folder tiny_results --tiny    # the same commands at a small size, without a GPU
 
 A part is a command of at most a minute; the most wanted come first, and those for which no time is left are not begun.
+Tests that compile take longer: `pytest -m gpu -k compiled`.
 Its output is written to the folder while it runs, and its result when it ends. A part with a result for the same code,
 arguments and machine is skipped, so the same command goes on where a run ended. A part that fails or exceeds its time
 does not stop the others.
@@ -54,7 +55,7 @@ class Part(NamedTuple):
 def _training(full: str, tiny: str) -> Part:
     shared = f"--inputs {INPUTS} --rounds 1"
     on_gpu = (
-        f"{shared} --encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --threads 8 --seconds 3"
+        f"{shared} --encoder base --entities 1000000 --batch-sizes 256 --warmup 60 --threads 8 --seconds 3"
     )
     on_cpu = f"{shared} --entities 500 --batch-sizes 8 --warmup 3 --device cpu --seconds 0.1"
     on_cpu += " --curve-batch-size 4 --curve-steps 2"
@@ -75,13 +76,13 @@ PARTS: dict[str, Part] = {
     "smoke": _tests("bits"),
     "inputs": _training("--tables", "--tables"),
     "ease": _training(
-        f"{SPEED_OF_EASE} --ways compiled --warmup 60 --no-peer",
+        f"{SPEED_OF_EASE} --ways compiled --no-peer",
         f"{SPEED_OF_EASE} --ways ours --no-peer",
     ),
     "peer": _training(f"{SPEED_OF_EASE} --ways ours --seconds 2", f"{SPEED_OF_EASE} --ways ours"),
     "encoding": Part(
         "benchmarks.encoding_speed",
-        "--encoder base --sentences 20000 --batch-size 256 --rounds 9 --seconds 12",
+        "--encoder base --sentences 20000 --batch-size 256 --rounds 9 --seconds 6",
         "--sentences 50 --batch-size 8",
     ),
     "profile": _training(
@@ -90,7 +91,7 @@ PARTS: dict[str, Part] = {
     "losses": _training(
         "--methods ease --ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"
     ),
-    "resume": _tests("resume"),
+    "resume": _tests("resume and not compiled"),
     "simcse": _training(
         "--methods simcse --ways ours --tables speed --seconds 2",
         "--methods simcse --ways ours --tables speed",
@@ -114,7 +115,7 @@ PARTS: dict[str, Part] = {
         f"{SPEED_OF_EASE} --ways packed padded --seconds 2 --no-peer",
         f"{SPEED_OF_EASE} --ways packed --no-peer",
     ),
-    "tests": _tests("not bits and not resume"),
+    "tests": _tests("not bits and not resume and not compiled"),
 }
 """The parts in the order in which they run."""
 
