@@ -79,10 +79,8 @@ def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
     """Return the row of each pair in the prepared file, its rank by pair_id."""
     if "pair_id" not in source.schema.names:
         return np.arange(source.count_rows())
-    ids = source.to_table(columns=["pair_id"])["pair_id"].to_numpy()
-    places = np.empty(len(ids), dtype=np.int64)
-    places[np.argsort(ids, kind="stable")] = np.arange(len(ids))
-    return places
+    ids = source.to_table(columns=["pair_id"])["pair_id"]
+    return pc.rank(ids, tiebreaker="first").to_numpy().astype(np.int64) - 1
 
 
 class UsedEntities(NamedTuple):
@@ -105,36 +103,25 @@ class UsedEntities(NamedTuple):
 
         Of lists, which are in seeded order, the first `count` are found: (n, count).
         """
-        if not pa.types.is_nested(column.type):
-            found = np.full(len(column), NO_ENTITY)
-            kept = column.is_valid().to_numpy(zero_copy_only=False)
-            found[kept] = self.rows[np.searchsorted(self.ids, column.drop_null().to_numpy())]
-            return found
-        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-        row = np.repeat(np.arange(len(column)), lengths)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        kept = place < count
-        found = np.full((len(column), count), NO_ENTITY)
-        ids = pc.list_flatten(column).to_numpy()[kept]
-        found[row[kept], place[kept]] = self.rows[np.searchsorted(self.ids, ids)]
-        return found
+        lists = pa.types.is_nested(column.type)
+        ids = pc.list_slice(column, 0, count, return_fixed_size_list=True).values if lists else column
+        found = np.full(len(ids), NO_ENTITY)
+        kept = ids.is_valid().to_numpy(zero_copy_only=False)
+        found[kept] = self.rows[np.searchsorted(self.ids, ids.drop_null().to_numpy())]
+        return found.reshape(-1, count) if lists else found
 
 
 def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
     """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row."""
-    table = open_pair_table(vocabulary, ["row", "entity"], "Entity vocabulary").to_table(
-        columns=["row", "entity"]
-    )
-    known, rows = table["entity"].to_numpy(), table["row"].to_numpy()
-    order = np.argsort(known)
-    known, rows = known[order], rows[order]
+    names = ["row", "entity"]
+    table = open_pair_table(vocabulary, names, "Entity vocabulary").to_table(columns=names)
+    rows, known = (column.to_numpy() for column in table.sort_by("entity").columns)
     source = open_pair_table(pairs, columns)
     if missing := source.count_rows(filter=pads.field("entity").is_null()):
         raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
     if "hard_negative" in columns:
         equal = source.scanner(columns={"equal": pads.field("entity") == pads.field("hard_negative")})
-        row = pc.index(equal.to_table()["equal"], True).as_py()
-        if row >= 0:
+        if (row := pc.index(equal.to_table()["equal"], True).as_py()) >= 0:
             raise EaseError(
                 f"Training pairs {pairs}: the hard negative of row {row} is the pair's own entity: give another, or "
                 "null."
@@ -142,8 +129,7 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
     used = np.empty(0, dtype=np.int64)
     for name in columns:
         found = distinct(source, name)
-        unknown = np.setdiff1d(found, known, assume_unique=True)
-        if unknown.size:
+        if (unknown := np.setdiff1d(found, known, assume_unique=True)).size:
             raise EaseError(
                 f"Training pairs {pairs}: {name.replace('_', ' ')} {unknown[0]} is not in the entity vocabulary; "
                 "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
