@@ -32,6 +32,8 @@ MISSING = torch.iinfo(torch.int64).min
 class EntityContrastiveLoss(nn.Module):
     """EASE's loss: the positives of a sentence are the embedding of its entity and its own second dropout view.
 
+    docs/library.md has an example.
+
     The loss has its own parameters: the entity table and the projection into the encoder's space. The trainer optimises
     these parameters but does not save them in its checkpoints: add :class:`LossCheckpoints` to its callbacks.
 
@@ -59,29 +61,6 @@ class EntityContrastiveLoss(nn.Module):
     References:
         - EASE: Entity-Aware Contrastive Learning of Sentence Embedding (Nishikawa et al. 2022), equations 1 to 4:
           https://aclanthology.org/2022.naacl-main.284
-
-    Example:
-        ::
-
-            from datasets import Dataset
-            from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-            from ease.training.sentence_transformers import EntityCollator, EntityContrastiveLoss, LossCheckpoints
-
-            model = SentenceTransformer("google-bert/bert-base-multilingual-cased")
-            pairs = Dataset.from_dict({
-                "sentence": ["Berlin is the capital of Germany.", "Paris est la capitale de la France."],
-                "entity": [64, 90],
-                "hard_negative": [90, 64],
-            })
-            loss = EntityContrastiveLoss(model, embeddings, entities=[64, 90], entity_weight=0.01, temperature=10)
-            trainer = SentenceTransformerTrainer(
-                model=model,
-                train_dataset=pairs,
-                loss=loss,
-                data_collator=EntityCollator(model.preprocess),
-                callbacks=[LossCheckpoints(loss)],
-            )
-            trainer.train()
     """
 
     def __init__(
@@ -157,22 +136,6 @@ class SupervisedSimCSELoss(nn.Module):
     References:
         - SimCSE: Simple Contrastive Learning of Sentence Embeddings (Gao et al. 2021), equations 5 and 8:
           https://arxiv.org/abs/2104.08821
-
-    Example:
-        ::
-
-            from datasets import Dataset
-            from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-            from ease.training.sentence_transformers import SupervisedSimCSELoss
-
-            model = SentenceTransformer("google-bert/bert-base-uncased")
-            triplets = Dataset.from_dict({
-                "anchor": ["He drives to work."],
-                "positive": ["He has a job."],
-                "negative": ["He walks to work."],
-            })
-            loss = SupervisedSimCSELoss(model, hard_negative_weight=1.0)
-            SentenceTransformerTrainer(model=model, train_dataset=triplets, loss=loss).train()
     """
 
     def __init__(
@@ -207,11 +170,10 @@ class EntityCollator(BaseDataCollator):
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
         """Collate rows; a missing or null `hard_negative` means that a pair has no hard negative."""
-        rows = []
-        for row in features:
-            negative = row.get("hard_negative")
-            texts = {name: text for name, text in row.items() if name not in ("entity", "hard_negative")}
-            rows.append({"label": [row["entity"], MISSING if negative is None else negative], **texts})
+        rows = [dict(row) for row in features]
+        for row in rows:
+            entity, negative = row.pop("entity"), row.pop("hard_negative", None)
+            row["label"] = [entity, MISSING if negative is None else negative]
         collated: dict[str, Any] = super().__call__(rows)
         return collated
 
