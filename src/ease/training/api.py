@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,10 @@ from ease.io.models import validate
 from ease.io.names import suggest
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
-from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse
 from ease.training.job import run_job
 from ease.training.loop import Report
 from ease.training.options import TrainingJob, TrainingOptions, training_options
-from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, entity_columns, open_pair_table
+from ease.training.prepared_pairs import FURTHER, entity_columns, open_pair_table
 
 
 def train(
@@ -84,33 +83,18 @@ def train(
     table = _read(pairs, method)
     with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
         work = lock.folder
-        for role, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
-            if isinstance(options.get(role), SentenceTransformer):
-                options[role] = {"encoder": _saved(options[role], work / kept)}
-        own, loop = _parse(method, options)
+        own, loop = _parse(method, options, work)
         if str(encoder).startswith(RANDOM):
             made = EncoderOptions(name=str(encoder), seed=loop.seed)
             encoder = build_encoder(made, table[SENTENCE].to_pylist())
-        start = _saved(encoder, work / "start")
-        files: dict[str, Path] = {}
-        found = get_method(method)
-        if found.reads_entities:
-            table, entities = _number_entities(
-                table, entity_columns(found.further_positives(own) > 0, found.reads_subjects(own))
-            )
+        start, files = _saved(encoder, work / "start"), dict[str, Path]()
+        if get_method(method).reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
-            initial = _initial(entities.to_pylist(), entity_embeddings, dimension, loop.seed)
-            files = {"vocabulary": work / "vocabulary.parquet", "table": work / "embeddings.safetensors"}
-            numbers = pa.array(np.arange(len(entities)), pa.int64())
-            with atomic_path(files["vocabulary"]) as partial:
-                pq.write_table(pa.table({"row": numbers, "entity": numbers}), partial)
-            with atomic_path(files["table"]) as partial:
-                save_file({"embeddings": initial}, partial)
-        with atomic_path(work / "pairs.parquet") as partial:
-            pq.write_table(table, partial)
+            table, entities = _number_entities(table, method, own)
+            files = _write_entities(_initial(entities, entity_embeddings, dimension, loop.seed), work)
         values = {
             "folder": work,
-            "pairs": work / "pairs.parquet",
+            "pairs": _written(table, work / "pairs.parquet"),
             "encoder": start,
             "pooling": pooling,
             "method": method,
@@ -123,8 +107,11 @@ def train(
         return load_encoder(str(run_job(job, report, lock).model))
 
 
-def _parse(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
-    """Parse the parameters of the method and of the loop."""
+def _parse(method: str, options: dict[str, Any], work: Path) -> tuple[Any, TrainingOptions]:
+    """Parse the parameters of the method and of the loop; encoder objects among them are saved first."""
+    for role, folder in (("teacher", "taught_by"), ("guide", "guided_by")):
+        if isinstance(options.get(role), SentenceTransformer):
+            options = {**options, role: _saved(options[role], work / folder)}
     known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
     for name in options:
         if name not in known and name not in loop:
@@ -133,12 +120,18 @@ def _parse(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
     return own, training_options({name: value for name, value in options.items() if name not in known})
 
 
+def _written(table: pa.Table, file: Path) -> Path:
+    with atomic_path(file) as partial:
+        pq.write_table(table, partial)
+    return file
+
+
 def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
     """Return the name of an encoder; save an encoder object first and return its folder."""
-    if not isinstance(encoder, SentenceTransformer):
-        return str(encoder)
-    save_encoder(encoder, folder)
-    return str(folder)
+    if isinstance(encoder, SentenceTransformer):
+        save_encoder(encoder, folder)
+        return str(folder)
+    return str(encoder)
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
@@ -155,14 +148,13 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
     found = get_method(method)
-    for name in (SENTENCE, *ENTITY_COLUMNS[:1]) if found.reads_entities else (SENTENCE,):
+    for name in (SENTENCE, "entity") if found.reads_entities else (SENTENCE,):
         if name not in table.column_names:
             raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
         if missing := table[name].null_count:
             row = table[name].is_null().index(True).as_py()
             raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
-    negative = (NEGATIVE,) if issubclass(found, SupervisedSimcse) else ()
-    for name in (*found.required, *negative):
+    for name in (*found.required, *getattr(found, "views", ())):
         if name in table.column_names and not _may_be_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
     return table
@@ -175,9 +167,11 @@ def _may_be_text(column: pa.DataType) -> bool:
     return any(is_kind(values) for is_kind in kinds)
 
 
-def _number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, pa.Array]:
+def _number_entities(table: pa.Table, method: str, options: Any) -> tuple[pa.Table, list[Any]]:
     """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
-    of_texts = _may_be_text(table[ENTITY_COLUMNS[0]].type)
+    found = get_method(method)
+    names = entity_columns(found.further_positives(options) > 0, found.reads_subjects(options))
+    of_texts = _may_be_text(table["entity"].type)
     entity = pa.string() if of_texts else pa.int64()
     columns: dict[str, pa.Array] = {}
     for name in names:
@@ -191,7 +185,7 @@ def _number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, p
             wanted = "a list for each pair, of " if name == FURTHER else ""
             raise EaseError(
                 f"The column {name!r} holds {values.type}: give {wanted}{'texts' if of_texts else 'integers'} as in "
-                f"{ENTITY_COLUMNS[0]!r}. {error}"
+                f"'entity'. {error}"
             ) from error
     flat = {name: values.values if name == FURTHER else values for name, values in columns.items()}
     entities = pa.chunked_array(list(flat.values())).unique().drop_null().sort()
@@ -200,7 +194,16 @@ def _number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, p
         if name == FURTHER:
             numbers = pa.ListArray.from_arrays(columns[name].offsets, numbers)
         table = table.drop_columns([name] if name in table.column_names else []).append_column(name, numbers)
-    return table, entities
+    return table, entities.to_pylist()
+
+
+def _write_entities(embeddings: NDArray[np.float32], work: Path) -> dict[str, Path]:
+    """Write the vocabulary of numbered entities, and their embeddings; return the files by their names in a job."""
+    numbers, file = pa.array(range(len(embeddings)), pa.int64()), work / "embeddings.safetensors"
+    with atomic_path(file) as partial:
+        save_file({"embeddings": embeddings}, partial)
+    vocabulary = _written(pa.table({"row": numbers, "entity": numbers}), work / "vocabulary.parquet")
+    return {"vocabulary": vocabulary, "table": file}
 
 
 def _initial(
