@@ -55,10 +55,8 @@ TOKENS = 1024
 """Tokens of the vocabulary embedded at a time"""
 SIF = 1e-3
 """a of the initial weight a / (a + p) of a token with the frequency p (Arora et al. 2017)"""
-KINDS: dict[str, type[StaticOptions] | type[ShallowOptions]] = {
-    "static": StaticOptions,
-    "shallow": ShallowOptions,
-}
+Options = StaticOptions | ShallowOptions
+KINDS: dict[str, type[Options]] = {"static": StaticOptions, "shallow": ShallowOptions}
 
 
 class Distilled(NamedTuple):
@@ -68,8 +66,6 @@ class Distilled(NamedTuple):
     """Its folder, in the format of sentence-transformers"""
     history: list[dict[str, float]]
     """Reported losses, each with its `step`"""
-    dimension: int
-    sentences: int
 
 
 def distill(
@@ -124,7 +120,7 @@ def distill(
 def distill_student(
     teacher: str | SentenceTransformer,
     sentences: Iterable[str],
-    options: StaticOptions | ShallowOptions,
+    options: Options,
     folder: Path,
     *,
     encoding: EncodingOptions | None = None,
@@ -171,9 +167,8 @@ def distill_student(
             directions = np.linalg.eigh(squares)[1][:, ::-1][:, : options.dimension]
         student = student or static_student(encoder, directions)
         history = _fit(student, directions, data, options, folder / f"fit-{digest.hexdigest()[:16]}", report)
-    finished = Distilled(folder / "model", history, embedding_dimension(student), len(data))
-    with atomic_folder(finished.model) as aside:
-        save_encoder(student.cpu(), aside, card and card(finished.dimension, finished.sentences))
+    with atomic_folder(folder / "model") as aside:
+        save_encoder(student.cpu(), aside, card and card(embedding_dimension(student), len(data)))
         if isinstance(options, StaticOptions) and options.int8:
             # 8-bit integers and a scale per token, by the names that `StaticEmbedding` reads
             module: Any = student[0]
@@ -184,7 +179,7 @@ def distill_student(
             save_file({"embeddings": integers, "weights": scales}, file)
     for unfinished in (*folder.glob("fit-*"), folder / "teacher"):
         shutil.rmtree(unfinished, ignore_errors=True)
-    return finished
+    return Distilled(folder / "model", history)
 
 
 def static_student(teacher: SentenceTransformer, directions: np.ndarray) -> SentenceTransformer:
@@ -237,13 +232,13 @@ def first_layers(teacher: SentenceTransformer, layers: int) -> SentenceTransform
     return student
 
 
-def _check_dimensions(teacher: SentenceTransformer, options: StaticOptions | ShallowOptions) -> None:
+def _check_dimensions(teacher: SentenceTransformer, options: Options) -> None:
     """Refuse a teacher or dimensions that do not fit before the teacher encodes the sentences."""
     dimension = embedding_dimension(teacher)
     if isinstance(options, StaticOptions):
         if not isinstance(teacher.tokenizer, PreTrainedTokenizerFast):
             raise EaseError("A static student needs a fast tokenizer: choose a transformer as `teacher`.")
-        if (options.dimension or 0) > dimension:
+        if options.dimension is not None and options.dimension > dimension:
             raise EaseError(f"`dimension` {options.dimension} is above the teacher's {dimension}: lower it.")
         dimension = options.dimension or dimension
     if wrong := [count for count in options.matryoshka if count >= dimension]:
@@ -273,12 +268,12 @@ class _Distance(nn.Module):
 
 
 class _Reporting(TrainerCallback):
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report | None) -> None:
         self.report = report
 
     def on_log(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Report a loss."""
-        if "loss" in given["logs"]:
+        if self.report is not None and "loss" in given["logs"]:
             self.report(state.global_step, {"loss": given["logs"]["loss"]})
 
 
@@ -286,7 +281,7 @@ def _fit(
     student: SentenceTransformer,
     directions: np.ndarray,
     data: Dataset,
-    options: StaticOptions | ShallowOptions,
+    options: Options,
     folder: Path,
     report: Report | None,
 ) -> list[dict[str, float]]:
@@ -316,7 +311,7 @@ def _fit(
         arguments,
         data.with_format("torch"),
         loss=_Distance(student, directions, options.matryoshka),
-        callbacks=[_Reporting(report)] if report else [],
+        callbacks=[_Reporting(report)],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
