@@ -45,12 +45,9 @@ def info_nce(
     Args:
         anchors: Sentence embeddings, shape (n, d).
         positives: Candidates, shape (m, d).
-        temperature: τ.
         hard_negatives: Shape (m, d); every anchor has all of them as negatives.
-        own: Rows of `positives`.
         excluded: True where a candidate is not in an anchor's denominator, shape (n, m); (n, 2m) with hard negatives.
         hard_negative_weight: Added to the logit of an anchor's own hard negative: log α in supervised SimCSE.
-        mini_batch_size: Anchors at a time.
 
     References:
         van den Oord et al. 2018, equation 4; Gao et al. 2021 (SimCSE), equations 4, 5 and 8; Nishikawa et al. 2022
@@ -88,7 +85,6 @@ def excluded_candidates(
     Args:
         positives: Entity rows of the candidates, shape (m,).
         hard_negatives: Rows of their hard negatives, shape (m,), `NO_ENTITY` if missing.
-        own: Candidates of the sentences.
         mask_same_entity: Also exclude other candidates with the sentence's own entity.
 
     Returns:
@@ -140,12 +136,10 @@ def several_positives_loss(
         anchors: Sentence embeddings, shape (n, d).
         positives: Shape (n, p, d).
         candidates: Shape (m, d); the negatives of every anchor, except its own positives.
-        temperature: τ.
         positive_ids: Shape (n, p), `NO_ENTITY` in unused places.
         candidate_ids: Shape (m,), `NO_ENTITY` for missing candidates.
         weights: Weight of each place, shape (p,).
         excluded: True where a candidate is no negative of an anchor, shape (n, m). Default: none.
-        mini_batch_size: Anchors at a time.
 
     References:
         Khosla et al. 2020 (supervised contrastive learning), equation 2, without the other positives in the
@@ -192,11 +186,8 @@ def same_entity_loss(
     Args:
         anchors: Sentence embeddings, shape (n, d).
         candidates: Sentence embeddings, the anchors among them, shape (m, d).
-        temperature: τ.
         entities: The entity of each anchor, shape (n,).
         candidate_entities: The entity of each candidate, shape (m,).
-        own: The candidate that is each anchor itself.
-        mini_batch_size: Anchors at a time.
     """
     anchors, candidates = unit(anchors), unit(candidates)
 
@@ -245,11 +236,8 @@ def similarity_distillation(
     Args:
         students: Shape (n, d).
         teachers: Shape (n, t); t may differ from d.
-        temperature: τ of both.
         candidates: The student's embeddings of the candidates, shape (m, d). Default: `students`.
         teacher_candidates: The teacher's, shape (m, t). Default: `teachers`.
-        own: The candidate that is each sentence itself, which is excluded.
-        mini_batch_size: Sentences at a time.
 
     References:
         Fang et al. 2021 (SEED), equations 2 to 5, with the batch as the queue and without the sentence itself; Tung and
