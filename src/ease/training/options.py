@@ -113,10 +113,6 @@ class TeacherOptions(FrozenEncoder):
     )
 
 
-class GuideOptions(FrozenEncoder):
-    """An encoder that finds false negatives among the entities of a batch (Solatorio 2024, GISTEmbed)."""
-
-
 def check_frozen(options: FrozenEncoder, role: str) -> None:
     """Refuse a teacher or guide that cannot be loaded; its weights are not read."""
     if options.encoder not in (None, START_ENCODER):
@@ -236,8 +232,8 @@ class TrainingOptions(StrictModel):
     teacher: TeacherOptions = Field(
         TeacherOptions(), description="an encoder whose embeddings or similarities are distilled"
     )
-    guide: GuideOptions = Field(
-        GuideOptions(),
+    guide: FrozenEncoder = Field(
+        FrozenEncoder(),
         description="an encoder that finds false negatives among the entities of a batch, for `ease_plus`",
     )
     language_ranks: Numbers = Field(

@@ -35,7 +35,6 @@ class TrainingInterrupted(EaseError):
     """Raised when a signal stopped the training, after saving a checkpoint."""
 
     def __init__(self, step: int, steps: int, folder: Path, signal_number: int) -> None:
-        """Name the step and how to resume."""
         super().__init__(
             f"Training stopped after step {step} of {steps}: the same command resumes it "
             f"(checkpoint in {folder / 'checkpoints'})."
@@ -48,7 +47,6 @@ class StopRequest:
     """A request to stop, by a signal or the death of the launcher."""
 
     def __init__(self) -> None:
-        """Start without a request."""
         self.signal_number = 0
         self._parent = os.getppid()
 
@@ -120,23 +118,10 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
         torchrun = subprocess.Popen(
             command, env=environment, pass_fds=(lock.descriptor,), start_new_session=True
         )
-        ended = asked = False
         try:
-            while not ended:
-                ended = torchrun.poll() is not None
-                lines = read_metrics(metrics)
-                # A resumed training first drops the metrics after its checkpoint.
-                same = takewhile(lambda pair: pair[0] == pair[1], zip(known, lines, strict=False))
-                for line in lines[len(list(same)) :]:
-                    values = dict(line)
-                    if report is not None:
-                        report(int(values.pop("step")), values)
-                known = lines
-                if stop and not asked:
-                    asked = True
-                    torchrun.terminate()
-                    logger.warning("The processes finish their step and save a checkpoint.")
-                time.sleep(POLL_SECONDS)
+            for line in _new_metrics(torchrun, stop, metrics, known):
+                if report is not None:
+                    report(int(line["step"]), {name: line[name] for name in line if name != "step"})
         finally:
             torchrun.kill()  # after a second Ctrl-C; its processes notice it after their step
             torchrun.wait()
@@ -151,3 +136,22 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
         or f"A training process {'was stopped' if stop else 'failed'}; its messages are above. The same command "
         f"resumes from the last checkpoint in {lock.folder / 'checkpoints'}, if there is one."
     )
+
+
+def _new_metrics(
+    torchrun: subprocess.Popen[bytes], stop: StopRequest, metrics: Path, known: list[dict[str, float]]
+) -> Iterator[dict[str, float]]:
+    """Yield new metrics until torchrun ends, and ask it to end if a stop is requested."""
+    ended = asked = False
+    while not ended:
+        ended = torchrun.poll() is not None
+        lines = read_metrics(metrics)
+        # A resumed training first drops the metrics after its checkpoint.
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(known, lines, strict=False))
+        yield from lines[len(list(same)) :]
+        known = lines
+        if stop and not asked:
+            asked = True
+            torchrun.terminate()
+            logger.warning("The processes finish their step and save a checkpoint.")
+        time.sleep(POLL_SECONDS)
