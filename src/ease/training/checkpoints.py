@@ -48,7 +48,6 @@ class Checkpoints:
     """The latest checkpoint of one training, identified by its fingerprint."""
 
     def __init__(self, folder: Path, fingerprint: str, options: TrainingOptions) -> None:
-        """Use a folder, which need not exist."""
         self._folder, self._fingerprint = folder, fingerprint
         self._seconds = options.checkpoint_seconds
         self._next = time.monotonic() + self._seconds
@@ -164,7 +163,7 @@ def _encoder(name: str) -> str:
     """Hash what a saved encoder computes from; return a hub name unchanged."""
     folder = Path(name)
     if not folder.is_dir():
-        return _contents(name) or ""
+        return hash_contents(folder) if folder.exists() else name
     lines = []
     for file in sorted(file for file in folder.rglob("*") if file.is_file()):
         if (place := file.relative_to(folder).as_posix()) in NOTES:
@@ -181,11 +180,8 @@ def _hash(described: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def _contents(path: str | Path | None) -> str | None:
-    """Hash a file or folder; return the name of an encoder on the hub unchanged."""
-    if path is None or not Path(path).exists():
-        return path if path is None else str(path)
-    return hash_contents(Path(path))
+def _contents(path: Path | None) -> str | None:
+    return None if path is None else hash_contents(path) if path.exists() else str(path)
 
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
@@ -195,11 +191,11 @@ Evaluate = Callable[[SentenceTransformer], dict[str, float]]
 class BestModel:
     """The best model so far, in its own folder; of equal scores, the first is kept.
 
-    The model named by the last checkpoint is kept, too: an interrupted training resumes from it.
+    The model named by the last checkpoint is kept, too: an interrupted training resumes from it. With
+    `max_below_start`, the model before the training is a candidate.
     """
 
     def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
-        """Start without a model; with `max_below_start`, the model before the training is a candidate, too."""
         self._folder, self._limit = folder, max_below_start
         self.step = self._recorded = self._below = 0
         self.score: float | None = None
@@ -275,15 +271,12 @@ class BestModel:
 
 def save_training_parts(model: TrainingModel, folder: Path) -> None:
     """Save the trained parameters beside the encoder: the entity table, its projection, the train-time MLP."""
-    modules = {"method": model.method, "head": model.head}
-    parts = {
-        f"{role}.{name}": value for role in modules for name, value in modules[role].state_dict().items()
-    }
+    parts = {**model.method.state_dict(prefix="method."), **model.head.state_dict(prefix="head.")}
     if not parts:
         return
     if model.vocabulary_rows is not None:
         parts["vocabulary_rows"] = model.vocabulary_rows
-    folder.mkdir(parents=True)
+    folder.mkdir()
     save_file({name: value.contiguous() for name, value in parts.items()}, folder / "parts.safetensors")
     name = type(model.method).__module__.rpartition(".")[2]
     method = {"method": name, "options": model.method.options.model_dump(mode="json")}
@@ -327,7 +320,7 @@ def remove_languages(
             remove_directions(changed, directions[:rank])
         return changed
 
-    scored = {rank: {} if evaluate is None else evaluate(without(rank)) for rank in ranks}
+    scored = {rank: evaluate(without(rank)) if evaluate else {} for rank in ranks}
     chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
     found = {rank: round(scores[DEVELOPMENT], 2) for rank, scores in scored.items() if scores}
     logger.info(

@@ -270,8 +270,8 @@ def _finish(
     _log_gain(result, judged=bool(model.method.views))
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
-    shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
-    shutil.rmtree(job.folder / CACHE, ignore_errors=True)
+    for name in ("checkpoints", CACHE):
+        shutil.rmtree(job.folder / name, ignore_errors=True)
     for unneeded in job.folder.glob("inputs-*"):
         unneeded.unlink()
 
@@ -304,11 +304,9 @@ def _card(
         return None
     negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
     summaries = (model.method.summary, model.method.negatives_summary if negatives else "")
-    options = {
-        name: value
-        for name, value in job.method_options.model_dump().items()
-        if negatives or "hard_negative" not in name
-    }
+    options = job.method_options.model_dump()
+    if not negatives:
+        options = {name: value for name, value in options.items() if "hard_negative" not in name}
     loop = job.training.model_dump(exclude={"teacher", "guide"})
     for role, frozen in job.training.frozen.items():
         described = frozen.model_dump(exclude={"cache", "batch_size"})
