@@ -58,10 +58,6 @@ class EntityTable(nn.Module):
 
     def reduce_gradient(self) -> Tensor:
         """Add the gradients of a step's lookups, average them over all processes, and return the rows to be clipped."""
-        if not self._lookups:
-            raise RuntimeError(
-                "The entity table has no rows in use: call `forward` before `reduce_gradient`."
-            )
         joint, *others = self._lookups
         if others:
             used = np.unique(np.concatenate([lookup.used for lookup in self._lookups]))
@@ -77,14 +73,11 @@ class EntityTable(nn.Module):
 
     def set_sparse_gradient(self) -> None:
         """Set the table's sparse gradient from the rows' gradient."""
-        gradients = [lookup.rows.grad for lookup in self._lookups]
-        if len(gradients) != 1 or gradients[0] is None:
-            raise RuntimeError(
-                "The entity table has no gradient: call `reduce_gradient` after the backward pass."
-            )
+        (joint,) = self._lookups  # which `reduce_gradient` has left
+        assert joint.rows.grad is not None
         self.weight.grad = torch.sparse_coo_tensor(
-            self._lookups[0].here.unsqueeze(0),
-            gradients[0],
+            joint.here.unsqueeze(0),
+            joint.rows.grad,
             self.weight.shape,
             is_coalesced=True,
             check_invariants=False,
