@@ -16,10 +16,9 @@ from torch import Tensor, nn
 from ease.encoders.encoder import load_encoder
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL
-from ease.training.batches import make_batch
 from ease.training.model import TrainingModel
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.methods.made import ENTITIES, build, cosines, floats, inputs, self_loss
+from tests.training.gradients import batch_of
 
 PRESENT = torch.tensor([[True] * 4, [True] * 4, [True, False, True, False]])
 MIXED: dict[str, Any] = {
@@ -83,11 +82,8 @@ def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(
     encoder = load_encoder(str(files / "encoder_without_dropout"))
     method = get_method("msimcse").build(method_options("msimcse", {"temperature": 0.3}), encoder, None)
     model = TrainingModel(encoder, nn.Identity(), method)
-    layout, derived = model.layout(16), method.derived_columns(encoder, 0)
     pq.write_table(pa.table(MIXED), tmp_path / "texts.parquet")
-    prepare_pairs(tmp_path / "texts.parquet", None, encoder, layout, tmp_path / "texts.bin", derived)
-    rows = open_pairs(tmp_path / "texts.bin", layout)
-    batch = make_batch(rows, encoder.tokenizer.pad_token_id, 2, method.views, with_entities=False)
+    batch = batch_of(model, tmp_path / "texts.parquet", tmp_path / "texts.bin", chunks=2)
     sentences, positives, negatives = MIXED.values()
     texts = [
         sentences,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Mapping, Sequence
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +21,7 @@ from ease.training.batches import Batch, make_batch
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
 from ease.training.prepared_pairs import open_pairs, prepare_pairs, read_table
-from tests.training.processes import context, finish, start_server
+from tests.training.processes import finish, start_ranks
 
 
 class Case(NamedTuple):
@@ -40,7 +37,6 @@ class Case(NamedTuple):
     chunks: int = 1
     """Chunks in which a process encodes its share of the batch"""
     packed: bool = False
-    """The form of packed texts; None: padded texts"""
 
 
 def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
@@ -69,24 +65,48 @@ def build_batch(case: Case, model: TrainingModel, folder: Path) -> Batch:
     def shift(sentences: Sequence[str], rows: Any) -> list[str | None]:
         return [sentences[row - 7] if row % 3 else None for row in range(len(sentences))]
 
-    method, layout = model.method, model.layout(max_tokens=16)
-    prepared = folder / f"pairs-{process_rank()}.bin"
     derived: dict[str, Derive] = {
         "positive": lambda sentences, rows: sentences[::-1],
-        **method.derived_columns(model.encoder, 0),
+        **model.method.derived_columns(model.encoder, 0),
         "negative": shift,
     }
-    vocabulary = case.files / "vocabulary.parquet" if method.table is not None else None
-    prepare_pairs(case.files / "pairs.parquet", vocabulary, model.encoder, layout, prepared, derived)
-    rows = np.array(open_pairs(prepared, layout)[: case.pairs][process_rank() :: process_count()])
+    vocabulary = case.files / "vocabulary.parquet" if model.method.table is not None else None
+    return batch_of(
+        model,
+        case.files / "pairs.parquet",
+        folder / f"pairs-{process_rank()}.bin",
+        rows=np.arange(case.pairs)[process_rank() :: process_count()],
+        vocabulary=vocabulary,
+        derived=derived,
+        chunks=case.chunks,
+        packed=case.packed,
+    )
+
+
+def batch_of(
+    model: TrainingModel,
+    pairs: Path,
+    prepared: Path,
+    *,
+    rows: Any = slice(None),
+    vocabulary: Path | None = None,
+    derived: Mapping[str, Derive] | None = None,
+    max_tokens: int = 16,
+    chunks: int = 1,
+    packed: bool = False,
+) -> Batch:
+    """Prepare pairs for a model, and make a batch of some rows; columns are derived as its method does by default."""
+    method, layout = model.method, model.layout(max_tokens)
+    derived = method.derived_columns(model.encoder, 0) if derived is None else derived
+    prepare_pairs(pairs, vocabulary, model.encoder, layout, prepared, derived)
     return make_batch(
-        rows,
-        0,
-        case.chunks,
+        np.array(open_pairs(prepared, layout)[rows]),
+        model.encoder.tokenizer.pad_token_id,
+        chunks,
         method.views,
         method.token_columns,
         with_entities=vocabulary is not None,
-        packed=case.packed,
+        packed=packed,
     )
 
 
@@ -104,23 +124,12 @@ def build_model(case: Case) -> TrainingModel:
 
 def joint_gradients(case: Case, folder: Path, processes: int) -> list[dict[str, Tensor]]:
     """Return the gradients of each of several processes, which share the pairs."""
-    start_server()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    ranks: list[BaseProcess] = [
-        context.Process(target=_run_rank, args=(case, folder, rank, processes, port), daemon=True)
-        for rank in range(processes)
-    ]
-    for rank in ranks:
-        rank.start()
+    ranks = start_ranks(processes, _save_gradients, case, folder)
     assert finish(ranks) == [0] * processes
     return [load_file(folder / f"gradients-{rank}.safetensors") for rank in range(processes)]
 
 
-def _run_rank(case: Case, folder: Path, rank: int, processes: int, port: int) -> None:
-    places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": processes, "RANK": rank}
-    os.environ.update({name: str(value) for name, value in {**places, "LOCAL_RANK": rank}.items()})
+def _save_gradients(rank: int, case: Case, folder: Path) -> None:
     found = {name: value.contiguous() for name, value in gradients(case, folder).items()}
     save_file(found, folder / f"gradients-{rank}.safetensors")
     torch.distributed.destroy_process_group()

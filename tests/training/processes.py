@@ -9,9 +9,11 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,14 +36,11 @@ def start_server() -> None:
         forkserver.ensure_running()
 
 
-def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int | None) -> None:
+def run_rank(rank: int, folder: Path, file_limit: int | None) -> None:
     """Run one process of a job; its messages go to messages-RANK.txt in the job's folder."""
     from ease.training.__main__ import main
 
     os.dup2(os.open(folder / f"messages-{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-    if processes > 1:
-        places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": processes, "RANK": rank}
-        os.environ.update({name: str(value) for name, value in {**places, "LOCAL_RANK": rank}.items()})
     if file_limit is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
@@ -50,21 +49,32 @@ def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int
 
 def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -> list[BaseProcess]:
     """Start the processes of a job."""
-    start_server()
     job.folder.mkdir(exist_ok=True)
     (job.folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
+    return start_ranks(processes, run_rank, job.folder, file_limit)
+
+
+def start_ranks(processes: int, function: Callable[..., None], *given: Any) -> list[BaseProcess]:
+    """Call a function in several processes, with the rank of each and what is given."""
+    start_server()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     ranks: list[BaseProcess] = [
-        context.Process(
-            target=run_rank, args=(job.folder, rank, processes, port, file_limit), daemon=True
-        )  # a daemon, which does not outlive a test that fails
+        # A daemon does not outlive a test that fails.
+        context.Process(target=_run, args=(processes, port, function, rank, *given), daemon=True)
         for rank in range(processes)
     ]
     for rank in ranks:
         rank.start()
     return ranks
+
+
+def _run(processes: int, port: int, function: Callable[..., None], rank: int, *given: Any) -> None:
+    if processes > 1:
+        places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": processes, "RANK": rank}
+        os.environ.update({name: str(value) for name, value in {**places, "LOCAL_RANK": rank}.items()})
+    function(rank, *given)
 
 
 def finish(ranks: list[BaseProcess]) -> list[int | None]:

@@ -16,12 +16,11 @@ from torch import nn
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
-from ease.training.batches import make_batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
-from ease.training.prepared_pairs import default_prompt, open_pairs, prepare_pairs, prompt_tokens
+from ease.training.prepared_pairs import default_prompt, prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
-from tests.training.gradients import Case, gradients
+from tests.training.gradients import batch_of
 from tests.training.tiny_training import MakeJob, losses, same, sentences, weights
 
 NAMES = sorted(ARCHITECTURES)
@@ -46,16 +45,13 @@ def still(folder: Path) -> SentenceTransformer:
 def trained_embeddings(
     encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False
 ) -> tuple[list[str], np.ndarray]:
-    """Return all sentences of the pairs, and the embeddings that a training computes of them."""
+    """Return all sentences of the pairs, and the embeddings that a training computes of them, in two views."""
     method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
     model = TrainingModel(encoder, nn.Identity(), method, packed=packed).eval()
-    layout = model.layout(64 - prompt_tokens(encoder))
-    prepare_pairs(files / "pairs.parquet", None, encoder, layout, tmp_path / "prepared")
-    rows = open_pairs(tmp_path / "prepared", layout)[:40]
-    padding = encoder.tokenizer.pad_token_id
-    batch = make_batch(rows, padding, 3, method.views, with_entities=False, packed=packed)
+    given: dict[str, Any] = {"rows": slice(40), "max_tokens": 64 - prompt_tokens(encoder), "chunks": 3}
+    batch = batch_of(model, files / "pairs.parquet", tmp_path / "prepared", packed=packed, **given)
     with torch.no_grad():
-        return sentences(), model.encode(batch).sentences[0].numpy()
+        return sentences(), model.encode(batch).sentences.numpy()
 
 
 @pytest.mark.parametrize("name", ["embeddinggemma", "mmbert", "multilingual-e5", "nomic", "qwen3-embedding"])
@@ -100,29 +96,6 @@ def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
             trained_embeddings(encoder, files, tmp_path, packed=True)
     else:
         assert np.allclose(trained_embeddings(encoder, files, tmp_path, packed=True)[1], alone, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "method", "message"),
-    [
-        ("qwen3-embedding", "mirror_bert", r"Qwen2Tokenizer.* has none: set `span: 0`"),
-        ("embeddinggemma", "mlm", "'gemma3_text' has no masked-language model"),
-    ],
-)
-def test_a_method_that_an_architecture_does_not_support_is_refused(
-    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str, method: str, message: str
-) -> None:
-    with pytest.raises(EaseError, match=message):
-        gradients(Case(files, method, {}, 13, encoder=str(encoders[name])), tmp_path)
-
-
-def test_masked_language_modelling_trains_a_modern_encoder(
-    encoders: dict[str, Path], files: Path, tmp_path: Path
-) -> None:
-    found = gradients(Case(files, "mlm", {}, 13, encoder=str(encoders["mmbert"])), tmp_path)
-    of_encoder = [value for parameter, value in found.items() if parameter.startswith("encoder.")]
-    assert sum(float(value.abs().sum()) for value in of_encoder) > 0
-    assert all(bool(value.isfinite().all()) for value in of_encoder)
 
 
 PROMPT = "people like: "

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -20,44 +19,25 @@ from ease.errors import EaseError
 from ease.training import job, packing
 from ease.training.job import run_job
 from ease.training.options import TrainingOptions
-from ease.training.packing import (
-    WIDTH,
-    TransformerGraphs,
-    embed_packed,
-    pack,
-    prepare_packing,
-    transformer_graphs,
-)
+from ease.training.packing import WIDTH, TransformerGraphs, pack, prepare_packing, transformer_graphs
 from tests.training.gradients import Case, gradients
+from tests.training.test_encoders import trained_embeddings
 from tests.training.test_equal_losses import assert_equal
-from tests.training.tiny_training import MakeJob, losses, same, weights
+from tests.training.tiny_training import MakeJob, losses, same, sentences, weights
 
 STILL = "encoder_without_dropout"
-TEXTS = ["Oslo", "Berlin is a large city", "people like Roma", "people like Oslo"]
-
-
-def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int = 1) -> torch.Tensor:
-    """Embed packed texts: (n * views, dimension)."""
-    first_position = prepare_packing(encoder)
-    found = [encoder.tokenizer(text)["input_ids"] for text in texts]
-    order = sorted(range(len(texts)), key=lambda index: len(found[index]))
-    lengths = np.array([len(found[index]) for index in order], np.int32)
-    tokens = np.zeros((len(texts), lengths.max()), np.int32)
-    for row, index in zip(tokens, order, strict=True):
-        row[: len(found[index])] = found[index]
-    with torch.inference_mode():
-        embeddings = embed_packed(encoder.eval(), pack(tokens, lengths, views), first_position)
-    return embeddings.unflatten(0, (-1, views))[np.argsort(order)].flatten(0, 1)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "cls_mlp", "first_last_mean"])
-def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pooling: str) -> None:
-    encoder = load_encoder(str(files / "encoder"), pooling)
-    expected = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
-    found = packed_embeddings(encoder, TEXTS, views=2)
-    assert torch.allclose(found, expected.repeat_interleave(2, dim=0), atol=1e-5)
-    again = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
-    assert torch.equal(again, expected), "an encoder that packs encodes as before"
+def test_packed_embeddings_equal_padded_ones_for_every_pooling(
+    files: Path, tmp_path: Path, pooling: str
+) -> None:
+    encoder = load_encoder(str(files / "encoder"), pooling).eval()
+    expected = np.concatenate([encoder.encode([text]) for text in sentences()])
+    _, found = trained_embeddings(encoder, files, tmp_path, packed=True)
+    assert np.allclose(found, expected, atol=1e-5)
+    again = np.concatenate([encoder.encode([text]) for text in sentences()])
+    assert np.array_equal(again, expected), "an encoder that packs encodes as before"
 
 
 def test_rows_hold_whole_texts_with_little_padding() -> None:

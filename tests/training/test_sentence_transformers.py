@@ -23,15 +23,14 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL
-from ease.training.batches import make_batch
 from ease.training.model import TrainingModel
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.sentence_transformers import (
     EntityCollator,
     EntityContrastiveLoss,
     LossCheckpoints,
     SupervisedSimCSELoss,
 )
+from tests.training.gradients import batch_of
 from tests.training.tiny_training import sentences
 
 OPTIONS = {"entity_weight": 0.7, "temperature": 0.3, "hard_negative_weight": 1.0, "projection": "tanh"}
@@ -72,11 +71,10 @@ def test_the_entity_loss_is_that_of_the_training_loop(files: Path, tmp_path: Pat
     torch.manual_seed(3)
     method = get_method("ease").build(method_options("ease", OPTIONS), own, embeddings)
     trained = TrainingModel(own, nn.Identity(), method).train()
-    layout, prepared = trained.layout(max_tokens=32), tmp_path / "pairs.bin"
-    prepare_pairs(files / "pairs.parquet", files / "vocabulary.parquet", own, layout, prepared)
-    rows = np.array(open_pairs(prepared, layout)[:24])
+    read: dict[str, Any] = {"vocabulary": files / "vocabulary.parquet", "max_tokens": 32, "rows": slice(24)}
+    batch = batch_of(trained, files / "pairs.parquet", tmp_path / "pairs.bin", **read)
     torch.manual_seed(5)
-    expected = trained(make_batch(rows, 0, 1, method.views, with_entities=True))[TOTAL]
+    expected = trained(batch)[TOTAL]
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
     own_gradients = [value.grad for name, value in loss.named_parameters() if name[:6] != "model."]
     assert len(own_gradients) == 3, "the table, and the projection's weight and bias"
