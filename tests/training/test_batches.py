@@ -32,32 +32,30 @@ from ease.training.prepared_pairs import (
     open_pairs,
     prepare_pairs,
     read_table,
-    used_entities,
 )
 from tests.training.tiny_training import MakeJob
 
 LAYOUT = Layout(max_tokens=12)
 
 
-def prepare(
-    files: Path, pairs: Path, target: Path, vocabulary: bool = True, layout: Layout = LAYOUT
-) -> np.ndarray:
+def prepare(files: Path, pairs: Path, target: Path, layout: Layout = LAYOUT) -> np.ndarray:
     encoder = load_encoder(str(files / "encoder"))
-    prepare_pairs(pairs, files / "vocabulary.parquet" if vocabulary else None, encoder, layout, target)
+    prepare_pairs(pairs, files / "vocabulary.parquet", encoder, layout, target)
     return open_pairs(target, layout)
 
 
+COLUMNS = {
+    "pair_id": [2, 0, 1],
+    "sentence": ["Berlin is a large city with a river and more and more people", "Oslo", "Roma"],
+    "entity": [-7, 2, 20],
+    "hard_negative": pa.array([None, -4, -7], pa.int64()),
+}
+
+
 def write(folder: Path, **changes: Any) -> Path:
-    columns = {
-        "pair_id": [2, 0, 1],
-        "sentence": ["Berlin is a large city with a river and more and more people", "Oslo", "Roma"],
-        "entity": [-7, 2, 20],
-        "hard_negative": pa.array([None, -4, -7], pa.int64()),
-        **changes,
-    }
-    path = folder / "some.parquet"
-    pq.write_table(pa.table({name: values for name, values in columns.items() if values is not None}), path)
-    return path
+    columns = {name: values for name, values in {**COLUMNS, **changes}.items() if values is not None}
+    pq.write_table(pa.table(columns), folder / "some.parquet")
+    return folder / "some.parquet"
 
 
 def test_pairs_are_tokens_and_table_rows_in_the_order_of_their_ids(files: Path, tmp_path: Path) -> None:
@@ -89,6 +87,7 @@ def test_further_entities_fill_all_places_of_a_row_and_more_are_left_out(files: 
         ({"entity": [2, 3, 2]}, "entity 3 is not in the entity vocabulary"),
         ({"hard_negative": [2, 99, 2]}, "hard negative 99 is not in the entity vocabulary"),
         ({"hard_negative": None}, r"lack the column\(s\) hard_negative; they have pair_id, sentence, entity"),
+        ({name: pa.nulls(0, pa.string()) for name in COLUMNS}, "no row is left"),
     ],
 )
 def test_faulty_pairs_are_named(files: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -116,23 +115,6 @@ def test_missing_texts_are_derived_or_absent_or_named(files: Path, tmp_path: Pat
         assert found == encoder.tokenizer(texts)["input_ids"]
         assert stored[name]["present"].all()
     assert not stored["negative"]["present"].any()
-    needing = layout._replace(required=("sentence", "positive"))
-    with pytest.raises(
-        EaseError, match="1 texts of column 'positive', which the method requires, are missing"
-    ):
-        prepare_pairs(
-            path, None, encoder, needing, tmp_path / "no.bin", {**derived, "positive": derived["negative"]}
-        )
-    assert not (tmp_path / "no.bin").exists()
-
-
-def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
-    empty = write(tmp_path, pair_id=None, sentence=pa.array([], pa.string()), entity=[], hard_negative=[])
-    with pytest.raises(EaseError, match="no row is left"):
-        prepare(files, empty, tmp_path / "pairs.bin")
-    pq.write_table(pa.table({"row": [0]}), tmp_path / "vocabulary.parquet")
-    with pytest.raises(EaseError, match=r"Entity vocabulary \S+vocabulary\.parquet lack.*entity"):
-        used_entities(files / "pairs.parquet", tmp_path / "vocabulary.parquet")
 
 
 def test_an_epoch_visits_every_pair_at_most_once() -> None:
