@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ease.texts import gather_texts, source_options
-from ease.texts.components.sources import open_workspace
+from ease.texts.components.sources import Workspace
 
 Row = tuple[str, str | None, str | None]
 """sentence, positive, negative"""
@@ -30,13 +30,13 @@ def gather_rows(tmp_path: Path) -> GatherRows:
         threads: int | None = None,
         pairs: Any = None,
     ) -> tuple[list[Row], list[dict[str, Any]]]:
-        workspace = open_workspace(tmp_path / "workspace", "500MB", threads, pairs)
-        gathered = gather_texts([source_options(source) for source in sources], workspace, seed, rows)
-        found = gathered.table.to_pyarrow().to_pylist()
+        workspace = Workspace(tmp_path / "workspace", "500MB", threads, pairs)
+        table, report = gather_texts([source_options(source) for source in sources], workspace, seed, rows)
+        found = table.to_pyarrow().to_pylist()
         workspace.connection.disconnect()
         assert [row["pair_id"] for row in found] == list(range(len(found)))
         assert list(found[0] if found else []) in ([], ["pair_id", "sentence", "positive", "negative"])
-        return [(row["sentence"], row["positive"], row["negative"]) for row in found], gathered.report
+        return [(row["sentence"], row["positive"], row["negative"]) for row in found], report
 
     return gather_rows
 

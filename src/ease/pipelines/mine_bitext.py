@@ -38,7 +38,7 @@ from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.texts.bitext.mining import MiningOptions, embed_rows, in_batches, mine_language_pair
-from ease.texts.components.sources import open_workspace
+from ease.texts.components.sources import Workspace
 from ease.wikimedia.wikipedia import wikipedia_licence
 
 if TYPE_CHECKING:
@@ -224,17 +224,19 @@ class Mining:
 
     def _mine(self, pair: LanguagePair, licence: str, part: Path) -> None:
         name, (left, right) = "-".join(pair), (self.sizes[language] for language in pair)
-        workspace = open_workspace(self.scratch / f"join-{name}", self.texts.memory_limit)
+        workspace = Workspace(self.scratch / f"join-{name}", self.texts.memory_limit)
         vectors = {language: self._vectors(language) for language in pair}
-        found = mine_language_pair(self.sentences, self.candidates, pair, vectors, self.options, workspace)
+        mined, found = mine_language_pair(
+            self.sentences, self.candidates, pair, vectors, self.options, workspace
+        )
         counts = {
             "left_sentences": left,
             "right_sentences": right,
-            **found.counts,
-            "percent_compared": round(100 * found.counts["candidates"] / (left * right), 4),
+            **found,
+            "percent_compared": round(100 * found["candidates"] / (left * right), 4),
         }
         with atomic_folder(part) as partial:
-            table = found.table.mutate(licence=ibis.literal(licence))
+            table = mined.mutate(licence=ibis.literal(licence))
             write_parquet(table, partial / f"{name}.parquet")
             (partial / COUNTS).write_text(json.dumps(counts), encoding="utf-8")
         workspace.connection.disconnect()

@@ -55,7 +55,7 @@ from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.plots import plot_curves
 from ease.texts import gather_texts, source_options
-from ease.texts.components.sources import open_workspace
+from ease.texts.components.sources import Workspace
 from ease.training.options import TrainingJob, TrainingResult
 
 Rows = list[dict[str, Any]]
@@ -165,19 +165,19 @@ def gather_data(
     file = folder / "texts.parquet"
     with report_write_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
-        workspace = open_workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
-        gathered = gather_texts(sources, workspace, seed, recipe.rows)
-        write_parquet(gathered.table, file)
+        workspace = Workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
+        texts, report = gather_texts(sources, workspace, seed, recipe.rows)
+        write_parquet(texts, file)
         workspace.connection.disconnect()
         shutil.rmtree(workspace.folder)
-    for line, read in zip(gathered.report, sources, strict=True):
+    for line, read in zip(report, sources, strict=True):
         line["sha256"] = [hash_contents(place) for place in read.places if place.exists()]
-    return file, gathered.report
+    return file, report
 
 
 def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
     """Return the rows of a file that `gather_data` wrote, with a DuckDB of their own."""
-    return read_parquet(open_workspace(file.parent, options.memory_limit).connection, [file])
+    return read_parquet(Workspace(file.parent, options.memory_limit).connection, [file])
 
 
 def train_tracked(

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
@@ -41,21 +40,16 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
     return validate(options, values, f"`data` of kind {kind!r}, whose parameters are {known}")
 
 
-class Gathered(NamedTuple):
-    """The texts of all sources, and a report of each source."""
-
-    table: ir.Table
-    """Columns pair_id (0 to n - 1), sentence, positive, negative (both may be null), ordered by pair_id"""
-    report: list[dict[str, Any]]
-    """For each source its kind, place, counts of read and dropped rows, and the rows taken"""
-
-
 def gather_texts(
     sources: Sequence[SourceOptions], workspace: Workspace, seed: int, rows: int | None = None
-) -> Gathered:
+) -> tuple[ir.Table, list[dict[str, Any]]]:
     """Read the sources and mix `rows` of their texts, or the maximum number that the weights allow.
 
     The seed determines the drawn rows, languages and pairs, for any number of threads.
+
+    Returns:
+        The texts: pair_id (0 to n - 1), sentence, positive, negative (both may be null), ordered by pair_id; and for
+        each source its kind, place, counts of read and dropped rows, and the rows taken.
     """
     if not sources:
         raise EaseError("`data` names no source of training texts: give at least one.")
@@ -63,8 +57,8 @@ def gather_texts(
     report: list[dict[str, Any]] = []
     for number, options in enumerate(sources):
         source = get_kind(options.kind).read(options, workspace, seed)
-        table = source.table.mutate(ticket=draw(seed, ibis.literal(number), source.table.key))
-        available = int(table.count().execute())
+        tables.append(source.table.mutate(ticket=draw(seed, ibis.literal(number), source.table.key)))
+        available = int(source.table.count().execute())
         places = " and ".join(map(str, options.places))
         if available < (options.rows or 1):
             wanted = f"`rows` asks for {options.rows}, but " if options.rows else ""
@@ -73,7 +67,6 @@ def gather_texts(
                 f"Training texts of kind {options.kind!r} ({places or 'of the setting'}): {wanted}{available} are left "
                 f"({counted})."
             )
-        tables.append(table)
         report.append({"kind": options.kind, "place": places, **source.counts, "available": available})
     quotas = _quotas(sources, [line["available"] for line in report], rows)
     parts = []
@@ -85,9 +78,9 @@ def gather_texts(
         line["taken"] = quota
         counts = (f"{name.replace('_', ' ')} {value}" for name, value in line.items() if value != "")
         logger.info("Training texts: %s", ", ".join(counts))
-    mixed = reduce(lambda left, right: left.union(right), parts)
+    mixed = ibis.union(*parts)
     pair_id = as_int64(ibis.row_number().over(order_by=[mixed.source, mixed.key]))
-    return Gathered(mixed.select(*COLUMNS, pair_id=pair_id).relocate("pair_id").order_by("pair_id"), report)
+    return mixed.select(*COLUMNS, pair_id=pair_id).relocate("pair_id").order_by("pair_id"), report
 
 
 def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: int | None) -> list[int]:

@@ -50,7 +50,7 @@ the file does not number its premises. `language` is empty if the file names non
 
 
 Row = tuple[str, str, str | None, str, str, str, str]
-"""An unchecked row: its place for messages, language, prompt, pair, premise, hypothesis, label"""
+"""An unchecked row: its place for messages, and the columns of `SCHEMA` but the first"""
 
 
 def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[int | str | None, ...]]:
@@ -145,43 +145,36 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
     Returns:
         Columns key, sentence, positive, negative (null if the premise has no contradiction).
     """
-    if reference is None:
-        rows = rows.mutate(prompt=rows.prompt.coalesce(rows.premise))
+    if reference is None:  # each language's pairs are separate pairs
+        prompt = rows.language + "\t" + rows.prompt.coalesce(rows.premise)
+        rows = rows.mutate(pair=rows.row.cast("string"), prompt=prompt)
     else:
         named = rows.filter(rows.language == reference).select("pair", named="premise")
         joined = rows.left_join(named, "pair").select(*rows.columns, "named")
         # A pair that the reference language does not have is a separate premise.
         rows = joined.mutate(prompt=joined.prompt.coalesce(joined.named, joined.pair)).drop("named")
-    numbered = _by_language(rows, apart=reference is None)
+    numbered = _by_language(rows)
     pairs = numbered.group_by("pair").agg(
-        prompt=numbered.prompt.min(),
-        label=numbered.label.min(),
+        **{name: numbered[name].min() for name in ("prompt", "label")},
         key=numbered.row.min(),
         languages=numbered.count(),
     )
     place = ibis.row_number().over(group_by=[pairs.prompt, pairs.label], order_by=pairs.key)
-    pairs = pairs.mutate(place=place)
+    wrong = pairs.count(where=pairs.label == CONTRADICTION).over(group_by=pairs.prompt)
+    pairs = pairs.mutate(nth=place, wrong=wrong)
     contradictions = pairs.filter(pairs.label == CONTRADICTION)
-    counts = contradictions.group_by("prompt").agg(contradictions=contradictions.count())
-    entailments = pairs.filter(pairs.label == ENTAILMENT).left_join(counts, "prompt")
-    entailments = as_table(
-        entailments.select(
-            "key", "pair", "prompt", "languages", nth=entailments.place % entailments.contradictions
-        )
+    others = contradictions.select("prompt", "nth", other="pair", other_languages="languages")
+    entailments = pairs.filter(pairs.label == ENTAILMENT)
+    wanted = entailments.mutate(
+        nth=entailments.nth % entailments.wrong.nullif(0),
+        first=draw(seed, entailments.key, ibis.literal(_SENTENCE)) % entailments.languages,
     )
     if each_premise:
         given = numbered.select("pair", key="row", first="number")
-        wanted = as_table(entailments.drop("key").inner_join(given, "pair"))
-    else:
-        first = draw(seed, entailments.key, ibis.literal(_SENTENCE)) % entailments.languages
-        wanted = entailments.mutate(first=first)
-    others = contradictions.select("prompt", nth="place", other="pair", other_languages="languages")
+        wanted = as_table(wanted.drop("key", "first").inner_join(given, "pair"))
     joined = wanted.left_join(others, ["prompt", "nth"])
     drawn = joined.select(
-        "key",
-        "pair",
-        "other",
-        "first",
+        *("key", "pair", "other", "first"),
         second=draw(seed, joined.key, ibis.literal(_POSITIVE)) % joined.languages,
         third=draw(seed, joined.key, ibis.literal(_NEGATIVE)) % joined.other_languages,
     )
@@ -193,28 +186,23 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
     return whole.left_join(negatives, ["other", "third"]).select("key", "sentence", "positive", "negative")
 
 
-def _by_language(rows: ir.Table, apart: bool) -> ir.Table:
-    """Number the rows of each pair by language; with `apart`, each language's pairs are separate pairs."""
-    if apart:
-        rows = rows.mutate(pair=rows.row.cast("string"), prompt=rows.language + "\t" + rows.prompt)
-    number = ibis.row_number().over(group_by=rows.pair, order_by=rows.language)
-    return rows.mutate(number=number)
+def _by_language(rows: ir.Table) -> ir.Table:
+    """Number the rows of each pair by language."""
+    return rows.mutate(number=ibis.row_number().over(group_by=rows.pair, order_by=rows.language))
 
 
 def premise_hypothesis(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
     """Return every premise with its hypothesis; if cross-lingual, also with the hypothesis in another language.
 
-    Two languages give the four rows of DuEAM's Table 9; with more languages, the other language is drawn.
-
-    Returns:
-        Columns key, sentence, positive.
+    Two languages give the four rows of DuEAM's Table 9; with more languages, the other language is drawn. The columns
+    are key, sentence and positive.
     """
     own = rows.select(key=rows.row * 2, sentence=rows.premise, positive=rows.hypothesis)
     if not cross_lingual:
         return own
-    numbered = _by_language(rows, apart=False)
-    languages = numbered.group_by("pair").agg(languages=numbered.count())
-    several = numbered.inner_join(languages.filter(languages.languages > 1), "pair")
+    numbered = _by_language(rows)
+    several = numbered.mutate(languages=numbered.count().over(group_by=numbered.pair))
+    several = several.filter(several.languages > 1)
     others = draw(seed, several.row, ibis.literal(_PARTNER)) % (several.languages - 1)
     drawn = several.select(
         "pair", "row", "premise", partner=others + (others >= several.number).cast("int64")
@@ -222,31 +210,22 @@ def premise_hypothesis(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Tab
     hypotheses = numbered.select("pair", partner="number", positive="hypothesis")
     crossed = as_table(drawn).inner_join(hypotheses, ["pair", "partner"])
     return own.union(
-        crossed.select(key=crossed.row * 2 + 1, sentence=crossed.premise, positive=crossed.positive)
+        crossed.select("positive", key=crossed.row * 2 + 1, sentence=crossed.premise).select(*own.columns)
     )
 
 
 def every_hypothesis(rows: ir.Table) -> ir.Table:
-    """Return every premise with its hypothesis in each language, its own included: n² rows for n languages.
-
-    Returns:
-        Columns key, sentence, positive.
-    """
+    """Return every premise with its hypothesis in each language, its own included: n² rows for n languages."""
     languages = rows.select("language").distinct()
     numbers = languages.mutate(number=ibis.row_number().over(order_by=languages.language))
     count = int(numbers.count().execute())
     others = rows.inner_join(numbers, "language").select("pair", "number", positive="hypothesis")
-    premises = rows.select("pair", "row", sentence="premise")
-    crossed = as_table(premises.inner_join(others, "pair"))
+    crossed = as_table(rows.select("pair", "row", sentence="premise").inner_join(others, "pair"))
     return crossed.select("sentence", "positive", key=crossed.row * count + crossed.number)
 
 
 def shuffled(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
-    """Return every distinct premise and hypothesis paired with another one at random, across languages or within each.
-
-    Returns:
-        Columns key, sentence, positive.
-    """
+    """Return every distinct premise and hypothesis with another one at random, across languages or within each."""
     premises = rows.select("language", key=rows.row * 2, text=rows.premise)
     texts = premises.union(rows.select("language", key=rows.row * 2 + 1, text=rows.hypothesis))
     texts = texts.group_by("language", "text").agg(key=texts.key.min())
@@ -319,9 +298,9 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     if options.languages:
         rows = rows.filter(rows.language.isin(list(options.languages)))
     chosen = options.languages or found
-    if cross_lingual and options.form != "shuffled" and len(chosen) < 2:
-        raise EaseError(f"`cross_lingual` needs two languages or more, and only one of {path} is read.")
     if cross_lingual:
+        if options.form != "shuffled" and len(chosen) < 2:
+            raise EaseError(f"`cross_lingual` needs two languages or more, and only one of {path} is read.")
         twice = rows.group_by("language", "pair").agg(rows=rows.count()).filter(ibis._.rows > 1)
         for row in twice.order_by(["language", "pair"]).limit(1).to_pyarrow().to_pylist():
             raise EaseError(
@@ -329,14 +308,15 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
                 "translations are ambiguous: remove one row, or read each part on its own."
             )
     if options.form == "shuffled":
-        return Source(shuffled(rows, cross_lingual, seed), counts)
-    if options.form == "premise_hypothesis":
-        every = options.hypotheses == "every"
-        return Source(
-            every_hypothesis(rows) if every else premise_hypothesis(rows, cross_lingual, seed), counts
-        )
-    made = triplets(rows, min(chosen) if cross_lingual else None, seed, options.premises == "every")
-    if options.negatives == "none":
-        return Source(made.drop("negative"), counts)
-    counts["without_contradiction"] = int(made.negative.isnull().sum().execute() or 0)
+        made = shuffled(rows, cross_lingual, seed)
+    elif options.hypotheses == "every":
+        made = every_hypothesis(rows)
+    elif options.form == "premise_hypothesis":
+        made = premise_hypothesis(rows, cross_lingual, seed)
+    else:
+        made = triplets(rows, min(chosen) if cross_lingual else None, seed, options.premises == "every")
+        if options.negatives == "none":
+            made = made.drop("negative")
+        else:
+            counts["without_contradiction"] = int(made.negative.isnull().sum().execute() or 0)
     return Source(made, counts)

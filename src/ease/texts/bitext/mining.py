@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from tqdm import tqdm
 
+from ease.entities.hashing import take_first
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.io.files import report_write_errors
@@ -85,15 +86,6 @@ _MATCHES = pa.schema(
 _SENTENCES = pa.schema({"row": pa.int64(), "text": pa.string(), **ABOUT}.items())
 
 
-class MinedPair(NamedTuple):
-    """The parallel sentences of two languages."""
-
-    table: ir.Table
-    """Best first: left_language, right_language, sentence, positive, score, cosine, and where both are from"""
-    counts: Mapping[str, int]
-    """Numbers of compared candidates, of matches, and of matches that were dropped by reason"""
-
-
 def mine_language_pair(
     numbered: ir.Table,
     candidates: ir.Table,
@@ -101,7 +93,7 @@ def mine_language_pair(
     vectors: Mapping[str, NDArray[np.float32]],
     options: MiningOptions,
     workspace: Workspace,
-) -> MinedPair:
+) -> tuple[ir.Table, dict[str, int]]:
     """Score the candidates of two languages by margin, and match their sentences one to one.
 
     Equal texts on both sides are dropped, and all but the best match of two texts that occur several times.
@@ -113,6 +105,10 @@ def mine_language_pair(
         vectors: Embeddings by language, (rows, dimension), of length 1.
         options: Neighbours, and the lowest margin.
         workspace: Where matches are joined with their texts.
+
+    Returns:
+        The pairs, best first: left_language, right_language, sentence, positive, score, cosine, and where both are
+        from; numbers of compared candidates, of matches, and of matches that were dropped by reason.
     """
     from ease.evaluation.retrieval import one_to_one
     from ease.evaluation.search import candidate_neighbours
@@ -134,19 +130,13 @@ def mine_language_pair(
     table = _with_texts(numbered, one_to_one(*near, options.min_score), languages, workspace)
     different = table.filter(table.sentence != table.positive)
     best_first = [ibis.desc("score"), "left", "right"]
-    place = ibis.row_number().over(group_by=["sentence", "positive"], order_by=best_first)
-    distinct = different.mutate(place=place).filter(ibis._.place == 0).drop("place")
+    distinct = take_first(different, ["sentence", "positive"], best_first)
     matched, unequal, mined = (int(step.count().execute()) for step in (table, different, distinct))
     kept = distinct.order_by(best_first).drop("left", "right")
     named = kept.mutate(left_language=ibis.literal(left), right_language=ibis.literal(right))
-    counts = {
-        "candidates": number,
-        "matches": matched,
-        "equal_texts": matched - unequal,
-        "repeated": unequal - mined,
-        "mined": mined,
-    }
-    return MinedPair(named.relocate("left_language", "right_language"), counts)
+    counts = {"candidates": number, "matches": matched, "equal_texts": matched - unequal}
+    counts |= {"repeated": unequal - mined, "mined": mined}
+    return named.relocate("left_language", "right_language"), counts
 
 
 def _with_texts(

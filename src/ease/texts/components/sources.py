@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -81,16 +80,28 @@ BATCH_ROWS = 8192
 """Rows held in memory while a file is read."""
 
 
-@dataclass(frozen=True)
 class Workspace:
-    """A connection and a folder of Parquet files, which the caller removes."""
+    """A folder of Parquet files, which the caller removes, and a DuckDB of its own, which spills into the folder."""
 
-    connection: Any
-    """An Ibis connection to DuckDB, which spills to disk"""
-    folder: Path
-    pairs: ir.Table | None = None
-    """The setting's training pairs, on their own connection; None if there are none"""
-    _numbers: Iterator[int] = field(default_factory=count)
+    def __init__(
+        self,
+        folder: Path,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        pairs: ir.Table | None = None,
+    ) -> None:
+        """Connect to DuckDB.
+
+        Args:
+            folder: Made if missing.
+            memory_limit: In DuckDB's notation, such as `4GB`.
+            threads: Threads of DuckDB.
+            pairs: The setting's training pairs, on any engine.
+        """
+        limits = {"memory_limit": memory_limit, "threads": threads}
+        given = {name: value for name, value in limits.items() if value is not None}
+        self.connection = ibis.duckdb.connect(":memory:", temp_directory=str(folder / "spill"), **given)
+        self.folder, self.pairs, self._numbers = folder, pairs, count()
 
     def store(self, rows: Iterable[Sequence[Any]], schema: pa.Schema) -> ir.Table:
         """Write rows to a file, and return it as a table."""
@@ -133,19 +144,6 @@ def store_texts(
     return Source(workspace.store(kept(), schema), counts)
 
 
-def open_workspace(
-    folder: Path, memory_limit: str | None = None, threads: int | None = None, pairs: ir.Table | None = None
-) -> Workspace:
-    """Return a workspace with its own DuckDB, which spills into the folder; the caller removes the folder.
-
-    `memory_limit` is in DuckDB's notation, such as `4GB`; `pairs` are the setting's training pairs, on any engine.
-    """
-    limits = {"memory_limit": memory_limit, "threads": threads}
-    given = {name: value for name, value in limits.items() if value is not None}
-    connection = ibis.duckdb.connect(":memory:", temp_directory=str(folder / "spill"), **given)
-    return Workspace(connection, folder, pairs)
-
-
 def file_kind(path: Path) -> str:
     """Return the extension of a file's name, without that of its compression: csv, tsv, and parquet for a folder."""
     if path.is_dir():
@@ -163,8 +161,8 @@ def read_fields(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, tu
 
 def column_names(path: Path) -> tuple[str, ...]:
     """Return the names in the first line of a text table."""
-    kind = file_kind(path)
-    for _, names in read_rows(path, "," if kind == "csv" else "\t", quoted=kind == "csv"):
+    is_csv = file_kind(path) == "csv"
+    for _, names in read_rows(path, "," if is_csv else "\t", quoted=is_csv):
         if names:
             return tuple(names)
     raise EaseError(f"{path} is empty: give a file with a header.")
@@ -176,22 +174,19 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
     except (pa.ArrowInvalid, OSError) as error:
         raise EaseError(f"{path} is not Parquet: {str(error).splitlines()[0]}") from error
     find_columns(path, names, source.schema.names)
-    number = 0
+    number = count(1)
     for batch in source.to_batches(columns=names, batch_size=BATCH_ROWS):
         try:
             texts = [[value or "" for value in batch[name].cast(pa.string()).to_pylist()] for name in names]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise EaseError(f"{path}: {', '.join(names)} hold no texts: {error}") from error
-        for fields in zip(*texts, strict=True):
-            number += 1
-            yield number, fields
+        yield from ((next(number), fields) for fields in zip(*texts, strict=True))
 
 
 def check_languages(column: ir.StringColumn, wanted: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the sorted languages of a file."""
     found = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
-    absent = [language for language in wanted if language not in found]
-    if absent:
+    if absent := [language for language in wanted if language not in found]:
         named = ", ".join(filter(None, found))
         raise EaseError(
             f"{path} has nothing in {', '.join(absent)}: "
@@ -214,13 +209,12 @@ def random_pairs(table: ir.Table, seed: int, draws: tuple[int, int], within: Seq
     """
     left, right = (
         ibis.row_number().over(
-            group_by=[table[name] for name in within],
-            order_by=[draw(seed, table.key, ibis.literal(number)), table.key],
+            group_by=list(within), order_by=[draw(seed, table.key, ibis.literal(number)), table.key]
         )
         for number in draws
     )
     placed = table.mutate(left=left, right=right)
     sentences = placed.select(*within, "key", "sentence", place="left")
-    positives = placed.select(*within, other="key", positive="positive", place="right")
+    positives = placed.select(*within, "positive", other="key", place="right")
     paired = sentences.inner_join(positives, [*within, "place"])
     return paired.filter(paired.key != paired.other).select("key", "sentence", "positive")
