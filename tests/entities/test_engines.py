@@ -40,6 +40,12 @@ BITEXT = bitext.CandidateOptions(max_sentences_per_entity=8)
 LANGUAGE_PAIRS = bitext.language_pairs(LANGUAGES, BITEXT)
 
 Tables = Mapping[str, Any]
+
+
+def mining(tables: Tables) -> Mining:
+    return Mining(tables["links"], tables["entity_types"], NEGATIVES)
+
+
 STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "links": lambda t: resolve_links(t["sentences"], t["redirects"], t["sitelinks"], LANGUAGES),
     "summary": lambda t: summarize_links(t["sentences"], t["links"]),
@@ -51,14 +57,10 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "vocabulary": lambda t: build_vocabulary(
         t["links"], t["sitelinks"], VocabularyOptions(min_link_count=3), LANGUAGES
     ),
-    "filtered": lambda t: filter_links(
-        t["sentences"], t["links"], t["vocabulary"], PAIRS, Mining(t["links"], t["entity_types"], NEGATIVES)
-    ),
+    "filtered": lambda t: filter_links(t["sentences"], t["links"], t["vocabulary"], PAIRS, mining(t)),
     "funnel": lambda t: count_filters(t["filtered"], PAIRS),
     "pairs": lambda t: select_pairs(t["filtered"], t["sentences"], PAIRS),
-    "mined": lambda t: mine_hard_negatives(
-        t["pairs"], t["links"], t["entity_types"], t["vocabulary"], NEGATIVES
-    ),
+    "mined": lambda t: mine_hard_negatives(t["pairs"], mining(t), t["vocabulary"]),
     "further": lambda t: add_further_entities(t["mined"], t["links"], t["subjects"], t["vocabulary"], 3),
     # Spark optimizes the plan of all columns for a minute; those left out are replaced as `entity` is.
     "permuted": lambda t: permute_entities(t["further"].drop("hard_negative", "subject"), t["vocabulary"], 4),

@@ -65,10 +65,9 @@ def make_vocabulary(entities: Any) -> pa.Table:
 def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
     """Return the mined rows in order."""
     chosen = HardNegativeOptions(**{"without": "drop"} | options)
-    rows: list[dict[str, Any]] = engine.to_pyarrow(
-        mine_hard_negatives(*map(ibis.memtable, case), chosen)
-    ).to_pylist()
-    return rows
+    pairs, links, types, vocabulary = map(ibis.memtable, case)
+    mined = mine_hard_negatives(pairs, Mining(links, types, chosen), vocabulary)
+    return list(engine.to_pyarrow(mined).to_pylist())
 
 
 def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:

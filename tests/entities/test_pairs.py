@@ -117,10 +117,11 @@ def test_as_many_pairs_with_a_negative_are_left_as_wanted(tables: Any) -> None:
         pa.table({"row": known, "entity": known, "label": list(map(str, known)), "link_count": known}),
     )
     sentences, links, types, vocabulary = map(ibis.memtable, given)
-    negatives, options = HardNegativeOptions(without="drop"), PairOptions(max_pairs_per_language=90)
-    filtered = filter_links(sentences, links, vocabulary, options, Mining(links, types, negatives))
+    mining = Mining(links, types, HardNegativeOptions(without="drop"))
+    options = PairOptions(max_pairs_per_language=90)
+    filtered = filter_links(sentences, links, vocabulary, options, mining)
     pairs = ibis.memtable(select_pairs(filtered, sentences, options).to_pyarrow())
-    mined = rows(mine_hard_negatives(pairs, links, types, vocabulary, negatives))
+    mined = rows(mine_hard_negatives(pairs, mining, vocabulary))
     assert Counter(row["language"] for row in mined) == {"en": 90, "eo": 90}
     assert all(row["hard_negative"] in typed for row in mined)
     assert [row["pair_id"] for row in mined] == list(range(180))

@@ -66,8 +66,8 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
         }
     )
     options = EmbeddingOptions(wikipedia2vec=OPTIONS, seed=1)
-    table, coverage = embed_entities(names, 3, 16, dumps, options, tmp_path / "work")
-    assert coverage.found == 2
+    table, found = embed_entities(names, 3, 16, dumps, options, tmp_path / "work")
+    assert found == 2
     assert table.shape == (3, 16)
     assert np.isfinite(table).all()
     assert not list((tmp_path / "work").iterdir()), "nothing but the table is left"

@@ -93,23 +93,19 @@ def find_candidates(
     linked = links.select(*SENTENCE_KEY, linked="entity").distinct()
     linked = linked.inner_join(pages, ["language", "page_id"])
     linked = linked.filter(linked.linked != linked.entity).select(*SENTENCE_KEY, "linked")
-    linked = linked.mutate(hash1=draw(_FIRST_PRINT, linked.linked), hash2=draw(_SECOND_PRINT, linked.linked))
-    prints = linked.group_by(*SENTENCE_KEY).agg(
-        entities=as_int64(linked.count()),
-        print1=as_int64(linked.hash1.sum()),
-        print2=as_int64(linked.hash2.sum()),
-    )
+    hashed = linked.mutate(hash1=draw(_FIRST_PRINT, linked.linked), hash2=draw(_SECOND_PRINT, linked.linked))
+    sums = zip(_PRINTS, (hashed.count(), hashed.hash1.sum(), hashed.hash2.sum()), strict=True)
+    prints = hashed.group_by(*SENTENCE_KEY).agg(**{name: as_int64(value) for name, value in sums})
     joined = as_table(single.left_join(prints, list(SENTENCE_KEY)))
     filled = {name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
-    known = joined.select(*single.columns, **filled)
-    sets = known.mutate(
-        all1=known.print1 + draw(_FIRST_PRINT, known.entity),
-        all2=known.print2 + draw(_SECOND_PRINT, known.entity),
-    )
-    alike = sets.count().over(group_by=["language", "entities", "all1", "all2"])
+    sets = joined.select(*single.columns, **filled)
+    # With the page's own entity
+    whole1 = sets.print1 + draw(_FIRST_PRINT, sets.entity)
+    whole2 = sets.print2 + draw(_SECOND_PRINT, sets.entity)
+    alike = sets.count().over(group_by=[sets.language, sets.entities, whole1, whole2])
     sets = sets.mutate(first=sets.sentence_index == 0, alike=alike)
     fits = sets.first | ((sets.entities >= options.min_entities) & (sets.alike == 1))
-    return sets.mutate(fits=fits).drop("all1", "all2", "alike")
+    return sets.mutate(fits=fits).drop("alike")
 
 
 def _draw_pages(
@@ -134,15 +130,11 @@ def _draw_pages(
 
 
 def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
-    """Match the sentences of each language with those of the pivot.
+    """Match the sentences of each language with those of the pivot; candidates are as `find_candidates` returns them.
 
     Two sentences are a pair if they are the first ones of the articles about an item, or later ones in these articles
     that link to the same set of entities. A later sentence is ambiguous, and never matched, if another sentence of
     its language has the same entities, counting the item.
-
-    Args:
-        candidates: As `find_candidates` returns them, saved as a table.
-        options: Limits and seed.
 
     Returns:
         Two rows a pair, with the columns of `COLUMNS` except grade, as `add_distractors` describes them.
@@ -159,11 +151,10 @@ def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     order = [pairs.first.desc(), pairs.draw, pairs.right_index]
     pairs = pairs.mutate(place=ibis.row_number().over(group_by=["language", "entity"], order_by=order))
     pairs = pairs.filter(pairs.place < options.pairs_per_item)
-    order = [pairs.ticket, pairs.entity, pairs.place]
-    pairs = pairs.mutate(pair_id=as_int64(ibis.row_number().over(group_by="language", order_by=order)))
-    possible = pairs.mutate(possible=pairs.count().over(group_by="language"))
-    few = possible.pair_id < possible.possible * options.max_share
-    pairs = possible.filter(few & (possible.pair_id < options.max_pairs))
+    number = ibis.row_number().over(group_by="language", order_by=["ticket", "entity", "place"])
+    pairs = pairs.mutate(pair_id=as_int64(number), possible=pairs.count().over(group_by="language"))
+    few = pairs.pair_id < pairs.possible * options.max_share
+    pairs = pairs.filter(few & (pairs.pair_id < options.max_pairs))
     sides = [
         (LEFT, pairs.language, ("page_id", "sentence_index", "text")),
         (RIGHT, ibis.literal(options.pivot), ("right_page", "right_index", "right_text")),
@@ -190,11 +181,7 @@ def add_distractors(
 ) -> ir.Table:
     """Draw distractors of both sides of each pair: of the same page, and of items of the same type.
 
-    Args:
-        answers: As `match_candidates` returns them, saved as a table.
-        candidates: As `find_candidates` returns them, saved as a table.
-        entity_types: Types of the items; without them there are no distractors of the same type.
-        options: Number of distractors and seed.
+    Answers are as `match_candidates` returns them. Without types there are no distractors of the same type.
 
     Returns:
         A row for each sentence of a pair and for each of its distractors, with the columns subset (`eo-en`), pair_id
@@ -202,23 +189,14 @@ def add_distractors(
         (first, links), entity (the pair's item), language, page_id, sentence_index, text; ordered by subset, pair_id,
         side, grade, page_id and sentence_index.
     """
-    parts = [
-        answers.mutate(grade=ibis.literal(ANSWER)),
-        _of_same_page(answers, candidates, options).mutate(grade=ibis.literal(SAME_PAGE)),
-        _of_same_type(answers, entity_types, options).mutate(grade=ibis.literal(SAME_TYPE)),
-    ]
-    first, *others = (part.select(*COLUMNS) for part in parts)
-    return first.union(*others).order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"])
-
-
-def audit_pages(audit: ir.Table) -> ir.Table:
-    """Return the pages that an audit has sentences of: language, page_id."""
-    return audit.select("language", "page_id").distinct().order_by(["language", "page_id"])
-
-
-def without_pages(table: ir.Table, pages: ir.Table) -> ir.Table:
-    """Return the rows of a table with `language` and `page_id` that are of no page of an audit."""
-    return table.anti_join(pages, ["language", "page_id"])
+    parts = {
+        ANSWER: answers,
+        SAME_PAGE: _of_same_page(answers, candidates, options),
+        SAME_TYPE: _of_same_type(answers, entity_types, options),
+    }
+    graded = (part.mutate(grade=ibis.literal(grade)).select(*COLUMNS) for grade, part in parts.items())
+    order = ["subset", "pair_id", "side", "grade", "page_id", "sentence_index"]
+    return ibis.union(*graded).order_by(order)
 
 
 def _of_same_page(answers: ir.Table, candidates: ir.Table, options: AuditOptions) -> ir.Table:

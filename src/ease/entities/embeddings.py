@@ -6,7 +6,7 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,6 @@ from ease.io.text_tables import bounded_lines, open_decompressed
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)
-
 
 _PREFIX = b"ENTITY/"
 _PICKLE_START = b"\x80"
@@ -94,19 +93,6 @@ class EmbeddingOptions(StrictModel):
         return self
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """Number of vocabulary entities that have a vector of Wikipedia2Vec."""
-
-    found: int
-    total: int
-
-    @property
-    def share(self) -> float:
-        """Share of the entities with a vector, from 0 to 1."""
-        return self.found / self.total if self.total else 0.0
-
-
 def name_entities(
     vocabulary: ir.Table,
     sitelinks: ir.Table | None = None,
@@ -146,7 +132,7 @@ def embed_entities(
     options: EmbeddingOptions,
     work: Path,
     language: str = "en",
-) -> tuple[np.ndarray, Coverage]:
+) -> tuple[np.ndarray, int]:
     """Make the initial entity table.
 
     Args:
@@ -167,7 +153,7 @@ def embed_entities(
     if options.source == "random":
         table = _draw_rows(total, dimension, options.seed)
         table *= np.float32(dimension**-0.5)
-        return table, Coverage(0, total)
+        return table, 0
     if options.file is not None:
         return align_embeddings(names, total, options.file, dimension, options.seed)
     work.mkdir(parents=True, exist_ok=True)
@@ -179,17 +165,11 @@ def embed_entities(
 
 def align_embeddings(
     names: pa.Table, total: int, vectors: Path, dimension: int, seed: int
-) -> tuple[np.ndarray, Coverage]:
+) -> tuple[np.ndarray, int]:
     """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
     A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one
-    with the standard deviation of the rows found. Arguments are those of `embed_entities`.
-
-    Returns:
-        The table, float32, shape (total, dimension); and how many rows have a vector.
-
-    Raises:
-        EaseError: The file cannot be read, or has another dimension.
+    with the standard deviation of the rows found. Arguments, results and errors are those of `embed_entities`.
     """
     find = _find_rows(names)
     table = _draw_rows(total, dimension, seed)
@@ -197,10 +177,9 @@ def align_embeddings(
     for title, text, line in iterate_entity_vectors(vectors, dimension):
         row, direct = find(title)
         if row is not None and rank[row] < 1 + direct:
-            try:
+            numbers = np.array([])
+            with suppress(ValueError):
                 numbers = np.array(text.split(), dtype=np.float32)
-            except ValueError:
-                numbers = np.array([])
             if len(numbers) != dimension or not np.isfinite(numbers).all():
                 raise EaseError(
                     f"{vectors}, line {line}: the vector of {title!r} is not {dimension} finite numbers: the file is "
@@ -210,11 +189,11 @@ def align_embeddings(
     found = rank > 0
     std = _std(table, found) if found.any() else dimension**-0.5
     np.multiply(table, np.float32(std), out=table, where=~found[:, None])
-    coverage = Coverage(int(found.sum()), total)
-    logger.info("%d of %d entities have a vector (%.1f %%)", coverage.found, total, 100 * coverage.share)
-    if not coverage.found:
+    count = int(found.sum())
+    logger.info("%d of %d entities have a vector (%.1f %%)", count, total, 100 * count / max(total, 1))
+    if not count:
         logger.warning("%s has no vector of any entity of the vocabulary: all rows are random.", vectors)
-    return table, coverage
+    return table, count
 
 
 def _find_rows(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
@@ -222,13 +201,18 @@ def _find_rows(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
 
     Titles are 64-bit hashes in sorted arrays: 17 bytes per title instead of a dictionary's 100.
     """
+
+    def hashed(title: str) -> int:
+        digest = hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest()
+        return int.from_bytes(digest, "big")
+
     titles = (title for batch in names.to_batches() for title in batch["title"].to_pylist())
-    unsorted = np.fromiter(map(_hash, titles), dtype=np.uint64, count=len(names))
+    unsorted = np.fromiter(map(hashed, titles), dtype=np.uint64, count=len(names))
     order = np.argsort(unsorted, kind="stable")
     hashes, rows, direct = unsorted[order], names["row"].to_numpy()[order], names["direct"].to_numpy()[order]
 
     def find(title: str) -> tuple[int | None, bool]:
-        wanted = _hash(title)
+        wanted = np.uint64(hashed(title))
         place = int(np.searchsorted(hashes, wanted))
         if place == len(hashes) or hashes[place] != wanted:
             return None, False
@@ -238,23 +222,11 @@ def _find_rows(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
 
 
 def draw_like(table: Path, seed: int) -> np.ndarray:
-    """Return random embeddings with the shape and standard deviation of those in a file (ablation of Table 7).
-
-    Args:
-        table: Safetensors file with `embeddings`, shape (rows, dimension).
-        seed: Seed of the random numbers.
-    """
+    """Return random embeddings with the shape and standard deviation of those in a safetensors file (Table 7)."""
     given = load_file(table)["embeddings"]
-    rows, dimension = given.shape
-    numbers = _draw_rows(rows, dimension, seed)
+    numbers = _draw_rows(*given.shape, seed)
     numbers *= np.float32(_std(given, np.ones(len(given), dtype=bool)))
     return numbers
-
-
-def _hash(title: str) -> np.uint64:
-    return np.uint64(
-        int.from_bytes(hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest(), "big")
-    )
 
 
 def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:

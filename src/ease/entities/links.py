@@ -27,11 +27,7 @@ def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator
 
 
 def check_limits(options: StrictModel, *quantities: str) -> None:
-    """Refuse options whose lower limit of a quantity, such as `min_characters`, is above its upper limit.
-
-    Raises:
-        EaseError: With both limits.
-    """
+    """Raise EaseError if the lower limit of a quantity, such as `min_characters`, is above its upper limit."""
     for quantity in quantities:
         least, most = (getattr(options, f"{side}_{quantity}") for side in ("min", "max"))
         if least > most:
@@ -43,19 +39,14 @@ def check_limits(options: StrictModel, *quantities: str) -> None:
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
     """Return the titles of the pages (language, page_id, title; also repeated) that have an item in `page_items`.
 
-    Returns:
-        Columns qid, language, title, ordered by all of them.
+    The columns are qid, language and title; the rows are ordered by all.
     """
     joined = page_items.inner_join(pages, ["language", "page_id"])
     return joined.select("qid", "language", "title").distinct().order_by("qid", "language", "title")
 
 
 def types_of_linked(statements: ir.Table, sitelinks: ir.Table) -> ir.Table:
-    """Return the types of the items that have a sitelink; no link can lead to other items.
-
-    Returns:
-        Columns qid, type_qid, ordered by both.
-    """
+    """Return the types (qid, type_qid, ordered) of the items that have a sitelink; no link can lead to other items."""
     linked = statements.semi_join(sitelinks, "qid")
     return linked.select("qid", "type_qid").distinct().order_by("qid", "type_qid")
 
@@ -99,20 +90,19 @@ def resolve_links(
 
 def page_subjects(sentences: ir.Table, sitelinks: ir.Table) -> ir.Table:
     """Return the entity of each page that has a Wikidata item: language, page_id, entity."""
-    pages = sentences.filter(sentences.sentence_index == 0)
-    pages = pages.select("language", "page_id", title=pages.page_title)
-    return pages.inner_join(_items(sitelinks), ["language", "title"]).select("language", "page_id", "entity")
+    return _first_sentences(sentences, sitelinks).drop("sentence_index")
 
 
 def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None, languages: Sequence[str]) -> ir.Table:
-    """Return the first sentence of each page with the page's entity: language, page_id, sentence_index, entity.
+    """Return the first sentence of each page of some languages: language, page_id, sentence_index, entity (the page's).
 
-    Args:
-        sentences: The ingested sentences.
-        sitelinks: Titles of the Wikidata items. None without Wikidata: the title is the entity.
-        languages: Languages whose pages are used.
+    Without Wikidata (`sitelinks` is None), the title is the entity.
     """
-    first = sentences.filter((sentences.sentence_index == 0) & sentences.language.isin(list(languages)))
+    return _first_sentences(sentences.filter(sentences.language.isin(list(languages))), sitelinks)
+
+
+def _first_sentences(sentences: ir.Table, sitelinks: ir.Table | None) -> ir.Table:
+    first = sentences.filter(sentences.sentence_index == 0)
     if sitelinks is None:
         return first.select(*SENTENCE_KEY, entity=-hash_text(first.page_title))
     titled = first.select(*SENTENCE_KEY, title=first.page_title)
@@ -125,12 +115,9 @@ def _items(sitelinks: ir.Table) -> ir.Table:
 
 
 def follow_redirects(redirects: ir.Table) -> ir.Table:
-    """Return the final target of each redirect; null for a loop or more than `MAX_REDIRECTS` steps.
+    """Return each redirect (language, source_title; unique) with its final target_title.
 
-    Each step joins redirects to redirects only, which are few.
-
-    Returns:
-        Columns language, source_title (unique in a language), target_title.
+    It is null for a loop or more than `MAX_REDIRECTS` steps. Each step joins redirects to redirects, which are few.
     """
     step = redirects.group_by("language", "source_title").agg(target_title=redirects.target_title.min())
     targets = step.select("language", title=step.target_title).distinct()
@@ -146,11 +133,7 @@ def follow_redirects(redirects: ir.Table) -> ir.Table:
 
 
 def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
-    """Count the links of each language, and those that lead to an entity.
-
-    Returns:
-        Columns language, sentences, links, links_resolved, ordered by language.
-    """
+    """Count links and those that lead to an entity: language, sentences, links, links_resolved, ordered by language."""
     written = sentences.group_by("language").agg(
         sentences=sentences.count(), links=as_int64(sentences.links.length().sum().fill_null(0))
     )

@@ -46,7 +46,7 @@ class Mining(NamedTuple):
     """What hard negatives are mined from."""
 
     appearing: ir.Table
-    """Entities (language, page_id, entity) that cannot be negatives on a page"""
+    """Entities (language, page_id, entity) that cannot be negatives on a page: those linked there, and its subject"""
     entity_types: ir.Table
     options: HardNegativeOptions
 
@@ -55,11 +55,6 @@ def have_negatives(pairs: ir.Table, mining: Mining, vocabulary: ir.Table) -> ir.
     """Return the pairs (language, page_id, entity) that have an admissible hard negative.
 
     A type has an admissible member if it has more members than appear on the page, so no member is looked up.
-
-    Args:
-        pairs: Columns language, page_id and entity.
-        mining: What the negatives are mined from.
-        vocabulary: Entities that can be negatives.
     """
     members = _number_members(mining.entity_types, vocabulary)
     keys = pairs.select("language", "page_id", "entity").distinct()
@@ -71,13 +66,7 @@ def have_negatives(pairs: ir.Table, mining: Mining, vocabulary: ir.Table) -> ir.
     return counted.filter(counted["size"] > counted.seen).select(*keys.columns).distinct()
 
 
-def mine_hard_negatives(
-    pairs: ir.Table,
-    appearing: ir.Table,
-    entity_types: ir.Table | None,
-    vocabulary: ir.Table,
-    options: HardNegativeOptions,
-) -> ir.Table:
+def mine_hard_negatives(pairs: ir.Table, mining: Mining | None, vocabulary: ir.Table) -> ir.Table:
     """Add a hard negative to each pair: a random entity that shares a type with the pair's entity.
 
     A hard negative is in the vocabulary and does not appear on the sentence's page. Types are tried in random order,
@@ -88,43 +77,33 @@ def mine_hard_negatives(
 
     Args:
         pairs: Sentence–entity pairs, as `select_pairs` returns them.
-        appearing: Entities (language, page_id, entity) that cannot be negatives on a page: those that the page links
-            to, and its own subject.
-        entity_types: Types of the entities. None without Wikidata: all pairs are kept without a hard negative.
+        mining: What the negatives are mined from. None without Wikidata: all pairs are kept without a hard negative.
         vocabulary: Entities that can be negatives.
-        options: Limits and seed.
 
     Returns:
         The pairs with the column hard_negative (null if none was found and the pair is kept), ordered by pair_id.
     """
-    if entity_types is None:
+    if mining is None:
         logger.warning("Hard negatives are off: the types of entities need a Wikidata dump.")
         return pairs.mutate(hard_negative=ibis.null("int64")).order_by("pair_id")
-    members = _number_members(entity_types, vocabulary)
+    options = mining.options
+    members = _number_members(mining.entity_types, vocabulary)
     tried = _tried_types(members, options)
     sized = ibis.struct({"type": tried.type, "size": tried["size"]})
     types = tried.group_by("entity").agg(types=sized.collect().sort())
-    appearing = appearing.select("language", "page_id", "entity")
+    appearing = mining.appearing.select("language", "page_id", "entity")
     first = _pick_first(_admissible(_first_draws(pairs, types, options.seed), members, appearing))
     left = pairs.anti_join(first, "pair_id")
     later = _pick_first(_admissible(_later_draws(left, types, appearing, options), members, appearing))
     found = first.union(later)
-    mined = (
-        pairs.left_join(found, "pair_id") if options.without == "keep" else pairs.inner_join(found, "pair_id")
-    )
+    mined = pairs.join(found, "pair_id", how="left" if options.without == "keep" else "inner")
     return mined.select(*pairs.columns, "hard_negative").order_by("pair_id")
 
 
 def draw_released_negatives(pairs: ir.Table, lists: ir.Table, seed: int) -> ir.Table:
-    """Add to each released pair a random entity of its own list of negatives.
+    """Add to each released pair a random entity of its own list of negatives; the rows are ordered by pair_id.
 
-    Args:
-        pairs: As `select_pairs` returns them.
-        lists: The table `entity_types` that `ingest_released` writes: the members of each page's list.
-        seed: Seed of the draws.
-
-    Returns:
-        The pairs with the column hard_negative, ordered by pair_id.
+    `lists` is the table `entity_types` that `ingest_released` writes: the members of each page's list.
     """
     listed = lists.select(page_id="type_qid", candidate="qid")
     drawn = pairs.select("pair_id", "page_id").inner_join(listed, "page_id")
@@ -134,11 +113,7 @@ def draw_released_negatives(pairs: ir.Table, lists: ir.Table, seed: int) -> ir.T
 
 
 def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
-    """Count the pairs of each language with a hard negative, kept without one, and dropped.
-
-    Returns:
-        Columns language, pairs, with_negative, kept_without, dropped, ordered by language.
-    """
+    """Count pairs: language, pairs, with_negative, kept_without, dropped, ordered by language."""
     before = pairs.group_by("language").agg(pairs=pairs.count())
     after = training_pairs.group_by("language").agg(
         with_negative=training_pairs.hard_negative.count(), kept=training_pairs.count()
@@ -178,9 +153,10 @@ def _first_draws(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
     # A ticket and its place in one integer: DuckDB finds the least integer of a list much faster than the least struct.
     placed = tickets.map(lambda ticket, place: ticket * _MOST_TYPES + place)
     first = typed.types[(placed.mins() % _MOST_TYPES).cast("int32")]
-    chosen = typed.select("pair_id", "language", "page_id", "entity", first=first)
+    columns = ("pair_id", "language", "page_id", "entity")
+    chosen = typed.select(*columns, first=first)
     drawn = chosen.select(
-        *("pair_id", "language", "page_id", "entity"),
+        *columns,
         type=chosen.first["type"],
         size=chosen.first["size"],
         type_rank=ibis.literal(0),
@@ -199,10 +175,9 @@ def _later_draws(
     typed = pairs.select("pair_id", "language", "page_id", "entity").inner_join(types, "entity")
     typed = typed.mutate(one=typed.types.unnest()).drop("types")
     typed = typed.mutate(type=typed.one["type"], size=typed.one["size"]).drop("one")
-    ticket = draw(options.seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
-    typed = typed.mutate(ticket=ticket)
-    type_rank = ibis.row_number().over(group_by=typed.pair_id, order_by=[typed.ticket, typed.type])
-    ranked = typed.mutate(type_rank=type_rank).drop("ticket")
+    ticketed = typed.mutate(ticket=draw(options.seed, ibis.literal(_TYPE), typed.pair_id, typed.type))
+    type_rank = ibis.row_number().over(group_by="pair_id", order_by=["ticket", "type"])
+    ranked = ticketed.mutate(type_rank=type_rank).drop("ticket")
     here = appearing.semi_join(ranked, ["language", "page_id"])
     counts = here.group_by("language", "page_id").agg(on_page=here.entity.nunique())
     counted = as_table(ranked.left_join(counts, ["language", "page_id"]))
@@ -222,9 +197,8 @@ def _later_draws(
 
 def _admissible(drawn: ir.Table, members: ir.Table, appearing: ir.Table) -> ir.Table:
     """Keep the members that are not the pair's entity and do not appear on its page."""
-    candidates = drawn.inner_join(
-        members.select("type", "position", candidate="entity"), ["type", "position"]
-    )
+    numbered = members.select("type", "position", candidate="entity")
+    candidates = drawn.inner_join(numbered, ["type", "position"])
     candidates = candidates.filter(candidates.candidate != candidates.entity)
     candidates = candidates.select("pair_id", "language", "page_id", "type_rank", "turn", "candidate")
     return candidates.anti_join(appearing.rename(candidate="entity"), ["language", "page_id", "candidate"])

@@ -60,13 +60,8 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     Two sentences of one language still share an entity exactly if they did before; across languages, shared entities
     carry no information any more.
 
-    Args:
-        training_pairs: Pairs with `entity` and `hard_negative`, optionally with `further_entities` and `subject`.
-        vocabulary: All entities; each language permutes all of them.
-        seed: Seed of the permutations.
-
-    Returns:
-        The same rows with permuted entities, ordered by pair_id.
+    Permuted are the columns `entity`, `hard_negative`, `further_entities` and `subject` of the pairs, as far as they
+    exist; the rows are ordered by pair_id.
     """
     languages = training_pairs.select("language").distinct()
     members = languages.cross_join(vocabulary.select("entity"))
@@ -76,9 +71,8 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
         place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
         turn=ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity]),
     )
-    others = numbered.select("language", number="turn", other="entity")
-    renamed = numbered.select("language", "entity", number="place").inner_join(others, ["language", "number"])
-    names = renamed.select("language", "entity", "other")
+    others = numbered.select("language", place="turn", other="entity")
+    names = numbered.inner_join(others, ["language", "place"]).select("language", "entity", "other")
     pairs = training_pairs
     for column in [name for name in ("entity", "hard_negative", "subject") if name in pairs.columns]:
         joined = pairs.left_join(names.rename({column: "entity"}), ["language", column])
@@ -187,11 +181,6 @@ def select_pairs(filtered: ir.Table, sentences: ir.Table, options: PairOptions) 
     The sample depends on the seed and the pairs' keys, not on the order of rows or the engine. The cap and the sample
     are drawn after all filters, so a language has the requested number of pairs if it has enough.
 
-    Args:
-        filtered: As `filter_links` returns them.
-        sentences: The ingested sentences.
-        options: Limits and seed.
-
     Returns:
         Columns pair_id (0 to n - 1, in the order of language, page_id, sentence_index and entity), language, page_id,
         sentence_index, sentence, entity; ordered by pair_id.
@@ -220,12 +209,12 @@ def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
     """
     by_entity = filtered.group_by("language", "entity").agg(
         pairs=filtered.count(),
-        **{name: (filtered.removed_by == name).ifelse(1, 0).sum() for name in _FILTERS},
-        passed=filtered.removed_by.isnull().ifelse(1, 0).sum(),
+        **{name: filtered.count(where=filtered.removed_by == name) for name in _FILTERS},
+        passed=filtered.count(where=filtered.removed_by.isnull()),
     )
     cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
-    passed = by_entity.passed
-    by_entity = by_entity.mutate(capped=passed if cap is None else ibis.least(passed, cap))
+    capped = by_entity.passed if cap is None else ibis.least(by_entity.passed, cap)
+    by_entity = by_entity.mutate(capped=capped)
     names = ("pairs", *_FILTERS, "passed", "capped")
     funnel = by_entity.group_by("language").agg(**{name: as_int64(by_entity[name].sum()) for name in names})
     left = funnel.capped if limit is None else ibis.least(funnel.capped, limit)
@@ -236,10 +225,7 @@ def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
 def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence[str] = ()) -> None:
     """Check that a pair is left, and at least `minimum` pairs of each language.
 
-    Args:
-        funnel: As `count_filters` returns it.
-        minimum: `min_pairs_per_language`.
-        languages: The languages that have sentences.
+    The funnel is as `count_filters` returns it; `languages` are those that have sentences.
 
     Raises:
         EaseError: Too few pairs are left; the message names the filters that removed pairs, and their parameters.

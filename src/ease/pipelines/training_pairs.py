@@ -18,10 +18,8 @@ from ease.entities.audit import (
     LEFT,
     AuditOptions,
     add_distractors,
-    audit_pages,
     find_candidates,
     match_candidates,
-    without_pages,
 )
 from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.entities.links import first_sentences, page_subjects
@@ -145,7 +143,8 @@ def write_audit(
         for subset in subsets:
             pq.write_table(rows.filter(pc.equal(rows["subset"], subset)), folder / f"{subset}.parquet")
     logger.info("The audit:\n%s", format_table(pd.DataFrame(summary)))
-    return audit_pages(audit), folder, summary
+    pages = audit.select("language", "page_id").distinct().order_by("language", "page_id")
+    return pages, folder, summary
 
 
 def make_pairs(
@@ -179,7 +178,7 @@ def make_pairs(
                 f"`{setting.name}.pairs.without_audit` is set, and the setting has no audit yet: make it by `kedro run "
                 "--pipelines=audit`, or set the parameter to false."
             )
-        linked = without_pages(linked, audit_pages)
+        linked = linked.anti_join(audit_pages, ["language", "page_id"])
         logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
     mining = _mining(tables, dumps, negatives) if negatives.without == "drop" else None
     filtered = filter_links(sentences, linked, tables["entity_vocabulary"], options, mining)
@@ -213,10 +212,8 @@ def add_hard_negatives(
     links, vocabulary = tables["links"], tables["entity_vocabulary"]
     if released_files(dumps):
         mined = draw_released_negatives(pairs, tables["entity_types"], options.seed)
-    elif mining := _mining(tables, dumps, options):
-        mined = mine_hard_negatives(pairs, mining.appearing, mining.entity_types, vocabulary, options)
     else:
-        mined = mine_hard_negatives(pairs, links, None, vocabulary, options)
+        mined = mine_hard_negatives(pairs, _mining(tables, dumps, options), vocabulary)
     subjects = page_subjects(tables["sentences"], tables["sitelinks"])
     return add_further_entities(mined, links, subjects, vocabulary, options.seed)
 
@@ -265,12 +262,12 @@ def make_entity_embeddings(
     dimension = tokens.get_embedding_dimension()
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
-    table, coverage = embed_entities(names, total, dimension, files, options, folder, language)
+    table, found = embed_entities(names, total, dimension, files, options, folder, language)
     file = folder / "entity_embeddings.safetensors"
     with report_write_errors(file):
         save_file({"embeddings": table}, file)
-    report = {"source": options.source, "found": coverage.found, "total": coverage.total}
-    return file, {**report, "share": coverage.share}
+    share = found / total if total else 0.0
+    return file, {"source": options.source, "found": found, "total": total, "share": share}
 
 
 def create_audit_pipeline(setting: str) -> Pipeline:
