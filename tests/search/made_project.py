@@ -50,12 +50,11 @@ def write_project(folder: Path, rows: Sequence[Row] = ROWS) -> Path:
     (folder / "conf/base").mkdir(parents=True)
     (folder / "conf/base/globals.yml").write_text("data: data\n", encoding="utf-8")
     write_sentences(folder, rows)
-    data, titles = folder / "data", list(GERMAN_TITLES.items())
-    words = [(row, entity, label, 1) for row, (entity, label) in enumerate(LABELS.items())]
-    vocabulary = pd.DataFrame(words, columns=["row", "entity", "label", "link_count"])
-    _write(data / "03_primary/multilingual/entity_vocabulary.parquet", "", vocabulary)
-    sitelinks = pd.DataFrame(titles, columns=["qid", "title"]).assign(language="de")
-    _write(data / "02_intermediate/multilingual/sitelinks", "000000.parquet", sitelinks)
+    vocabulary = pd.DataFrame({"entity": LABELS.keys(), "label": LABELS.values(), "link_count": 1})
+    table = folder / "data/03_primary/multilingual/entity_vocabulary.parquet"
+    _write(table, "", vocabulary.assign(row=vocabulary.index))
+    sitelinks = pd.DataFrame({"qid": GERMAN_TITLES.keys(), "title": GERMAN_TITLES.values(), "language": "de"})
+    _write(folder / "data/02_intermediate/multilingual/sitelinks", "000000.parquet", sitelinks)
     return folder
 
 
@@ -66,13 +65,7 @@ def write_sentences(folder: Path, rows: Sequence[Row], version: str = VERSION) -
     sentences = pd.DataFrame([row[:5] for row in rows], columns=names)
     _write(stage / "sentences", "000000.parquet", sentences, version)
     links = [
-        (
-            row.language,
-            row.page_id,
-            row.number,
-            entity,
-            f"title of {entity}" + "!" * row.entities[:n].count(entity),
-        )
+        (*row[:2], row.number, entity, f"title of {entity}" + "!" * row.entities[:n].count(entity))
         for row in rows
         for n, entity in enumerate(row.entities)
     ]
@@ -115,11 +108,11 @@ def add_model(
         method_file = {"method": method, "options": options}
         (target / "training/method.json").write_text(json.dumps(method_file), encoding="utf-8")
         projection = np.random.default_rng(1).normal(size=(DIMENSION, ENTITY_DIMENSION)).astype(np.float32)
-        parts: dict[str, np.ndarray] = {
+        parts = {
             "method.table.weight": entities.astype(np.float32),
             "method.projection.weight": projection,
+            "vocabulary_rows": np.arange(len(entities)),
         }
-        parts["vocabulary_rows"] = np.arange(len(entities))
         save_file(parts, target / "training/parts.safetensors")
     return target
 

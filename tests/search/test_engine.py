@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -21,6 +20,7 @@ from ease.search.engine import Search, shared_words, words_of
 from tests.search.made_project import (
     DIMENSION,
     ENTITIES,
+    GERMAN_TITLES,
     LABELS,
     ROWS,
     VERSION,
@@ -35,12 +35,6 @@ from tests.search.made_project import (
 LATER = "2026-02-02T00.00.00.000Z"
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny encoder."""
-    return write_encoder(tmp_path_factory.mktemp("encoder") / "encoder")
-
-
 @pytest.fixture
 def project(encoder: Path, tmp_path: Path) -> Path:
     """A project for changes."""
@@ -48,9 +42,9 @@ def project(encoder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def search(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Search:
+def search(made: Path) -> Search:
     """The search by the model with an entity table."""
-    return ease.open_search(project=make_project(tmp_path_factory.mktemp("made") / "project", encoder))
+    return ease.open_search(project=made)
 
 
 def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: Path, tmp_path: Path) -> None:
@@ -111,12 +105,8 @@ def test_nearest_entities_are_the_nearest_projected_rows(
 
 
 def test_labels_are_in_the_readers_language_or_the_vocabularys(search: Search) -> None:
-    labels = {
-        reader: {one.entity: one.label for one in search.nearest_entities("Yen", 3, reader)}
-        for reader in ("de", "fr")
-    }
-    assert labels["de"] == {17: "Japan", 8146: "Japanischer Yen", 183: "Deutschland"}
-    assert labels["fr"] == LABELS
+    for reader, labels in {"de": GERMAN_TITLES, "fr": LABELS}.items():
+        assert {one.entity: one.label for one in search.nearest_entities("Yen", 3, reader)} == labels
     (unknown,) = search.search("Germany is a country in Europe.", k=1)
     assert unknown.entities[0].label == "title of 999", "the vocabulary lacks it"
 
@@ -206,13 +196,12 @@ def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
 def test_what_is_missing_is_named(project: Path, tmp_path: Path) -> None:
     empty = write_project(tmp_path / "empty")
     train = "kedro run --pipelines=train_multilingual"
-    faults: list[tuple[dict[str, Any], str]] = [
+    for given, message in (
         ({"model": "ease_plis", "project": project}, "did you mean ease_plus"),
         ({"setting": "multilingul", "project": project}, f"has no sentences.*{train}"),
         ({"project": tmp_path}, "has no conf/base/globals.yml"),
         ({"project": empty}, f"No model .* is trained: run `{train}`"),
-    ]
-    for given, message in faults:
+    ):
         with pytest.raises(EaseError, match=message):
             ease.open_search(**given)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except EaseError as error:
-            click.secho(f"Error: {error}", fg="red", err=True)
-            sys.exit(1)
+            raise click.ClickException(click.style(str(error), fg="red")) from error
 
 
 @click.group(cls=_Commands, context_settings={"show_default": True})
@@ -51,7 +49,6 @@ _model = click.option(
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose sentences and model."""
     return _setting(_model(_project(command)))
 
 

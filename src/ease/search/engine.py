@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import icu
 import numpy as np
@@ -97,40 +98,36 @@ class Search:
         """
         embedding = self.embed(text)
         groups = self._distinct(embedding, k, languages)
-        titles = {entity: title for rows, _ in groups for row in rows for entity, title in _links(row)}
+        titles = {entity: title for *_, links in groups.values() for entity, title in links.items()}
         labels = self.labels.find(titles, reader)
         near = {link.entity for link in self._nearest_entities(embedding, REASONS, reader)}
         found = []
-        for rows, cosine in groups:
-            linked = dict.fromkeys(entity for row in rows for entity, _ in _links(row))
+        for (language, sentence), (cosine, pages, linked) in groups.items():
             links = [Link(entity, labels[entity]) for entity in linked]
-            shared = [link for link in links if link.entity in near]
-            why = Reasons(shared, shared_words(text, rows[0]["text"]))
-            pages = list(dict.fromkeys(row["page_title"] for row in rows))
-            found.append(Found(rows[0]["text"], rows[0]["language"], pages, cosine, links, why))
+            why = Reasons([link for link in links if link.entity in near], shared_words(text, sentence))
+            found.append(Found(sentence, language, list(pages), cosine, links, why))
         return found
 
     def _distinct(
         self, embedding: NDArray[np.float32], k: int, languages: Sequence[str]
-    ) -> list[tuple[list[dict[str, Any]], float]]:
-        """Return the rows of the k nearest different sentences, and their cosines; several pages may have the same."""
+    ) -> dict[tuple[str, str], tuple[float, dict[str, None], dict[int, str]]]:
+        """Return the k nearest (language, sentence), with cosine, pages, and titles of the linked entities."""
         asked = 2 * k
         while True:
             near = self.index.nearest(embedding, asked, languages)
-            groups: dict[tuple[str, str], tuple[list[dict[str, Any]], float]] = {}
+            groups: dict[tuple[str, str], tuple[float, dict[str, None], dict[int, str]]] = {}
             for row, cosine in zip(self.index.sentences.rows(near.rows), near.cosines.tolist(), strict=True):
-                groups.setdefault((row["language"], row["text"]), ([], cosine))[0].append(row)
+                _, pages, titles = groups.setdefault((row["language"], row["text"]), (cosine, {}, {}))
+                pages[row["page_title"]] = None
+                titles.update(zip(row["entities"] or (), row["titles"] or (), strict=True))
             if len(groups) >= k or len(near.rows) < asked:
-                return list(groups.values())[:k]
+                return dict(islice(groups.items(), k))
             asked *= 4
 
     def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[Link]:
-        """Return the k entities nearest to a text, the nearest first; none without `entities`.
+        """Return the k entities nearest to a text, labelled in the language `reader`; none without `entities`.
 
-        `reader` is the language of the labels.
-
-        Raises:
-            EaseError: If the text is blank or too long, or k is below 1.
+        Raises EaseError if the text is blank or too long, or k is below 1.
         """
         return self._nearest_entities(self.embed(text), k, reader)
 
@@ -157,8 +154,7 @@ class Search:
         codes = sorted(languages, key=lambda code: (code != "en", code))
         found: list[tuple[str, str]] = []
         for code in codes[:: max(1, len(codes) // EXAMPLES)][:EXAMPLES]:
-            fact = next((pair for pair in ranked if code in facts[pair]), None)
-            if fact is not None:
+            if fact := next((pair for pair in ranked if code in facts[pair]), None):
                 found.append((code, facts[fact][code]))
                 ranked = [other for other in ranked if not other & fact]
         return found
@@ -171,13 +167,7 @@ class Search:
             raise EaseError(
                 f"The text has {len(text):,} characters: type a sentence, {MAX_CHARACTERS:,} at most."
             )
-        embedding: NDArray[np.float32] = self.encode([text])[0]
-        return embedding
-
-
-def _links(row: dict[str, Any]) -> list[tuple[int, str]]:
-    """Return the entities that a sentence links to, and the titles in its language."""
-    return list(zip(row["entities"] or (), row["titles"] or (), strict=True))
+        return self.encode([text])[0]
 
 
 def open_search(
@@ -209,69 +199,30 @@ def open_search(
         >>> search = ease.open_search(model="ease_plus")
         >>> search.search("The yen is used in Japan.", k=3, languages=["ja"])
     """
-    opening = Opening(Sources.of_project(project, setting), model)
+    opening = Opening(Sources(project, setting), model)
     opening.build(report)
     return opening.search()
 
 
-class Opening:
-    """The steps of `open_search`: the page searches an index while another thread builds it."""
-
-    def __init__(self, sources: Sources, name: str) -> None:
-        """Load the encoder; raises EaseError if there are no sentences or no such encoder."""
-        self._sentences, self._links = sources.sentences(), sources.table("02_intermediate", "links.parquet")
-        self._location, version = sources.model(name)
-        self._vocabulary = sources.table("03_primary", "entity_vocabulary.parquet", version)
-        self._labels = Labels(sources.table("02_intermediate", "sitelinks"), self._vocabulary)
-        encoder = place(load_for_evaluation(self._location, LoadingOptions()))
-        encode, lock = encode_with(encoder), Lock()
-
-        def one_at_a_time(texts: Sequence[str]) -> NDArray[np.float32]:
-            with lock:  # tokenizers refuse to work in two threads at once
-                return encode(texts)
-
-        self._encode, self._fingerprint = one_at_a_time, fingerprint(encoder)
-        safe = re.sub(r"[^\w.-]+", "_", name).strip("_.")
-        # The folder changes with the encoder and the sentences.
-        key = f"{self._fingerprint[:12]}-{digest_tables([*self._sentences, *self._links])}"
-        self.folder = sources.data / "07_model_output" / "search" / sources.setting / safe / key
-
-    def build(self, report: Callable[[int, int], None]) -> None:
-        """Build or complete the index, and remove older ones of the same model that no process builds."""
-        note_user(self.folder, self._fingerprint, self._location)  # for `make prune`
-        build_index(self.folder, self._encode, self._sentences, self._links, report)
-        for other in self.folder.parent.iterdir():
-            if other != self.folder and not is_locked(other):
-                shutil.rmtree(other, ignore_errors=True)
-
-    def search(self) -> Search:
-        """Open the index as far as it is built, with the entities of the model."""
-        index = Index(self.folder)
-        trained = Path(self._location) / "training" / "parts.safetensors"
-        return Search(self._encode, index, open_entities(trained, self._vocabulary, index), self._labels)
-
-
-@dataclass(frozen=True)
 class Sources:
-    """The tables and encoders of a setting."""
+    """The tables and encoders of a project's setting.
 
-    data: Path
-    tables: Path
-    setting: str
+    Raises EaseError if the folder has no configuration, its tables are on another machine, or there are no sentences.
+    """
 
-    @classmethod
-    def of_project(cls, project: str | Path, setting: str) -> Sources:
-        """Return those of a project's folder.
-
-        Raises EaseError if the folder has no configuration, or its tables are on another machine.
-        """
-        folder = Path(project)
-        values = read_globals(folder)
+    def __init__(self, project: str | Path, setting: str) -> None:
+        values = read_globals(Path(project))
         data = str(values.get("data", "data"))
         tables = located(str(values.get("tables", data)))
         if is_remote(tables):
             raise EaseError(f"The tables are at {tables}: copy them here, and set `tables` to that folder.")
-        return cls(folder / data, folder / tables, setting)
+        self.data, self.tables, self.setting = Path(project) / data, Path(project) / tables, setting
+        self.sentences = self.table("02_intermediate", "sentences")
+        self.links = self.table("02_intermediate", "links.parquet")
+        if not self.sentences:
+            raise EaseError(
+                f"The setting {setting!r} has no sentences in {self.tables}: make them and a model by `{TRAIN}`."
+            )
 
     def table(self, stage: str, name: str, version: str | None = None) -> list[Path]:
         """Return the Parquet files of a table's newest version, or of a version if it exists; empty without any."""
@@ -281,25 +232,14 @@ class Sources:
             return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         return []
 
-    def sentences(self) -> list[Path]:
-        """Return the files of the sentences; raises EaseError if there are none."""
-        files = self.table("02_intermediate", "sentences")
-        if not files:
-            raise EaseError(
-                f"The setting {self.setting!r} has no sentences in {self.tables}: make them and a model by `{TRAIN}`."
-            )
-        return files
-
     def models(self) -> list[str]:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
         return in_order(m for setting, m in trained_methods(self.data / MODELS) if setting == self.setting)
 
     def model(self, name: str) -> tuple[str, str | None]:
-        """Return the folder or hub name of an encoder, and the version of the vocabulary that it was trained with.
+        """Return the folder or hub name of an encoder, and the version of its vocabulary; None if not known.
 
-        `name` is a method, whose newest encoder is chosen, a folder or a hub name; the version is None if not known.
-
-        Raises EaseError if there is none.
+        `name` is a method, whose newest encoder is chosen, a folder or a hub name. Raises EaseError if there is none.
         """
         if versions := saved_encoders(self.data / MODELS, self.setting, name):
             inputs = provenance_of(versions[-1].parent).get("inputs", {})
@@ -312,11 +252,43 @@ class Sources:
         raise EaseError(f"No model {name!r} of the setting {self.setting!r}: {suggest(name, known)}")
 
 
-def digest_tables(files: list[Path]) -> str:
-    """Hash the footers of Parquet files, which have their rows, sizes and extreme values; 12 hexadecimal digits."""
-    footers = [pq.read_metadata(file).to_dict() for file in files]
-    digest = hashlib.sha256("".join(json.dumps(one, sort_keys=True, default=str) for one in footers).encode())
-    return digest.hexdigest()[:12]
+class Opening:
+    """The steps of `open_search`: the page searches an index while another thread builds it."""
+
+    def __init__(self, sources: Sources, name: str) -> None:
+        """Load the encoder; raises EaseError if there is none of the name."""
+        self._sources = sources
+        self._location, version = sources.model(name)
+        self._vocabulary = sources.table("03_primary", "entity_vocabulary.parquet", version)
+        encoder = place(load_for_evaluation(self._location, LoadingOptions()))
+        encode, lock = encode_with(encoder), Lock()
+
+        def one_at_a_time(texts: Sequence[str]) -> NDArray[np.float32]:
+            with lock:  # tokenizers refuse to work in two threads at once
+                return encode(texts)
+
+        self._encode, self._fingerprint = one_at_a_time, fingerprint(encoder)
+        safe = re.sub(r"[^\w.-]+", "_", name).strip("_.")
+        # The folder changes with the encoder and the sentences. Footers have the rows, sizes and extreme values.
+        footers = [pq.read_metadata(file).to_dict() for file in (*sources.sentences, *sources.links)]
+        written = "".join(json.dumps(footer, sort_keys=True, default=str) for footer in footers)
+        key = f"{self._fingerprint[:12]}-{hashlib.sha256(written.encode()).hexdigest()[:12]}"
+        self.folder = sources.data / "07_model_output" / "search" / sources.setting / safe / key
+
+    def build(self, report: Callable[[int, int], None]) -> None:
+        """Build or complete the index, and remove older ones of the same model that no process builds."""
+        note_user(self.folder, self._fingerprint, self._location)  # for `make prune`
+        build_index(self.folder, self._encode, self._sources.sentences, self._sources.links, report)
+        for other in self.folder.parent.iterdir():
+            if other != self.folder and not is_locked(other):
+                shutil.rmtree(other, ignore_errors=True)
+
+    def search(self) -> Search:
+        """Open the index as far as it is built, with the entities of the model."""
+        index = Index(self.folder)
+        trained = Path(self._location) / "training" / "parts.safetensors"
+        labels = Labels(self._sources.table("02_intermediate", "sitelinks"), self._vocabulary)
+        return Search(self._encode, index, open_entities(trained, self._vocabulary, index), labels)
 
 
 def words_of(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from ease.io.atomic import atomic_folder, atomic_path
 from ease.io.files import read_json
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
-from ease.search.index import MEMORY, ROW_GROUP, SENTENCES, Index, Rows, block_file
+from ease.search.index import MEMORY, ROW_GROUP, SENTENCES, Index, Rows
 
 TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection", "vocabulary_rows"
 BLOCK = 65_536
@@ -103,7 +103,7 @@ def _project(parts: Path, target: Path) -> None:
 def _open_means(index: Index) -> Entities | None:
     folder = index.folder / "mean_entities"
     if not folder.exists():
-        if not index.complete:
+        if index.embedded() < len(index.sentences):
             return None
         with atomic_folder(folder) as partial:
             _write_means(index, partial)
@@ -124,11 +124,12 @@ def _write_means(index: Index, folder: Path) -> None:
     named.to_parquet(folder / "entities.parquet", row_group_size=ROW_GROUP)
     engine.disconnect()
     entities = pq.read_table(folder / "entities.parquet", columns=["entity"])["entity"].to_numpy()
-    shape = (len(entities), np.load(block_file(index.folder, *index.blocks[0]), mmap_mode="r").shape[1])
+    blocks = index.vectors()
+    shape = (len(entities), blocks[0].shape[1])
     sums = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape)
-    for block in index.blocks:
-        vectors = np.load(block_file(index.folder, *block), mmap_mode="r")
-        lists = index.sentences.column("entities", *block)
+    for start in index.blocks:
+        vectors = blocks[start]
+        lists = index.sentences.column("entities", start, start + len(vectors))
         # A sentence may link to an entity by two titles.
         pairs = np.unique(np.stack([pc.list_flatten(lists), pc.list_parent_indices(lists)]), axis=1)
         own, places = np.unique(pairs[0], return_inverse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,10 +44,9 @@ class Rows:
     """Rows of a Parquet file by their number; memory holds one row group at a time."""
 
     def __init__(self, file: Path) -> None:
-        """Read the footer."""
         self._file = pq.ParquetFile(file)
-        sizes = [self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)]
-        self._starts = np.cumsum([0, *sizes])
+        groups = map(self._file.metadata.row_group, range(self._file.num_row_groups))
+        self._starts = np.cumsum([0, *(group.num_rows for group in groups)])
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -60,7 +59,7 @@ class Rows:
             inside = np.unique(wanted[groups == group])
             taken = self._file.read_row_group(int(group)).take(inside - self._starts[group])
             found |= dict(zip(inside.tolist(), taken.to_pylist(), strict=True))
-        return [found[int(row)] for row in wanted]
+        return [found[row] for row in wanted.tolist()]
 
     def column(self, name: str, start: int, end: int) -> Any:
         """Return a column of a range of rows as an array of Arrow."""
@@ -84,14 +83,12 @@ class Index:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder, which has the sentences at least."""
         self.folder, self.sentences = folder, Rows(folder / SENTENCES)
         rows = len(self.sentences)
         self.block_size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, rows // BLOCKS))
-        starts = range(0, rows, self.block_size)
-        self.blocks = [(start, min(start + self.block_size, rows)) for start in starts]
-        """First row of each block and the row after its last"""
-        self._embedded: dict[tuple[int, int], NDArray[np.float32]] = {}
+        self.blocks = [*range(0, rows, self.block_size)]
+        """First row of each block"""
+        self._embedded: dict[int, NDArray[np.float32]] = {}
 
     @cached_property
     def languages(self) -> dict[str, tuple[int, int]]:
@@ -104,12 +101,19 @@ class Index:
 
     def embedded(self) -> int:
         """Return the number of sentences that have an embedding by now."""
-        return sum(end - start for start, end in self._embedded_blocks())
+        return sum(map(len, self.vectors().values()))
 
-    @property
-    def complete(self) -> bool:
-        """Whether all sentences have an embedding."""
-        return self.embedded() == len(self.sentences)
+    def vectors(self) -> dict[int, NDArray[np.float32]]:
+        """Return the unit vectors of the finished blocks by their first rows, mapped from the disk."""
+        for start in self.blocks if len(self._embedded) < len(self.blocks) else ():
+            if start not in self._embedded and (path := self.block_file(start)).exists():
+                self._embedded[start] = np.load(path, mmap_mode="r")
+        return self._embedded
+
+    def block_file(self, start: int) -> Path:
+        """Return the file of a block's unit vectors, (rows, dimension) float32."""
+        end = min(start + self.block_size, len(self.sentences))
+        return self.folder / f"vectors-{start:010d}-{end:010d}.npy"
 
     def nearest(self, query: NDArray[np.floating], k: int, languages: Sequence[str] = ()) -> Near:
         """Return the k nearest sentences by cosine; fewer if there are fewer.
@@ -127,30 +131,22 @@ class Index:
         ranges = [self.languages[name] for name in dict.fromkeys(languages)] or [(0, len(self.sentences))]
         unit = (query / np.linalg.norm(query)).astype(np.float32)
         rows, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        blocks = self._embedded_blocks()
+        vectors = self.vectors()
         if (self.folder / APPROXIMATE).exists():
-            size, vectors = self.block_size, {start: block for (start, _), block in blocks.items()}
             for row in self._candidates(unit, k * CANDIDATES, ranges):
+                place = row % self.block_size
                 rows.append(np.array([row]))
-                cosines.append(vectors[row - row % size][row % size : row % size + 1] @ unit)
+                cosines.append(vectors[row - place][place : place + 1] @ unit)
         else:
-            for (start, end), block in list(blocks.items()):
-                for first, last in ((max(first, start), min(last, end)) for first, last in ranges):
-                    if first < last:
-                        inside = block[first - start : last - start]
-                        exact = nearest_neighbours(unit[None], inside, k, unit_rows=True)
-                        rows.append(exact.rows[0] + first)
-                        cosines.append(exact.cosines[0])
+            for (start, block), (first, last) in product(list(vectors.items()), ranges):
+                inside = block[max(first - start, 0) : max(last - start, 0)]
+                if len(inside):
+                    exact = nearest_neighbours(unit[None], inside, k, unit_rows=True)
+                    rows.append(exact.rows[0] + max(first, start))
+                    cosines.append(exact.cosines[0])
         all_rows, all_cosines = np.concatenate(rows), np.concatenate(cosines)
         order = np.lexsort((all_rows, -all_cosines))[:k]  # equal ones in the order of the rows
         return Near(all_rows[order], all_cosines[order])
-
-    def _embedded_blocks(self) -> dict[tuple[int, int], NDArray[np.float32]]:
-        """Return the vectors of the finished blocks, mapped from the disk."""
-        for block in self.blocks if len(self._embedded) < len(self.blocks) else ():
-            if block not in self._embedded and (path := block_file(self.folder, *block)).exists():
-                self._embedded[block] = np.load(path, mmap_mode="r")
-        return self._embedded
 
     def _candidates(
         self, query: NDArray[np.float32], count: int, ranges: Sequence[tuple[int, int]]
@@ -192,9 +188,9 @@ def build_index(
         if not index.blocks:
             raise EaseError("The table of sentences is empty: there is nothing to search.")
         # An order that mixes the languages, so that a part of the index is useful
-        for number in np.random.default_rng(0).permutation(len(index.blocks)):
-            start, end = index.blocks[number]
-            path = block_file(folder, start, end)
+        for start in np.random.default_rng(0).permutation(index.blocks).tolist():
+            end = min(start + index.block_size, len(index.sentences))
+            path = index.block_file(start)
             if not path.exists():
                 vectors = normalize_rows(encode(index.sentences.column("text", start, end).to_pylist()))
                 with atomic_path(path) as partial, partial.open("wb") as file:
@@ -202,18 +198,12 @@ def build_index(
             done += end - start
             report(done, len(index.sentences))
         if done > EXACT_LIMIT and not (folder / APPROXIMATE).exists():
-            build_approximate(folder, [block_file(folder, *block) for block in index.blocks])
+            _build_approximate(folder / APPROXIMATE, [index.vectors()[start] for start in index.blocks])
 
 
-def block_file(folder: Path, start: int, end: int) -> Path:
-    """Return the file of a block's unit vectors, (rows, dimension) float32."""
-    return folder / f"vectors-{start:010d}-{end:010d}.npy"
-
-
-def build_approximate(folder: Path, blocks: Sequence[Path]) -> None:
+def _build_approximate(target: Path, vectors: Sequence[NDArray[np.float32]]) -> None:
     """Compress all blocks of unit vectors, in the order of the rows, into one file."""
     faiss = load_faiss()
-    vectors = [np.load(block, mmap_mode="r") for block in blocks]
     rows, dimension = sum(map(len, vectors)), vectors[0].shape[1]
     most = max(1, rows // TRAINING_ROWS_PER_LIST)
     lists = 2 ** math.floor(math.log2(min(4 * math.sqrt(rows), most)))
@@ -224,7 +214,7 @@ def build_approximate(folder: Path, blocks: Sequence[Path]) -> None:
     index.train(np.concatenate([block[::step] for block in vectors]))
     for block in vectors:
         index.add(np.ascontiguousarray(block))
-    with atomic_path(folder / APPROXIMATE) as partial:
+    with atomic_path(target) as partial:
         faiss.write_index(index, str(partial))
 
 
@@ -257,12 +247,12 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path]) -> N
         # An aggregate that sorts needs many times the memory, and cannot spill.
         pairs = ibis.struct({"entity": linked.entity, "title": linked.title}).collect()
         both = linked.group_by(key).agg(pairs=pairs.sort())
-        entities = both.select(
+        linking = both.select(
             *key,
             entities=both.pairs.map(lambda pair: pair["entity"]),
             titles=both.pairs.map(lambda pair: pair["title"]),
         )
-        table = table.left_join(entities, key).select(*table.columns, "entities", "titles")
+        table = table.left_join(linking, key).select(*table.columns, "entities", "titles")
     else:
         empty = ibis.null().cast
         table = table.mutate(entities=empty("array<int64>"), titles=empty("array<string>"))

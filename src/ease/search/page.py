@@ -9,28 +9,24 @@ import socket
 import threading
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import click
 import uvicorn
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ease.errors import EaseError
 from ease.io.names import UNTRAINED, check_name
 from ease.methods import get_method, method_names
-from ease.search.engine import Found, Opening, Search, Sources, words_of
-from ease.search.entities import Link
+from ease.search.engine import Opening, Search, Sources, words_of
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
@@ -52,8 +48,7 @@ POLICY += "frame-ancestors 'none'"
 """The browser requests nothing but the page and its style, and shows it in no other page."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What a request asks for."""
 
     text: str
@@ -63,57 +58,28 @@ class Asked:
     k: int
 
 
-@dataclass(frozen=True)
-class Panel:
-    """What one model answers."""
+def make_server(models: OpenModels, host: str) -> uvicorn.Server:
+    """Return a server of the page; a model is loaded when a request first chooses it.
 
-    name: str
-    title: str
-    search: Search | None
-    """None while the model is being loaded"""
-    embedded: tuple[int, int] | None
-    """Sentences that the answer was chosen from, and their number; None: all"""
-    error: str
-    found: Sequence[Found] = ()
-    entities: Sequence[Link] = ()
-
-
-class _Guard:
-    """Refuses requests of other sites' pages: from their origin, or by a name that they have pointed to this host."""
-
-    def __init__(self, app: ASGIApp, host: str) -> None:
-        """Accept addresses, `localhost`, this machine's name, and `host`."""
-        self._app, self._names = app, {"localhost", socket.gethostname().lower(), host.lower()}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, answer = Headers(scope=scope), self._app
-        own = False
-        with suppress(ValueError):
-            name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-            own = name in self._names or bool(ip_address(name))
-        if not own:
-            answer = PlainTextResponse("Unknown host: open the address that the command printed.", 400)
-        elif headers.get("sec-fetch-site") == "cross-site":
-            answer = PlainTextResponse("Requests of other sites are refused: open the address itself.", 403)
-        await answer(scope, receive, send)
-
-
-def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
-    """Return the application; a model is loaded when a request first chooses it.
-
-    `host` is a name of this machine, beside its addresses, by which browsers may ask.
+    Browsers may ask by the addresses of this machine, its name, `localhost` and `host`.
     """
-    loader = PackageLoader("ease.search")
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("ease.search"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["pieces"] = marked_pieces
     environment.globals.update(title_of=model_title, language_name=lambda code: Language(code).english_name)
     environment.globals.update(far_sentence=FAR_SENTENCE, far_entity=FAR_ENTITY)
     template = environment.get_template("search.html.j2")
     style = files("ease.search").joinpath("templates/style.css").read_text(encoding="utf-8")
+    names = {"localhost", socket.gethostname().lower(), host.lower()}
 
     def show(request: Request) -> Response:
+        if refusal := _refusal(request, names):
+            return refusal
         error, panels, asked = "", [], Asked("", [models.first], [], _reader_of(request), 10)
         try:
             asked = _asked(request, models)
@@ -121,7 +87,7 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
             panels = [_answer(model, asked) for model in opened]
         except EaseError as problem:
             error = str(problem)
-        search = next((panel.search for panel in panels if panel.search), None)
+        search = next((panel["search"] for panel in panels if panel["search"]), None)
         panels = panels if asked.text else []
         html = template.render(
             asked=asked,
@@ -130,7 +96,7 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
             error=error,
             models=models.names,
             languages=[*search.index.languages] if search else [],
-            waiting=any(not panel.search and not panel.error for panel in panels),
+            waiting=any(not panel["search"] and not panel["error"] for panel in panels),
             query=request.url.query,
         )
         return HTMLResponse(html, 400 if error else 200, {"Content-Security-Policy": POLICY})
@@ -138,8 +104,23 @@ def make_app(models: OpenModels, host: str = "localhost") -> Starlette:
     def stylesheet(request: Request) -> Response:
         return Response(style, media_type="text/css")
 
-    routes = [Route("/", show), Route("/style.css", stylesheet)]
-    return Starlette(routes=routes, middleware=[Middleware(_Guard, host)])
+    app = Starlette(routes=[Route("/", show), Route("/style.css", stylesheet)])
+    # A configuration of logging would close the handlers of other libraries.
+    return uvicorn.Server(uvicorn.Config(app, log_config=None, log_level="warning", lifespan="off"))
+
+
+def _refusal(request: Request, names: set[str]) -> Response | None:
+    """Refuse requests of other sites' pages: from their origin, or by a name that they have pointed to this host."""
+    own = False
+    with suppress(ValueError):
+        # Starlette's own URL would have this machine's address in place of a host that it cannot parse.
+        name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        own = name in names or bool(ip_address(name))
+    if not own:
+        return PlainTextResponse("Unknown host: open the address that the command printed.", 400)
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        return PlainTextResponse("Requests of other sites are refused: open the address itself.", 403)
+    return None
 
 
 def _asked(request: Request, models: OpenModels) -> Asked:
@@ -163,18 +144,20 @@ def _reader_of(request: Request) -> str:
     return code if CODE.fullmatch(code) else "en"
 
 
-def _answer(model: OpenModel, asked: Asked) -> Panel:
-    model.wait()
+def _answer(model: OpenModel, asked: Asked) -> dict[str, Any]:
+    """Return what the page's panel of a model shows."""
+    model.searchable.wait(PATIENCE)
     # Read before the answer, since the thread that builds the index continues meanwhile.
-    embedded, search = None if model.complete else model.progress, model.search
-    panel = Panel(model.name, model_title(model.name), search, embedded, model.error)
-    if search is None or not asked.text:
-        return panel
-    try:
-        found = search.search(asked.text, asked.k, asked.languages, asked.reader)
-        return replace(panel, found=found, entities=search.nearest_entities(asked.text, 8, asked.reader))
-    except EaseError as error:
-        return replace(panel, error=str(error))
+    embedded, search = model.progress if model.is_alive() else None, model.search
+    panel = dict[str, Any](name=model.name, title=model_title(model.name), search=search, error=model.error)
+    panel |= {"embedded": embedded, "found": (), "entities": ()}
+    if search is not None and asked.text:
+        try:
+            panel["found"] = search.search(asked.text, asked.k, asked.languages, asked.reader)
+            panel["entities"] = search.nearest_entities(asked.text, 8, asked.reader)
+        except EaseError as error:
+            panel["error"] = str(error)
+    return panel
 
 
 def model_title(name: str) -> str:
@@ -186,50 +169,40 @@ def model_title(name: str) -> str:
 
 def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     """Split a text into pieces, each with whether it is one of the words, whatever its case."""
-    wanted = {word.casefold() for word in words}
-    pieces, start = [], 0
+    wanted, pieces = {word.casefold() for word in words}, []
     for word in words_of(text):
-        place = text.index(word, start)
-        pieces += [(text[start:place], False), (word, word.casefold() in wanted)]
-        start = place + len(word)
-    return [piece for piece in [*pieces, (text[start:], False)] if piece[0]]
+        before, _, text = text.partition(word)
+        pieces += [(before, False), (word, word.casefold() in wanted)]
+    return [piece for piece in [*pieces, (text, False)] if piece[0]]
 
 
 class _Closed(Exception):
     """Raised in a thread to end it after the current block of an index."""
 
 
-class OpenModel:
-    """A model that a thread of its own loads and builds the index of."""
+class OpenModel(threading.Thread):
+    """A model that a thread of its own loads and builds the index of; the thread ends when both are complete."""
 
     def __init__(self, sources: Sources, name: str) -> None:
-        """Start the thread."""
-        self.name = name
+        super().__init__(daemon=True, name=name)
+        self._sources, self._closing = sources, threading.Event()
         self.search: Search | None = None
+        """None while the model is being loaded"""
         self.error = ""
         self.progress = (0, 0)
         """Embedded sentences and their number; the latter is 0 until it is known"""
-        self._searchable, self._closing = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._open, args=(sources,), daemon=True, name=f"open {name}")
-        self._thread.start()
-
-    def wait(self, seconds: float = PATIENCE) -> None:
-        """Wait until the model can be searched with, or has failed, but not longer than some seconds."""
-        self._searchable.wait(seconds)
+        self.searchable = threading.Event()
+        """Set once the model can be searched with, or has failed"""
 
     def close(self) -> None:
         """Let the thread end; what it has not embedded is left to the next start."""
         self._closing.set()
-        self._thread.join()
+        self.join()
 
-    @property
-    def complete(self) -> bool:
-        """Whether the index has all sentences, and the model its entities."""
-        return not self._thread.is_alive()
-
-    def _open(self, sources: Sources) -> None:
+    def run(self) -> None:
+        """Load the model, and build its index."""
         try:
-            opening = Opening(sources, self.name)
+            opening = Opening(self._sources, self.name)
 
             def report(done: int, total: int) -> None:
                 if self._closing.is_set():
@@ -237,7 +210,7 @@ class OpenModel:
                 self.progress = (done, total)
                 if self.search is None:
                     self.search = opening.search()
-                    self._searchable.set()
+                    self.searchable.set()
 
             opening.build(report)
             self.search = opening.search()  # Only a complete index has the means of sentences.
@@ -249,22 +222,19 @@ class OpenModel:
             logger.exception("The model %s cannot be opened", self.name)
             self.error = f"The model {self.name!r} cannot be opened: {type(error).__name__}: {error}"
         finally:
-            self._searchable.set()
+            self.searchable.set()
 
 
 class OpenModels:
-    """The models that can be chosen, and those that were."""
+    """The models that can be chosen, and those that were; `further` are folders or hub names of further encoders."""
 
     def __init__(self, sources: Sources, further: Sequence[str] = ()) -> None:
-        """Find the models; none is loaded. `further` are folders or hub names of further encoders."""
-        sources.sentences()
         self.names = [*sources.models(), *further]
         for name in self.names or ["ease_plus"]:
             sources.model(name)  # raises an error if there is none
         self.first = "ease_plus" if "ease_plus" in self.names else self.names[-1]
-        self._sources = sources
+        self._sources, self._lock = sources, threading.Lock()
         self._open: dict[str, OpenModel] = {}
-        self._lock = threading.Lock()
 
     def choose(self, name: str) -> OpenModel:
         """Return a model, which is loaded in the background if it is not yet; failed ones are tried again."""
@@ -272,6 +242,7 @@ class OpenModels:
         with self._lock:
             if name not in self._open or self._open[name].error:
                 self._open[name] = OpenModel(self._sources, name)
+                self._open[name].start()
             return self._open[name]
 
     def close(self) -> None:
@@ -282,20 +253,13 @@ class OpenModels:
 
 def serve(project: Path, setting: str, further: Sequence[str], host: str, port: int) -> None:
     """Serve the page of a project's setting until an interrupt; `further` are folders or hub names of encoders."""
-    models = OpenModels(Sources.of_project(project, setting), further)
+    models = OpenModels(Sources(project, setting), further)
     models.choose(models.first)  # the page's first choice loads while the browser is opened
     server = make_server(models, host)
     with listening(host, port) as there:
         click.echo(f"Search page: http://{host}:{there.getsockname()[1]} (Ctrl-C ends it)")
         with closing(models), suppress(KeyboardInterrupt):
             server.run(sockets=[there])
-
-
-def make_server(models: OpenModels, host: str) -> uvicorn.Server:
-    """Return a server of the page that answers to a name of this machine, and to its addresses."""
-    # A configuration of logging would close the handlers of other libraries.
-    config = uvicorn.Config(make_app(models, host), log_config=None, log_level="warning", lifespan="off")
-    return uvicorn.Server(config)
 
 
 def listening(host: str, port: int) -> socket.socket:
