@@ -23,8 +23,6 @@ from ease.io.names import RUN_FILE
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
-
-
 _EXACT_INTEGERS = 2**53
 """JavaScript rounds integers from this one on."""
 _SMALL = 9
@@ -59,8 +57,7 @@ def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
     placed = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
     heading = {"text": title, "showarrow": False, "yshift": 42, "font": {"size": 14}, **placed}
     notes = layout.get("annotations", ())
-    smaller = [{**note, "font": {**note.get("font", {}), "size": _SMALL}} for note in notes]
-    layout["annotations"] = [*smaller, heading]
+    layout["annotations"] = [*(_with_small(note, "font") for note in notes), heading]
     layout["legend"] = {**layout.get("legend", {}), "y": 0.975, "yref": "container", "yanchor": "top"}
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")):
@@ -68,17 +65,13 @@ def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
             title = {**axis.get("title", {}), "font": {"size": _SMALL}, "standoff": 2}
             colours = dict.fromkeys(("gridcolor", "zerolinecolor", "linecolor"), _GRID)
             layout[name] = {**kept, **colours, "tickfont": {"size": _SMALL}, "title": title, "ticklen": 2}
-    traces = [
-        {**trace, "textfont": {**trace.get("textfont", {}), "size": _SMALL}} if "text" in trace else trace
-        for trace in figure.get("data", ())
-    ]
+    traces = figure.get("data", ())
+    traces = [_with_small(trace, "textfont") if "text" in trace else trace for trace in traces]
     return {**figure, "data": traces, "layout": layout}
 
 
-def link_to(target: Path, link: Path) -> None:
-    """Point a symbolic link to a path, atomically; does nothing on a file system without links."""
-    with suppress(OSError, EaseError), atomic_path(link, flush=False) as new:
-        new.symlink_to(os.path.relpath(target, link.parent))
+def _with_small(part: dict[str, Any], font: str) -> dict[str, Any]:
+    return {**part, font: {**part.get(font, {}), "size": _SMALL}}
 
 
 class AtomicSave:
@@ -90,14 +83,14 @@ class AtomicSave:
     """
 
     _version: Version | None
-    _missing_ok = False
     _aside = Path()
     """Where Kedro's datasets write a version that is not complete yet"""
 
-    @property
-    def may_be_missing(self) -> bool:
-        """Whether the dataset loads without any version."""
-        return self._missing_ok
+    def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
+        """Accept the options of Kedro's dataset."""
+        super().__init__(**options)
+        self.may_be_missing = missing_ok
+        """Whether the dataset loads without any version"""
 
     @property
     def chosen_version(self) -> str | None:
@@ -109,7 +102,7 @@ class AtomicSave:
         try:
             return self._at(self._get_load_path())  # type: ignore[attr-defined]
         except VersionNotFoundError as error:
-            if self._missing_ok and not isinstance(error.__cause__, EaseError):
+            if self.may_be_missing and not isinstance(error.__cause__, EaseError):
                 return None
             raise
 
@@ -123,6 +116,11 @@ class AtomicSave:
 
     def _get_save_path(self) -> PurePosixPath:
         return PurePosixPath(self._aside)
+
+    def save(self, data: Any) -> None:
+        """Write what Kedro's dataset writes, atomically."""
+        with self._saving():
+            super().save.__wrapped__(self, data)  # type: ignore[misc]
 
     @contextmanager
     def _saving(self) -> Iterator[Path]:
@@ -141,19 +139,9 @@ class AtomicSave:
 class JSONDataset(AtomicSave, KedroJSONDataset):
     """A versioned JSON file; with `missing_ok`, a dataset without any version loads as an empty list."""
 
-    def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
-        """Accept the options of Kedro's dataset."""
-        super().__init__(**options)
-        self._missing_ok = missing_ok
-
     def load(self) -> Any:
         """Read the file."""
         return [] if self._path_to_load() is None else KedroJSONDataset.load.__wrapped__(self)
-
-    def save(self, data: Any) -> None:
-        """Write the file atomically."""
-        with self._saving():
-            KedroJSONDataset.save.__wrapped__(self, data)
 
 
 class RowsDataset(JSONDataset):
@@ -162,7 +150,7 @@ class RowsDataset(JSONDataset):
     def preview(
         self, columns: Sequence[str] | None = None, pivot: Sequence[str] | None = None
     ) -> TablePreview:
-        """Return the first rows for Kedro-Viz, which gives what the catalog entry's `preview_args` hold.
+        """Return the first rows, as the catalog entry's `preview_args` say.
 
         Args:
             columns: The columns to show; all by default.
@@ -177,11 +165,6 @@ class RowsDataset(JSONDataset):
             rows = list(wide.values())
         every = dict.fromkeys(name for row in rows for name in row)
         return table_preview(columns or list(every), rows[:ROWS_SHOWN])
-
-    def _newest(self) -> list[dict[str, Any]]:
-        """Return the rows of the newest version, even if this run loads or saves another version."""
-        newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
-        return list(newest.load())
 
 
 class ScoresDataset(RowsDataset):
@@ -198,9 +181,11 @@ class ScoresDataset(RowsDataset):
         unknown = {"method": None, "model": None, "dimension": None}
         replaced = {scored(unknown | row) for row in data}
         models = {row.get("method"): row.get("model") for row in data}
+        # Even if this run loads or saves another version
+        newest = JSONDataset(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
         kept = [
             row
-            for row in self._newest()
+            for row in newest.load()
             if scored(unknown | row) not in replaced
             and models.get(row.get("method"), row.get("model")) == row.get("model")
         ]
@@ -209,11 +194,6 @@ class ScoresDataset(RowsDataset):
 
 class FigureDataset(AtomicSave, KedroPlotlyDataset):
     """A versioned Plotly figure (JSON), which Kedro-Viz shows."""
-
-    def save(self, data: Any) -> None:
-        """Write the figure atomically."""
-        with self._saving():
-            KedroPlotlyDataset.save.__wrapped__(self, data)
 
     def preview(self) -> PlotlyPreview:
         """Return the figure adapted to Kedro-Viz's theme."""
@@ -234,14 +214,12 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
         filepath: str,
         version: Version | None = None,
         metadata: dict[str, Any] | None = None,
-        missing_ok: bool = False,
         link: str | None = None,
+        **options: Any,
     ) -> None:
         """Point to `filepath`, the folder of all versions."""
-        super().__init__(PurePosixPath(filepath), version)
-        self.metadata = metadata
-        self.link = None if link is None else Path(link)
-        self._missing_ok = missing_ok
+        super().__init__(filepath=PurePosixPath(filepath), version=version, **options)
+        self.metadata, self.link = metadata, link
 
     def load(self) -> Any:
         """Return the version's path."""
@@ -261,8 +239,14 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
             flush_to_disk(data)  # first, so that the move and the rename take one moment
             shutil.move(data, aside)
         saved = self._at(self._get_load_path())
-        if self.link is not None and not (read_json(saved / RUN_FILE) or {}).get("withheld"):
-            link_to(saved, self.link)
+        if self.link is None or (read_json(saved / RUN_FILE) or {}).get("withheld"):
+            return
+        link = Path(self.link)
+        with (
+            suppress(OSError, EaseError),
+            atomic_path(link, flush=False) as new,
+        ):  # not all systems have links
+            new.symlink_to(os.path.relpath(saved, link.parent))
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

@@ -30,7 +30,7 @@ class Schema(NamedTuple):
 
     columns: dict[str, Column]
     key: tuple[str, ...] = ()
-    rows: dict[str, Callable[[ibis.Table], Any]] | None = None
+    rows: dict[str, Callable[[ibis.Table], Any]] = {}  # noqa: RUF012 - never changed
 
 
 _LANGUAGE = Column("string", "is a language code", lambda value: value.re_search(LANGUAGE))
@@ -39,9 +39,12 @@ _NUMBER = Column("int64", "is at least 0", lambda value: value >= 0)
 _INDEX = _NUMBER._replace(kind="int32")
 _ENTITY = Column("int64", "is not 0", lambda value: value != 0)  # without Wikidata minus a hash
 
+_OTHER_ENTITY = _ENTITY._replace(nullable=True)
+
 _PAGE = {"language": _LANGUAGE, "page_id": _NUMBER}
-_PAIR = {"pair_id": _NUMBER, **_PAGE, "sentence_index": _INDEX, "sentence": _TEXT, "entity": _ENTITY}
-_PAIR_KEY = ("language", "page_id", "sentence_index", "entity")
+_SENTENCE = {**_PAGE, "sentence_index": _INDEX}
+_PAIR = {"pair_id": _NUMBER, **_SENTENCE, "sentence": _TEXT, "entity": _ENTITY}
+_PAIR_KEY = (*_SENTENCE, "entity")
 
 
 def _links_lie_in_the_text(table: ibis.Table) -> Any:
@@ -54,22 +57,15 @@ def _links_lie_in_the_text(table: ibis.Table) -> Any:
 
 SCHEMAS: dict[str, Schema] = {
     "sentences": Schema(
-        {
-            **_PAGE,
-            "page_title": _TEXT,
-            "revision_id": _NUMBER,
-            "sentence_index": _INDEX,
-            "text": _TEXT,
-            "links": Column("array"),
-        },
-        ("language", "page_id", "sentence_index"),
+        {**_SENTENCE, "page_title": _TEXT, "revision_id": _NUMBER, "text": _TEXT, "links": Column("array")},
+        tuple(_SENTENCE),
         {"links lie in the text": _links_lie_in_the_text},
     ),
     "redirects": Schema({"language": _LANGUAGE, "source_title": _TEXT, "target_title": _TEXT}),
     "pages": Schema({**_PAGE, "title": _TEXT}, ("language", "page_id")),
     "sitelinks": Schema({"qid": _ENTITY, "language": _LANGUAGE, "title": _TEXT}),
     "entity_types": Schema({"qid": _ENTITY, "type_qid": _NUMBER}),
-    "links": Schema({**_PAGE, "sentence_index": _INDEX, "title": _TEXT, "entity": _ENTITY}),
+    "links": Schema({**_SENTENCE, "title": _TEXT, "entity": _ENTITY}),
     "entity_vocabulary": Schema(
         {"row": _NUMBER, "entity": _ENTITY, "label": _TEXT, "link_count": _NUMBER}, ("entity",)
     ),
@@ -77,9 +73,9 @@ SCHEMAS: dict[str, Schema] = {
     "training_pairs": Schema(
         {
             **_PAIR,
-            "hard_negative": _ENTITY._replace(nullable=True),
+            "hard_negative": _OTHER_ENTITY,
             "further_entities": Column("array", nullable=True),
-            "subject": _ENTITY._replace(nullable=True),
+            "subject": _OTHER_ENTITY,
         },
         _PAIR_KEY,
         {
@@ -119,16 +115,15 @@ def find_faults(name: str, table: ibis.Table) -> list[str]:
             checks.append((column, "is not null", table[column].notnull()))
         if expected.condition:
             checks.append((column, expected.condition, expected.holds(table[column])))
-    checks += [("", condition, holds(table)) for condition, holds in (schema.rows or {}).items()]
+    checks += [("", condition, holds(table)) for condition, holds in schema.rows.items()]
     broken = {f"check{number}": ~holds.fill_null(True) for number, (*_, holds) in enumerate(checks)}
     counts = table.aggregate(**{name: rows.cast("int64").sum() for name, rows in broken.items()})
     (found,) = counts.to_pyarrow().to_pylist()
     for (column, condition, _), (name, rows) in zip(checks, broken.items(), strict=True):
         if found[name]:
-            shown = table.filter(rows).select(column or schema.key).limit(1).to_pyarrow().to_pylist()
-            example = shown[0][column] if column else shown[0]
-            where = f"column `{column}`: " if column else ""
-            faults.append(f"{where}{found[name]} rows fail `{condition}`, such as {example!r}")
+            (example,) = table.filter(rows).select(column or schema.key).limit(1).to_pyarrow().to_pylist()
+            where, value = (f"column `{column}`: ", example[column]) if column else ("", example)
+            faults.append(f"{where}{found[name]} rows fail `{condition}`, such as {value!r}")
     return faults
 
 
@@ -142,29 +137,23 @@ def check_tables(catalog: Catalog) -> Iterator[tuple[str, int, list[str]]]:
             continue
         try:
             table = catalog.load(dataset)
-            faults = [*find_faults(name, table), *_repeated_keys(name, table)]
+            faults = find_faults(name, table)
+            if key := SCHEMAS[name].key:
+                repeated = table.group_by(key).agg(times=table.count()).filter(ibis._.times > 1)
+                if number := int(repeated.count().execute()):
+                    faults.append(f"{number} keys ({', '.join(key)}) appear more than once")
             faults += _missing_rows(name, table, setting, catalog)
             yield dataset, int(table.count().execute()), faults
         except (DatasetError, duckdb.Error) as error:
             yield dataset, 0, [f"cannot be read: {' '.join(str(error).split())}"]
 
 
-def _repeated_keys(name: str, table: ibis.Table) -> list[str]:
-    key = SCHEMAS[name].key
-    if not key:
-        return []
-    counted = table.group_by(key).agg(times=table.count())
-    repeated = int(counted.filter(counted.times > 1).count().execute())
-    return [f"{repeated} keys ({', '.join(key)}) appear more than once"] if repeated else []
-
-
 def _missing_rows(name: str, table: ibis.Table, setting: str, catalog: Catalog) -> list[str]:
     faults = []
     for column, other, key in REFERENCES.get(name, []):
-        if not catalog.exists(f"{setting}.{other}"):
-            continue
-        values = table.select(value=table[column]).filter(ibis._.value.notnull()).distinct()
-        present = catalog.load(f"{setting}.{other}").select(value=key)
-        if missing := int(values.anti_join(present, "value").count().execute()):
-            faults.append(f"column `{column}`: {missing} values are not in `{other}`")
+        if catalog.exists(f"{setting}.{other}"):
+            values = table.select(value=table[column]).filter(ibis._.value.notnull()).distinct()
+            present = catalog.load(f"{setting}.{other}").select(value=key)
+            if missing := int(values.anti_join(present, "value").count().execute()):
+                faults.append(f"column `{column}`: {missing} values are not in `{other}`")
     return faults

@@ -44,11 +44,6 @@ class TableDataset(AtomicSave, FileDataset):
     loads as None. For a remote address, DuckDB's file is written locally and uploaded; Spark uses its own connectors.
     """
 
-    def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
-        """Point to a file, as Kedro's own dataset does."""
-        super().__init__(**options)
-        self._missing_ok = missing_ok
-
     def load(self) -> Any:
         """Return the table; the files of a folder are read in the order of their names."""
         path = self._path_to_load()
@@ -110,12 +105,11 @@ class TableDataset(AtomicSave, FileDataset):
         if spread:
             found = table.filter(table[spread].notnull()).select(spread).distinct()
             values = found.order_by(spread).limit(ROWS).to_pyarrow()[spread].to_pylist()
-        if values:  # the search for a value's rows ends when there are enough
-            parts = [table.filter(table[spread] == value).limit(ROWS // len(values)) for value in values]
-            rows = ibis.union(*parts).to_pyarrow().to_pylist()
+        # The search for a value's rows ends when there are enough.
+        parts = [table.filter(table[spread] == value).limit(ROWS // len(values)) for value in values]
+        rows = ibis.union(*(parts or [table.limit(ROWS)])).to_pyarrow().to_pylist()
+        if values:
             rows.sort(key=lambda row: values.index(row[spread]))
-        else:
-            rows = table.limit(ROWS).to_pyarrow().to_pylist()
         columns = list(table.columns)
         if labels and rows:
             self._add_labels(rows, columns, **labels)
@@ -130,10 +124,8 @@ class TableDataset(AtomicSave, FileDataset):
         if vocabulary is None:
             return
         entities = {row[name] for row in rows for name in columns if row[name] is not None}
-        known = (
-            vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label").to_pyarrow()
-        )
-        labels = dict(zip(known["entity"].to_pylist(), known["label"].to_pylist(), strict=True))
+        known = vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label")
+        labels = dict(row.values() for row in known.to_pyarrow().to_pylist())
         for name in columns:
             shown.insert(shown.index(name) + 1, f"{name}_label")
             for row in rows:
