@@ -46,12 +46,8 @@ class CandidateOptions(StrictModel):
 def language_pairs(languages: Sequence[str], options: CandidateOptions) -> list[LanguagePair]:
     """Return the pairs of languages to compare: the pivot and each other one.
 
-    Args:
-        languages: Languages of the setting.
-        options: Name the pivot and the languages.
-
     Raises:
-        EaseError: If a language is not one of the setting, or there are fewer than two.
+        EaseError: If a language is not one of the setting's `languages`, or there are fewer than two.
     """
     chosen = sorted(set(options.languages or languages))
     if unknown := sorted({*chosen, options.pivot}.difference(languages)):
@@ -94,11 +90,7 @@ def find_candidates(
 ) -> ir.Table:
     """Return the pairs of sentences of two languages that share an entity, or whose pages share an item.
 
-    Args:
-        numbered: As `number_sentences` returns them.
-        links: The links of all sentences: language, page_id, sentence_index, entity.
-        pairs: The pairs of languages.
-        options: Their limits exclude frequent entities and long pages.
+    The limits of the options exclude frequent entities and long pages.
 
     Returns:
         Columns left_language, right_language, left, right (rows of the sentences), each pair once, ordered by all.
@@ -108,19 +100,17 @@ def find_candidates(
     linked = links.select(*SENTENCE_KEY, "entity").distinct()
     linked = linked.inner_join(numbered.select(*SENTENCE_KEY, "row"), SENTENCE_KEY)
     linking = linked.select("language", "row", "entity", shares=ibis.literal("link"))
+    limits = (on_pages, options.max_sentences_per_page), (linking, options.max_sentences_per_entity)
     parts = []
-    for part, limit in (
-        (on_pages, options.max_sentences_per_page),
-        (linking, options.max_sentences_per_entity),
-    ):
+    for part, limit in limits:
         counts = part.group_by("language", "entity").agg(number=part.count())
         few = counts.filter(counts.number <= limit)
         parts.append(part.semi_join(few, ["language", "entity"]))
-    shared = parts[0].union(parts[1])
-    left = shared.filter(shared.language.isin([first for first, _ in pairs]))
-    right = shared.filter(shared.language.isin([second for _, second in pairs]))
-    left = left.select("entity", "shares", left_language=left.language, left=left.row)
-    right = right.select("entity", "shares", right_language=right.language, right=right.row)
+    shared = ibis.union(*parts)
+    left, right = (
+        shared.filter(shared.language.isin(list(own))).rename({f"{side}_language": "language", side: "row"})
+        for side, own in zip(("left", "right"), zip(*pairs, strict=True), strict=True)
+    )
     both = left.inner_join(right, ["entity", "shares"])
     columns = ("left_language", "right_language", "left", "right")
     return both.select(*columns).distinct().order_by(*columns)

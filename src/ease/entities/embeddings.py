@@ -117,10 +117,9 @@ def name_entities(
     named = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
     if redirects is None:
         return named.order_by("row", "title")
-    own_redirects = redirects.filter(redirects.language == language)
-    own_redirects = own_redirects.select(title="target_title", source="source_title")
-    moved = own_redirects.inner_join(named.select("row", "title"), "title")
-    moved = moved.group_by("source").agg(row=moved.row.min()).select("row", title="source", direct=False)
+    moved = redirects.filter(redirects.language == language).rename(title="target_title")
+    moved = moved.inner_join(named, "title").group_by(title="source_title").agg(row=ibis._.row.min())
+    moved = moved.select("row", "title", direct=False)
     return named.union(moved.anti_join(named, "title")).order_by("row", ibis.desc("direct"), "title")
 
 
@@ -139,7 +138,7 @@ def embed_entities(
         names: As `name_entities` returns them.
         total: Number of rows of the vocabulary.
         dimension: Dimension of the encoder.
-        dumps: For `source: train`, with the dump of `language` among them, on which Wikipedia2Vec is trained.
+        dumps: For `source: train`; Wikipedia2Vec is trained on that of `language`.
         options: Source of the vectors, and seed.
         work: Folder for the temporary files of that training.
         language: Language of the dump to train on.
@@ -224,7 +223,8 @@ def _find_rows(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
 def draw_like(table: Path, seed: int) -> np.ndarray:
     """Return random embeddings with the shape and standard deviation of those in a safetensors file (Table 7)."""
     given = load_file(table)["embeddings"]
-    numbers = _draw_rows(*given.shape, seed)
+    rows, dimension = given.shape
+    numbers = _draw_rows(rows, dimension, seed)
     numbers *= np.float32(_std(given, np.ones(len(given), dtype=bool)))
     return numbers
 
@@ -236,8 +236,7 @@ def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:
 
 def _std(table: np.ndarray, rows: np.ndarray) -> float:
     """Return the standard deviation of all numbers in some rows, with bounded memory."""
-    count, total, squares = 0, 0.0, 0.0
-    chosen = np.flatnonzero(rows)
+    count, total, squares, chosen = 0, 0.0, 0.0, np.flatnonzero(rows)
     for start in range(0, len(chosen), 4096):
         numbers = table[chosen[start : start + 4096]].astype(np.float64)
         count += numbers.size

@@ -75,11 +75,7 @@ class Record(BaseModel, strict=True):
 
 
 def find_released(source: str) -> list[Path]:
-    """Return the file, or the files of a glob in the order of their names.
-
-    Raises:
-        EaseError: If there is no such file.
-    """
+    """Return the file, or the files of a glob in the order of their names; raises EaseError if there is none."""
     if Path(source).is_file():
         return [Path(source)]
     files = sorted(Path(name) for name in glob.glob(source, recursive=True) if Path(name).is_file())
@@ -130,10 +126,8 @@ def _write_tables(files: Sequence[Path], language: str, folder: Path) -> Counts:
             positives = [record.positive_entity for record in batch]
             negatives = [record.negative_entity for record in batch]
             numbers = {title: title_number(title) for title in dict.fromkeys(chain(positives, *negatives))}
-            links = [
-                [{"start": 0, "end": len(text), "target": title}]
-                for text, title in zip(texts, positives, strict=True)
-            ]
+            targets = zip(texts, positives, strict=True)
+            links = [[{"start": 0, "end": len(text), "target": title}] for text, title in targets]
             here, zeros, names = [language] * len(page), 0 * page, [f"#{number}" for number in page]
             sentences.write(_batch(SENTENCES, here, page, names, zeros, zeros, texts, links))
             titles.write(_batch(SITELINKS, numbers.values(), [language] * len(numbers), numbers))
@@ -153,11 +147,7 @@ def _batch(schema: pa.Schema, *columns: Iterable[Any]) -> pa.RecordBatch:
 
 
 def read_released(path: Path) -> Iterator[Record]:
-    """Yield the records of a file.
-
-    Raises:
-        EaseError: With the file and the number of the first record that is broken or incomplete.
-    """
+    """Yield the records of a file; errors are those of `ingest_released`."""
     number = 0
     with (
         open_decompressed(path) as file,

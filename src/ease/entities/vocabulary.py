@@ -52,19 +52,16 @@ def build_vocabulary(
     Returns:
         Columns row (0 to n - 1), entity, label, link_count (over all languages), ordered by row.
     """
-    counts = links.group_by("entity").agg(link_count=links.count())
+    counts = links.group_by("entity").agg(link_count=links.count(), title=links.title.min())
     counts = counts.filter(counts.link_count > options.min_link_count)
-    counts = counts.left_join(links.group_by("entity").agg(title=links.title.min()), "entity")
     label = counts.title
     if sitelinks is not None:
         # The English title, else that in the first language that has one.
         preference = ["en", *(language for language in languages if language != "en")]
-        rank = sitelinks.language.cases(
-            *((language, place) for place, language in enumerate(preference)), else_=len(preference)
-        )
+        rank = sitelinks.language.cases(*((language, place) for place, language in enumerate(preference)))
         titles = sitelinks.filter(sitelinks.language.isin(preference)).mutate(rank=rank)
         titles = take_first(titles, "qid", ["rank", "title"]).select(entity="qid", label="title")
-        counts = counts.select("entity", "link_count", "title").left_join(titles, "entity")
+        counts = counts.left_join(titles, "entity")
         label = counts.label.coalesce(counts.title)
     labelled = counts.select("entity", "link_count", label=label)
     row = as_int64(ibis.row_number().over(order_by=labelled.entity))
@@ -74,12 +71,7 @@ def build_vocabulary(
 def number_titles(links: ir.Table, titles: ir.Table) -> ir.Table:
     """Number all titles of released pairs, also those that are only negatives, as the authors' code does.
 
-    Args:
-        links: Positive entities, as `resolve_links` returns them.
-        titles: The table `sitelinks` that `ingest_released` writes.
-
-    Returns:
-        Columns row, entity, label, link_count (0 for a title that is only a negative), as `build_vocabulary`.
+    The columns are those of `build_vocabulary`; the `link_count` of a title that is only a negative is 0.
     """
     labels = titles.group_by("qid").agg(label=titles.title.min())
     counts = links.group_by("entity").agg(link_count=links.count())
