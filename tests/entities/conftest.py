@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ibis
@@ -14,68 +14,42 @@ import pyarrow.parquet as pq
 import pytest
 from ibis.backends.sql import SQLBackend
 
+from ease.wikimedia.wikidata import ENTITY_TYPES, SITELINKS
+from ease.wikimedia.wikipedia import REDIRECTS, SENTENCES
 from tests.spark import spark_session as spark_session
 
 NAMES = ("Zürich", "東京", "Łódź", "Naïve 😀", "O'Brien", "A/B", 'Say "hi"', "رم", "100%", "x")
 
 
-@dataclass(frozen=True)
-class Wiki:
-    """The tables of a Wikipedia in several languages and its Wikidata."""
-
-    sentences: pa.Table
-    redirects: pa.Table
-    sitelinks: pa.Table
-    entity_types: pa.Table
-    languages: tuple[str, ...]
-
-
 class Tables:
-    """Makes tables with the columns that ingestion writes."""
+    """Makes tables with the columns and types that ingestion writes."""
 
     def sentences(self, rows: Iterable[tuple[str, int, str, int, str, list[str]]]) -> pa.Table:
         """Rows of language, page_id, page_title, sentence_index, text and the targets of links."""
-        link = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
-        keys = {
-            "language": pa.string(),
-            "page_id": pa.int64(),
-            "page_title": pa.string(),
-            "revision_id": pa.int64(),
-        }
-        schema = pa.schema(
-            {**keys, "sentence_index": pa.int32(), "text": pa.string(), "links": pa.list_(link)}
-        )
-        records: list[dict[str, Any]] = []
-        for language, page, title, index, text, targets in rows:
+        linked = []
+        for *key, index, text, targets in rows:
             links = [{"start": 0, "end": len(text), "target": target} for target in targets]
-            values = (language, page, title, 1, index, text, links)
-            records.append(dict(zip(schema.names, values, strict=True)))
-        return pa.Table.from_pylist(records, schema)
+            linked.append((*key, 1, index, text, links))
+        return self._table(linked, SENTENCES)
 
     def redirects(self, rows: Iterable[tuple[str, str, str]]) -> pa.Table:
-        """Rows of language, source and target."""
-        return self._table(
-            rows, {"language": pa.string(), "source_title": pa.string(), "target_title": pa.string()}
-        )
+        return self._table(rows, REDIRECTS)
 
     def sitelinks(self, rows: Iterable[tuple[int, str, str]]) -> pa.Table:
-        """Rows of item, language and title."""
-        return self._table(rows, {"qid": pa.int64(), "language": pa.string(), "title": pa.string()})
+        return self._table(rows, SITELINKS)
 
     def entity_types(self, rows: Iterable[tuple[int, int]]) -> pa.Table:
-        """Rows of item and type."""
-        return self._table(rows, {"qid": pa.int64(), "type_qid": pa.int64()})
+        return self._table(rows, ENTITY_TYPES)
 
     def links(self, rows: Iterable[tuple[str, int, int, str, int]]) -> pa.Table:
         """Rows of language, page_id, sentence_index, title and entity."""
         keys = {"language": pa.string(), "page_id": pa.int64(), "sentence_index": pa.int32()}
-        return self._table(rows, {**keys, "title": pa.string(), "entity": pa.int64()})
+        return self._table(rows, pa.schema({**keys, "title": pa.string(), "entity": pa.int64()}))
 
-    def _table(self, rows: Iterable[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
-        schema = pa.schema(columns)
+    def _table(self, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
-    def wiki(self, seed: int, items: int = 30, pages: int = 25) -> Wiki:
+    def wiki(self, seed: int, items: int = 30, pages: int = 25) -> SimpleNamespace:
         """A random wiki: titles in many scripts, chains and loops of redirects, dead links, several types."""
         rng = random.Random(seed)
         languages = ("en", "ja", "pt")
@@ -103,18 +77,17 @@ class Tables:
                 text = "é😀語" * rng.randint(1, 40)
                 sentences.append((language, page, title, index, text, targets + targets[:1]))
         types = [(qid, rng.randint(100, 106)) for qid in range(1, items + 1) for _ in range(2)]
-        return Wiki(
-            self.sentences(sentences),
-            self.redirects(redirects),
-            self.sitelinks(sitelinks),
-            self.entity_types(types),
-            languages,
+        return SimpleNamespace(
+            sentences=self.sentences(sentences),
+            redirects=self.redirects(redirects),
+            sitelinks=self.sitelinks(sitelinks),
+            entity_types=self.entity_types(types),
+            languages=languages,
         )
 
 
 @pytest.fixture(scope="session")
 def tables() -> Tables:
-    """Makes tables with the columns that ingestion writes."""
     return Tables()
 
 

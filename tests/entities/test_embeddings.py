@@ -35,31 +35,23 @@ def make_names(titles: list[str], direct: bool = True) -> pa.Table:
     return pa.table({"row": rows, "title": titles, "direct": [direct] * len(titles)})
 
 
-def with_underscores(header: bool = True) -> str:
-    """The text of the published files: a header, words, entities with underscores."""
-    lines = [f"{len(VECTORS) + 2} 3"] if header else []
-    lines += ["the 9 9 9", "zürich\u2028 9 9 9"]
-    lines += [
-        f"ENTITY/{title.replace(' ', '_')} {' '.join(map(str, numbers))}"
-        for title, numbers in VECTORS.items()
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def with_tabs() -> str:
-    """The text that the package writes by default."""
-    lines = ["the\t9 9 9"] + [
-        f"ENTITY/{title}\t{' '.join(map(str, numbers))}" for title, numbers in VECTORS.items()
-    ]
-    return "\n".join(lines) + "\n"
+WITH_TABS = "the\t9 9 9\n" + "".join(
+    f"ENTITY/{title}\t{' '.join(map(str, numbers))}\n" for title, numbers in VECTORS.items()
+)
+"""The text that the package writes by default"""
+WITH_UNDERSCORES = (
+    WITH_TABS.replace(" (", "_(").replace(" 都", "_都").replace("\t", " ") + "zürich\u2028 9 9 9\n"
+)
+HEADED = f"{len(VECTORS) + 2} 3\n{WITH_UNDERSCORES}"
+"""The text of the published files: a header, words, entities with underscores"""
 
 
 @pytest.mark.parametrize(
     ("text", "name", "pack"),
     [
-        (with_underscores(), "v.txt.bz2", bz2.compress),
-        (with_underscores(header=False), "v.gz", gzip.compress),
-        (with_tabs(), "v.txt", bytes),
+        (HEADED, "v.txt.bz2", bz2.compress),
+        (WITH_UNDERSCORES, "v.gz", gzip.compress),
+        (WITH_TABS, "v.txt", bytes),
     ],
 )
 def test_rows_with_a_vector_equal_the_file(
@@ -91,16 +83,11 @@ def test_rows_without_a_vector_are_random_on_the_same_scale(tmp_path: Path) -> N
 
 
 def test_an_own_title_has_precedence_over_a_redirect(tmp_path: Path) -> None:
-    (tmp_path / "v.txt").write_text(
-        "2 1\nENTITY/Old_1 1\nENTITY/New 2\nENTITY/Old_2 3\nENTITY/Moved 4\nENTITY/Was 5\n"
-    )
-    names = pa.table(
-        {
-            "row": pa.array([0, 0, 0, 1, 1, 1], pa.int64()),
-            "title": ["New", "Old 1", "Old 2", "Is", "Moved", "Was"],
-            "direct": [True, False, False, True, False, False],
-        }
-    )
+    vectors = {"Old_1": 1, "New": 2, "Old_2": 3, "Moved": 4, "Was": 5}
+    lines = "".join(f"ENTITY/{title} {number}\n" for title, number in vectors.items())
+    (tmp_path / "v.txt").write_text(f"2 1\n{lines}")
+    columns = {"row": [0, 0, 0, 1, 1, 1], "title": ["New", "Old 1", "Old 2", "Is", "Moved", "Was"]}
+    names = pa.table({**columns, "direct": [True, False, False] * 2})
     table, found = align_embeddings(names, 2, tmp_path / "v.txt", 1, seed=0)
     assert table.tolist() == [[2], [4]]
     assert found == 2
@@ -116,13 +103,8 @@ def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQL
     redirects = tables.redirects([("pt", "V", "Five"), *(("en", *own) for own in english)])
     named = name_entities(vocabulary, ibis.memtable(sitelinks), ibis.memtable(redirects))
     rows = [tuple(row.values()) for row in duckdb_engine.to_pyarrow(named).to_pylist()]
-    assert rows == [
-        (0, "Roma", True),
-        (0, "Rome", False),
-        (1, "Five", True),
-        (1, "5", False),
-        (3, "Seven", True),
-    ]
+    expected = [(0, "Roma", True), (0, "Rome", False), (1, "Five", True), (1, "5", False), (3, "Seven", True)]
+    assert rows == expected
     by_label = duckdb_engine.to_pyarrow(name_entities(vocabulary)).to_pylist()
     assert [row["title"] for row in by_label] == labels
 
@@ -140,7 +122,7 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (bz2.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
+        (bz2.compress(HEADED.encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
         (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not 3 finite numbers"),
         (b"1 3\nENTITY/Paris 1 2 nan\n", "is not 3 finite numbers"),
         (b"<html>\n", "not a text file of vectors"),

@@ -189,37 +189,31 @@ def test_every_other_entity_of_the_sentence_is_added() -> None:
 
 @pytest.mark.slow
 def test_each_language_has_one_permutation_for_positives_and_negatives(duckdb_engine: SQLBackend) -> None:
-    numbers = range(200)
-    entities = {
-        "entity": [[1000 + number * 7 % 50] for number in numbers],
-        "hard_negative": [[] if number % 5 == 0 else [1000 + number * 3 % 50] for number in numbers],
+    numbers, languages = range(200), ["en", "ja", "ar", "en"] * 50
+    columns: dict[str, list[Any]] = {
+        "entity": [1000 + number * 7 % 50 for number in numbers],
+        "hard_negative": [1000 + number * 3 % 50 if number % 5 else None for number in numbers],
         "further_entities": [
-            [1000 + (number * place) % 50 for place in range(1, number % 4 + 2)] if number % 4 else []
+            [1000 + (number * place) % 50 for place in range(1, number % 4 + 2)] if number % 4 else None
             for number in numbers
         ],
     }
-    languages = ["en", "ja", "ar", "en"] * 50
-    columns: dict[str, list[Any]] = {
-        name: [own[0] if own else None for own in entities[name]] for name in list(entities)[:2]
-    }
-    columns["further_entities"] = [own or None for own in entities["further_entities"]]
-    given = pa.table(
-        {"pair_id": numbers, "language": languages, "sentence": list(map(str, numbers)), **columns}
-    )
+    given = pa.table({"pair_id": numbers, "language": languages, "sentence": [*map(str, numbers)], **columns})
     vocabulary = ibis.memtable(pa.table({"entity": range(1000, 1050)}))
     permuted = duckdb_engine.to_pyarrow(permute_entities(ibis.memtable(given), vocabulary, 1))
     kept = ["pair_id", "language", "sentence"]
     assert permuted.select(kept).to_pylist() == given.select(kept).to_pylist()
-    renamed: dict[str, dict[int, int]] = {language: {} for language in languages}
+    renamed: dict[str, dict[int | None, int | None]] = {language: {} for language in languages}
     for row in permuted.to_pylist():
-        for name in entities:
-            own = entities[name][row["pair_id"]]
-            after = (row[name] or []) if name == "further_entities" else [row[name]] if own else []
-            assert bool(row[name]) == bool(own)
-            for before, other in zip(own, after, strict=True):
-                assert renamed[row["language"]].setdefault(before, other) == other
+        for name, values in columns.items():
+            before, after = (
+                value if isinstance(value, list) else [value] for value in (values[row["pair_id"]], row[name])
+            )
+            for own, other in zip(before, after, strict=True):
+                assert renamed[row["language"]].setdefault(own, other) == other
     for names in renamed.values():
         assert len(set(names.values())) == len(names), "two entities never become one"
+        assert names.pop(None) is None
         assert set(names.values()) <= set(range(1000, 1050))
         assert any(before != after for before, after in names.items())
     assert renamed["en"] != renamed["ja"]

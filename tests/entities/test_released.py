@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ibis.backends.sql import SQLBackend
 
 from ease.entities import released
 from ease.entities.negatives import draw_released_negatives
@@ -48,21 +46,13 @@ BAD = {
     "missing field": ([GOOD, {"text": "A", "positive_entity": "B"}], "record 2: `negative_entity`: "),
     "only the entity itself": ([{**GOOD, "negative_entity": ["Aa"]}], "record 1: .* no title other than"),
     "blank title": ([{**GOOD, "positive_entity": " _"}], "record 1: `positive_entity`: .*not ' _'"),
-    "number for a text": ([{**GOOD, "text": 5}], "record 1: `text`: .*not 5"),
     "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text`: .*surrogates not allowed"),
-    "not JSON": (
-        "version https://git-lfs.github.com/spec/v1\n",
-        "record 1: cut or broken JSON .Expecting value",
-    ),
     "array cut in a record": (json.dumps([GOOD, GOOD])[:-9], "record 2: cut or broken JSON .Expecting ','"),
     "array cut between records": (
         json.dumps([GOOD, GOOD])[:-1],
         "record 3: the file is cut: its array has no end",
     ),
-    "not UTF-8": (
-        json.dumps(GOOD, ensure_ascii=False).replace("bb", "é").encode("latin-1"),
-        "record 1: `text`: ",
-    ),
+    "not UTF-8": (json.dumps(GOOD).replace("bb", "é").encode("latin-1"), "record 1: `text`: "),
     "gzip cut": (
         gzip.compress(json.dumps(RECORDS).encode())[:-20],
         "is cut or damaged .*: fetch the file again",
@@ -82,33 +72,19 @@ def test_a_wrong_record_is_named_with_the_remedy(case: str, tmp_path: Path) -> N
     assert "\n" not in str(error.value)
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> dict[str, pa.Table]:
-    """The tables of two files of pairs."""
-    files = [
-        write_array(tmp_path / "a.json", RECORDS[:25]),
-        write_lines(tmp_path / "b.json", RECORDS[25:]),
-    ]
+def test_a_negative_is_drawn_from_the_pairs_own_list(tmp_path: Path) -> None:
+    files = [write_array(tmp_path / "a.json", RECORDS[:25]), write_lines(tmp_path / "b.json", RECORDS[25:])]
     part, counts = ingest_released(files, "und", tmp_path)
     assert counts == {"pairs": len(RECORDS), "blank": 0}
-    return {file.stem: pq.read_table(file) for file in part.glob("*.parquet")}
-
-
-def test_a_negative_is_drawn_from_the_pairs_own_list(
-    duckdb_engine: SQLBackend, read: dict[str, pa.Table]
-) -> None:
+    read = {file.stem: pq.read_table(file) for file in part.glob("*.parquet")}
     titles = {row["qid"]: row["title"] for row in read["sitelinks"].to_pylist()}
     pairs = ibis.memtable(pa.table({"pair_id": range(60), "page_id": range(1, 61)}))
     lists = read["entity_types"]
     drawn = []
     for seed, stored in ((0, lists), (0, lists.take([*range(len(lists))][::-1])), (1, lists)):
-        mined = duckdb_engine.to_pyarrow(
-            draw_released_negatives(pairs, ibis.memtable(stored), seed)
-        ).to_pylist()
+        mined = draw_released_negatives(pairs, ibis.memtable(stored), seed).to_pyarrow().to_pylist()
         drawn.append([titles[row["hard_negative"]] for row in mined])
-    assert all(title in own["negative_entity"] for title, own in zip(drawn[0], RECORDS, strict=True))
+    # Every title is in the list of its record, and every place of the lists is drawn.
+    places = [own["negative_entity"].index(title) for title, own in zip(drawn[0], RECORDS, strict=True)]
+    assert set(places) == {0, 1, 2, 3, 4}
     assert drawn[0] == drawn[1] != drawn[2]
-    places = Counter(
-        own["negative_entity"].index(title) for title, own in zip(drawn[0], RECORDS, strict=True)
-    )
-    assert sorted(places) == [0, 1, 2, 3, 4]

@@ -58,13 +58,8 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     write_dump(tmp_path, "enwiki-20240101-pages-articles2.xml-p11p20.bz2", make_pages(10, 20))
     dumps = find_dumps(tmp_path, ["en"])
     assert len(dumps) == 2
-    names = pa.table(
-        {
-            "row": pa.array([0, 1, 2], pa.int64()),
-            "title": ["Place 3", "Place 17", "Atlantis"],
-            "direct": [True] * 3,
-        }
-    )
+    titles = ["Place 3", "Place 17", "Atlantis"]
+    names = pa.table({"row": [0, 1, 2], "title": titles, "direct": [True] * 3})
     options = EmbeddingOptions(wikipedia2vec=OPTIONS, seed=1)
     table, found = embed_entities(names, 3, 16, dumps, options, tmp_path / "work")
     assert found == 2
@@ -73,9 +68,8 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     assert not list((tmp_path / "work").iterdir()), "nothing but the table is left"
 
     train_wikipedia2vec(dumps, "en", 16, OPTIONS, tmp_path / "vectors.txt")
-    again = {
-        line.split()[0]: line.split()[1:] for line in (tmp_path / "vectors.txt").read_text().splitlines()[1:]
-    }
+    _, *lines = (tmp_path / "vectors.txt").read_text().splitlines()
+    again = {line.split()[0]: line.split()[1:] for line in lines}
     assert len(again) == 20, "redirects are resolved"
     np.testing.assert_array_equal(table[0], np.array(again["ENTITY/Place_3"], dtype=np.float32))
     np.testing.assert_array_equal(table[1], np.array(again["ENTITY/Place_17"], dtype=np.float32))
@@ -85,8 +79,7 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
 def test_a_full_disk_is_reported(tmp_path: Path, small_disk: Path) -> None:
     write_dump(tmp_path, "enwiki-pages-articles.xml.gz", make_pages(0, 20))
     (small_disk / "other").write_bytes(bytes(48_000))
-    with pytest.raises(
-        EaseError, match=rf"Cannot write to {small_disk}\S* \(No space left on device\): make room"
-    ):
+    message = rf"Cannot write to {small_disk}\S* \(No space left on device\): make room"
+    with pytest.raises(EaseError, match=message):
         train_wikipedia2vec(find_dumps(tmp_path, ["en"]), "en", 8, OPTIONS, small_disk / "vectors.txt")
     assert [path.name for path in small_disk.iterdir()] == ["other"]
