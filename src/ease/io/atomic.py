@@ -14,11 +14,6 @@ from ease.io.files import report_write_errors
 from ease.io.locks import file_lock, remove_abandoned_scratch, scratch_folder, temporary_folder
 
 
-def partial_path(target: Path) -> Path:
-    """Return the path beside the target at which its single writer, whose work is resumed, prepares it."""
-    return target.with_name(f".{target.name}.part")
-
-
 @contextmanager
 def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
     """Yield a free path to write a file or a folder to, and rename the result to `target` when the block ends.

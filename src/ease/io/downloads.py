@@ -8,13 +8,13 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from threading import Event
-from typing import Any, BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -25,7 +25,7 @@ from urllib3.util import Retry
 
 from ease import __version__
 from ease.errors import EaseError
-from ease.io.atomic import flush_to_disk, partial_path, write_text_atomically
+from ease.io.atomic import flush_to_disk, write_text_atomically
 from ease.io.files import check_free_space, read_json, report_write_errors
 from ease.io.locks import try_lock
 from ease.io.models import StrictModel
@@ -113,7 +113,12 @@ class Client:
             NotFound: If the server does not have it.
             EaseError: If it cannot be fetched, or is longer than 64 MB.
         """
-        content = self._body(url, lambda response: _read(response, _MAX_TEXT_BYTES + 1, decoded=True))
+
+        def attempt() -> bytes:
+            with self.get(url) as response:
+                return _read(response, _MAX_TEXT_BYTES + 1, decoded=True)
+
+        content = self.retry(url, attempt)
         if len(content) > _MAX_TEXT_BYTES:
             raise EaseError(
                 f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
@@ -122,53 +127,39 @@ class Client:
 
     def size(self, url: str) -> int | None:
         """Return a file's size in bytes; None if the server does not state it."""
-        return self._body(url, lambda response: _whole_number(response.headers.get("Content-Length")), "HEAD")
 
-    def _body(self, url: str, read: Callable[[requests.Response], T], method: str = "GET") -> T:
-        def attempt() -> T:
-            with closing(self.get(url, method=method)) as response:
-                if response.status_code != 200:
-                    _refused(url, response)
-                return read(response)
+        def attempt() -> int | None:
+            with self.get(url, method="HEAD") as response:
+                return _whole_number(response.headers.get("Content-Length"))
 
         return self.retry(url, attempt)
 
     def get(self, url: str, headers: dict[str, str] | None = None, method: str = "GET") -> requests.Response:
-        """Send one request; the caller reads the body.
+        """Send one request; the caller reads the body and closes the response.
 
         Raises:
             TransientError: If the server is busy or the connection fails.
-            EaseError: If the address is invalid, or redirected from HTTPS to HTTP.
+            EaseError: If the address is invalid, or redirected from HTTPS to HTTP, or the server refuses.
         """
-        options: dict[str, Any] = {"stream": True, "timeout": self.options.timeout, "allow_redirects": True}
         try:
-            response = self._session.request(method, url, headers=headers, **options)
+            how: dict[str, Any] = {"stream": True, "timeout": self.options.timeout}
+            response = self._session.request(method, url, headers=headers, **how)
         except (requests.ConnectionError, requests.Timeout) as error:
             raise TransientError(_describe(error), answered=False) from error
         except (requests.RequestException, ValueError) as error:  # ValueError: of an address in a redirect
             raise EaseError(f"{url} cannot be fetched: {_describe(error)}. Check the address.") from error
-        secure = [answer.url.startswith("https:") for answer in (*response.history, response)]
-        if any(before and not after for before, after in pairwise(secure)):
+        try:
+            _check_answer(url, response, (200, 206, 416) if headers else (200,))
+        except Exception:
             response.close()
-            raise EaseError(
-                f"{url} is redirected from HTTPS to {response.url}, which anyone on the way can change: refused. Use "
-                "another mirror."
-            )
-        if response.status_code in _TRANSIENT:
-            pause, answer = 0.0, f"{response.status_code} {response.reason}"
-            # A number of seconds, or a date; either may be out of range.
-            with suppress(KeyError, InvalidHeader, ValueError, OverflowError):
-                pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
-                answer += f", retry after {pause:.0f} s"
-            response.close()
-            raise TransientError(answer, pause)
+            raise
         return response
 
     def retry(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
         """Call `attempt` until it succeeds or its retries are exhausted.
 
-        `attempt` raises TransientError if a retry may succeed. `progress` returns a number; if it has grown, the count
-        of attempts starts again.
+        `attempt` raises TransientError if a retry may succeed. If `progress` has grown, the count of attempts starts
+        again.
 
         Raises:
             Unreachable: If the last attempt failed without an answer.
@@ -200,28 +191,37 @@ class Client:
                 raise Stopped
 
 
-def _refused(url: str, response: requests.Response) -> NoReturn:
-    """Raise the error of a permanent refusal."""
-    answer = f"{response.status_code} {response.reason}".strip()
-    if response.status_code in (404, 410):
+def _check_answer(url: str, response: requests.Response, accepted: Sequence[int]) -> None:
+    secure = [answer.url.startswith("https:") for answer in (*response.history, response)]
+    if any(before and not after for before, after in pairwise(secure)):
+        raise EaseError(
+            f"{url} is redirected from HTTPS to {response.url}, which anyone on the way can change: refused. Use "
+            "another mirror."
+        )
+    status, answer, pause = response.status_code, f"{response.status_code} {response.reason}".strip(), 0.0
+    if status in accepted:
+        return
+    if status in _TRANSIENT:
+        # A number of seconds, or a date; either may be out of range.
+        with suppress(KeyError, InvalidHeader, ValueError, OverflowError):
+            pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
+            answer += f", retry after {pause:.0f} s"
+        raise TransientError(answer, pause)
+    if status in (404, 410):
         raise NotFound(
             f"{url} does not exist: the server answers {answer}. Check the address, the date and the mirror."
         )
-    advice = ""
-    if response.status_code in (401, 403):
-        advice = (
-            " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
-        )
-    raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice}")
+    advice = " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
+    raise EaseError(
+        f"{url} cannot be fetched: the server answers {answer}.{advice if status in (401, 403) else ''}"
+    )
 
 
 def _whole_number(value: str | None) -> int | None:
-    """Return a size that a server states in digits; None for anything else."""
     return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 19 else None
 
 
 def _read(response: requests.Response, size: int, *, decoded: bool = False) -> bytes:
-    """Return the next bytes of a body; `decoded`: without the compression of the transfer, if it has one."""
     try:
         content: bytes = response.raw.read(size, decode_content=decoded)
     except (HTTPError, OSError) as error:
@@ -248,12 +248,12 @@ class RemoteFile:
 
     @property
     def partial(self) -> Path:
-        """The partial file."""
-        return partial_path(self.path)
+        """The file of the bytes received so far."""
+        return self.path.with_name(f".{self.path.name}.part")
 
     @property
     def validator_file(self) -> Path:
-        """File that holds the validator (ETag or date) of the partial file."""
+        """File with the validator (ETag or date) of the partial file."""
         return self.path.with_name(f".{self.path.name}.part.json")
 
     def is_present(self) -> bool:
@@ -280,12 +280,9 @@ class RemoteFile:
 
 
 def download(file: RemoteFile, client: Client) -> bool:
-    """Download a file if missing; resume its partial file.
+    """Download a file if missing, and return whether it was; resume its partial file.
 
     A file with a wrong size or checksum is downloaded once more from the beginning.
-
-    Returns:
-        Whether the file was downloaded.
 
     Raises:
         NotFound: If the server does not have it.
@@ -307,7 +304,7 @@ def download(file: RemoteFile, client: Client) -> bool:
                 flush_to_disk(file.partial)
                 os.replace(file.partial, file.path)
             finally:
-                if not file.partial.exists() or not file.partial.stat().st_size:
+                if not _size_of(file.partial):
                     file.partial.unlink(missing_ok=True)
                     file.validator_file.unlink(missing_ok=True)
     return True
@@ -328,6 +325,10 @@ def _receive(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
         logger.warning("%s is fetched again from the beginning: what was received %s", file.url, fault)
 
 
+def _size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 def _received(handle: BinaryIO) -> int:
     return handle.seek(0, os.SEEK_END)
 
@@ -339,7 +340,7 @@ def _request_rest(file: RemoteFile, client: Client, handle: BinaryIO) -> None:
     validator = note["validator"] if note.get("url") == file.url else None
     if size and (validator or file.checksums):  # either can show that the server's file is unchanged
         headers = {"Range": f"bytes={size}-", **({"If-Range": validator} if validator else {})}
-    with closing(client.get(file.url, headers)) as response:
+    with client.get(file.url, headers) as response:
         if response.status_code == 416:  # there are no more bytes
             return
         total = _begin(file, response, handle)
@@ -372,8 +373,6 @@ def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> i
             handle.truncate(0)
             raise TransientError("the server cannot resume there")
         return _whole_number(total)
-    if response.status_code != 200:
-        _refused(file.url, response)
     page = response.headers.get("Content-Type", "").startswith("text/html")
     if page and not file.checksums and file.path.suffix not in (".html", ".htm"):
         raise EaseError(
@@ -389,18 +388,13 @@ def _begin(file: RemoteFile, response: requests.Response, handle: BinaryIO) -> i
 
 
 def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> int:
-    """Download several files in parallel, as many as the client's options allow; a failure does not stop the others.
+    """Download files in parallel and return how many were missing; a failure does not stop the others.
 
-    Returns:
-        The number of downloaded files; the others were there.
-
-    Raises:
-        EaseError: With the first three errors if a file failed, or if the disk has too little space.
+    Raises EaseError with the first three errors if a file failed, or if the disk has too little space.
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:
-        received = (file.partial.stat().st_size if file.partial.exists() else 0 for file in missing)
-        needed = (max(0, (file.size or 0) - size) for file, size in zip(missing, received, strict=True))
+        needed = (max(0, (file.size or 0) - _size_of(file.partial)) for file in missing)
         check_free_space(missing[0].path.parent, sum(needed))
     fetched, faults = 0, dict[str, None]()
     with ThreadPoolExecutor(client.options.connections) as pool:
