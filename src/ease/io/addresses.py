@@ -8,7 +8,7 @@ store's own errors.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from glob import has_magic
 from io import BufferedReader
@@ -99,40 +99,29 @@ def kind_of(path: Path) -> Literal["file", "directory"] | None:
     return "file" if info["type"] == "file" else "directory"
 
 
-@contextmanager
-def _fresh_listing(place: Path) -> Iterator[None]:
-    """List a store without its cache: other processes may add and replace files meanwhile."""
-    store = as_remote(place).fs
-    with report_store_errors(place):
-        store.invalidate_cache()
-        try:
-            yield
-        finally:
-            store.invalidate_cache()
-
-
 def files_below(folder: Path) -> list[Path]:
     """Return all files below a folder, in no order."""
     if not is_remote(folder):
         return [path for path in folder.rglob("*") if path.is_file()]
-    store = as_remote(folder)
-    with _fresh_listing(folder):
-        found = store.fs.find(store.path)
-    return [_below(store, path) for path in found]
+    return _listed(as_remote(folder), as_remote(folder).fs.find, as_remote(folder))
 
 
 def files_matching(pattern: Path) -> list[Path]:
     """Return a store's files that match a glob, in no order."""
     wanted = as_remote(pattern)
-    with _fresh_listing(pattern):
-        found = wanted.fs.glob(wanted.path, detail=True)
     folder = next(parent for parent in wanted.parents if not has_magic(parent.path))
-    return [_below(folder, path) for path, info in found.items() if info["type"] == "file"]
+    return _listed(wanted, wanted.fs.glob, folder)
 
 
-def _below(folder: UPath, path: str) -> Path:
-    """Return the path in the folder that the store names `path`."""
-    return cast(Path, folder / path.removeprefix(folder.path).lstrip("/"))
+def _listed(place: UPath, find: Callable[..., dict[str, Any]], folder: UPath) -> list[Path]:
+    with report_store_errors(cast(Path, place)):
+        place.fs.invalidate_cache()  # other processes may add and replace files meanwhile
+        try:
+            found = find(place.path, detail=True)
+        finally:
+            place.fs.invalidate_cache()
+    files = (path for path, info in found.items() if info["type"] == "file")
+    return [cast(Path, folder / path.removeprefix(folder.path).lstrip("/")) for path in files]
 
 
 def open_remote(path: Path, **options: Any) -> BufferedReader:
