@@ -13,7 +13,7 @@ import platform
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
@@ -172,16 +172,14 @@ def _acquire(folder: Path, *, without_locks: bool = True) -> FolderLock | None:
     path = folder / LOCK_FILE
     while True:
         folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # the former holder has just removed the folder
-            descriptor, kept = os.open(path, os.O_RDWR | os.O_CREAT, 0o666), False
-            try:
-                if not try_lock(descriptor, without_locks=without_locks):
-                    return None
-                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                    os.ftruncate(descriptor, 0)
-                    os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
-                    kept = True
-                    return FolderLock(folder, descriptor)
-            finally:
-                if not kept:
-                    os.close(descriptor)
+        # FileNotFoundError: the former holder has just removed the folder.
+        with suppress(FileNotFoundError), ExitStack() as unless_kept:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            unless_kept.callback(os.close, descriptor)
+            if not try_lock(descriptor, without_locks=without_locks):
+                return None
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
+                unless_kept.pop_all()
+                return FolderLock(folder, descriptor)
