@@ -212,10 +212,7 @@ def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
 
 @pytest.mark.parametrize(
     ("status", "name", "value"),
-    [
-        (429, "Retry-After", "9" * 5000),
-        (302, "Location", "http://[::bad"),
-    ],
+    [(429, "Retry-After", "9" * 5000), (302, "Location", "http://[::bad")],
 )
 def test_headers_out_of_range_are_no_traceback(
     server: FileServer, client: Client, file: RemoteFile, status: int, name: str, value: str

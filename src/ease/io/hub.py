@@ -43,7 +43,7 @@ def push_folder(
     private: bool = True,
     replaced: Sequence[str] = (),
 ) -> str:
-    """Create a repository if it does not exist, and commit all files of a folder to it at once.
+    """Commit all files of a folder at once to a repository, made if missing, and return the commit's address.
 
     Args:
         folder: The folder.
@@ -53,9 +53,6 @@ def push_folder(
         endpoint: Address of the hub; None: the environment variable HF_ENDPOINT, or huggingface.co.
         private: Whether a new repository is private.
         replaced: Patterns of files that are removed unless the folder has them.
-
-    Returns:
-        The address of the commit.
 
     Raises:
         EaseError: If the hub refuses the token, the name or the files, or cannot be reached.

@@ -10,11 +10,9 @@ class LazyModule:
     """A proxy that imports its module when an attribute is first read."""
 
     def __init__(self, name: str) -> None:
-        """Remember the module's full name."""
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """Import the module and return its attribute."""
         return getattr(import_module(self._name), attribute)
 
 

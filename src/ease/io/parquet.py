@@ -88,19 +88,15 @@ class _ExactReads(AbstractFileSystem):
         return path.rpartition("://")[2]
 
     def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
-        """Open a file."""
         return self._store.open(self._strip_protocol(path), mode, cache_type="none")
 
     def info(self, path: str, **options: Any) -> Any:
-        """Describe a file."""
         return self._store.info(self._strip_protocol(path))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder."""
         return self._store.ls(self._strip_protocol(path), detail)
 
     def modified(self, path: str) -> datetime:
-        """Return when a file was last written."""
         return cast(datetime, self._store.modified(self._strip_protocol(path)))
 
 

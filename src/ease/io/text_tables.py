@@ -140,16 +140,14 @@ def read_records(
         for number, row in read_rows(path, delimiter, quoted=quoted, strict=True)
     )
     rows = ((number, fields) for number, fields in stripped if any(fields))
-    header: list[str] = []
+    _, header = next(rows, (0, list(columns)))
+    find_columns(path, columns, header)
+    place = ""
     for number, fields in rows:
-        if not header:
-            header, place = fields, None
-            find_columns(path, columns, header)
-            continue
         place = f"{path}, line {number}"
         _check_width(place, fields, header)
         yield place, dict(zip(header, fields, strict=True))
-    if not header or place is None:
+    if not place:
         raise EaseError(f"{path}: contains no row; fetch the file again.")
 
 
