@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +19,6 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFo
 from threadpoolctl import threadpool_limits
 from torch import nn
 from torch.nn import functional
-from tqdm.auto import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
@@ -93,11 +91,8 @@ def fit_selected(
 ) -> tuple[Any, float | None]:
     """Fit a scikit-learn classifier, in double precision, with the hyperparameter of the best accuracy.
 
-    Args:
-        model: The classifier.
-        grid: One hyperparameter and its candidates; a single candidate is used without a choice.
-        training: At least two classes.
-        choosing: Development data, to which the classifier is not fitted, or folds of the training data.
+    `grid` is one hyperparameter and its candidates; a single candidate is used without a choice. `choosing` are
+    development data, to which the classifier is not fitted, or folds of the training data.
 
     Returns:
         The classifier, and the accuracy that chose its hyperparameter; None without a choice.
@@ -167,18 +162,6 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return chosen
 
 
-@dataclass(frozen=True)
-class ClassifierSettings:
-    """Hyperparameters; `evaluation_steps` is the number of steps between two evaluations on the development data."""
-
-    batch_size: int = 32
-    learning_rate: float = 0.001
-    epochs: int = 5
-    weight_decay: float = 0.0
-    clip_norm: float = 1.0
-    evaluation_steps: int = 10
-
-
 class LinearClassifier(NamedTuple):
     """Predicts the largest entry of `weight @ embedding + bias`: weight (classes, dimension), bias (classes,)."""
 
@@ -193,28 +176,17 @@ class LinearClassifier(NamedTuple):
         return hits
 
 
-def select_classifiers(
-    training: LabelledEmbeddings,
-    development: LabelledEmbeddings,
-    grid: Sequence[ClassifierSettings],
-    seeds: Sequence[int],
-) -> tuple[ClassifierSettings, list[LinearClassifier], list[float]]:
-    """Train linear classifiers with all settings and seeds.
-
-    Returns:
-        The first settings of the best mean accuracy on the development data, with the classifier of each seed and its
-        accuracy there.
-    """
-    found = []
-    for settings in tqdm(grid, desc="Classifiers", delay=2, leave=False, disable=None):
-        trained = [train_classifier(training, settings, seed, development) for seed in seeds]
-        found.append((settings, trained, [float(np.mean(one.hits(development))) for one in trained]))
-    return max(found, key=lambda selection: fmean(selection[2]))
-
-
 @one_thread()
 def train_classifier(
-    training: LabelledEmbeddings, settings: ClassifierSettings, seed: int, development: LabelledEmbeddings
+    training: LabelledEmbeddings,
+    development: LabelledEmbeddings,
+    seed: int,
+    batch_size: int = 32,
+    learning_rate: float = 0.001,
+    epochs: int = 5,
+    weight_decay: float = 0.0,
+    clip_norm: float = 1.0,
+    evaluation_steps: int = 10,
 ) -> LinearClassifier:
     """Train a linear classifier by mini-batches; return that of the best step on the development data.
 
@@ -232,22 +204,22 @@ def train_classifier(
     drawn = torch.randn(classes.size, rows.shape[1], generator=generator)
     weight = (drawn * INITIAL_DEVIATION).requires_grad_()
     bias = torch.zeros(classes.size, requires_grad=True)
-    optimizer = torch.optim.AdamW([weight, bias], settings.learning_rate, weight_decay=settings.weight_decay)
-    steps = settings.epochs * -(-len(rows) // settings.batch_size)
+    optimizer = torch.optim.AdamW([weight, bias], learning_rate, weight_decay=weight_decay)
+    steps = epochs * -(-len(rows) // batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     best, best_accuracy = LinearClassifier(classes, weight, bias), -1.0
     batches = (
         batch
-        for _ in range(settings.epochs)
-        for batch in torch.randperm(len(rows), generator=generator).split(settings.batch_size)
+        for _ in range(epochs)
+        for batch in torch.randperm(len(rows), generator=generator).split(batch_size)
     )
     for step, batch in enumerate(batches, start=1):
         optimizer.zero_grad()
         functional.cross_entropy(functional.linear(rows[batch], weight, bias), wanted[batch]).backward()
-        torch.nn.utils.clip_grad_norm_([weight, bias], settings.clip_norm)
+        torch.nn.utils.clip_grad_norm_([weight, bias], clip_norm)
         optimizer.step()
         schedule.step()
-        if step % settings.evaluation_steps == 0 or step == steps:
+        if step % evaluation_steps == 0 or step == steps:
             now = LinearClassifier(classes, weight.detach().clone(), bias.detach().clone())
             accuracy = float(np.mean(now.hits(development)))
             if accuracy > best_accuracy:

@@ -16,7 +16,7 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
-from ease.evaluation.tasks import get_task, main_score
+from ease.evaluation.tasks import DEVELOPMENT_METRIC, get_task, main_score
 from ease.evaluation.tasks.pawsx_finetuned import fine_tune
 from ease.evaluation.tasks.set_files import Labelled
 from tests.evaluation.tasks.test_transfer import WORDS, write_pawsx
@@ -54,12 +54,13 @@ def test_the_encoder_learns_what_needs_both_sentences_and_keeps_its_own_weights(
 ) -> None:
     before, state = weights(encoder).clone(), torch.random.get_rng_state()
     given = options(tmp_path, epochs=12)
-    found = fine_tune(encoder, pairs(0, 160), pairs(1, 40), {"test": pairs(2, 60)}, given, 42)
+    tests = {DEVELOPMENT_METRIC: pairs(1, 40), "test": pairs(2, 60)}
+    found = fine_tune(encoder, pairs(0, 160), tests, given, 42)
     assert found["test"].mean() > 0.95
     assert torch.equal(weights(encoder), before)
     assert torch.equal(torch.random.get_rng_state(), state), "the generator of others is left as it was"
     torch.rand(5)
-    again = fine_tune(encoder, pairs(0, 160), pairs(1, 40), {"test": pairs(2, 60)}, given, 42)
+    again = fine_tune(encoder, pairs(0, 160), tests, given, 42)
     assert np.array_equal(found["test"], again["test"]), "the seed decides"
 
 
@@ -82,4 +83,4 @@ def test_other_encoders_are_refused(tmp_path: Path, encode: Encode) -> None:
         TASK.evaluate(encode, options(tmp_path))
     bag = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
     with pytest.raises(EaseError, match="begins with BoW: only a transformer can be fine-tuned"):
-        fine_tune(bag, pairs(0, 4), pairs(1, 4), {}, options(tmp_path), 0)
+        fine_tune(bag, pairs(0, 4), {DEVELOPMENT_METRIC: pairs(1, 4)}, options(tmp_path), 0)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
-from ease.evaluation.classifiers import ClassifierSettings, LabelledEmbeddings, train_classifier
+from ease.evaluation.classifiers import LabelledEmbeddings, train_classifier
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score
 from ease.evaluation.tasks.transfer import clean_document, pair_features
@@ -109,10 +109,7 @@ def test_scores_equal_those_of_separately_trained_classifiers(
     development, first, chinese, mean = scores = task.evaluate(encode, options)
     training, held, test = (embedded(tmp_path / name, encode) for name in names)
     trained = {
-        size: [
-            train_classifier(training, ClassifierSettings(size, 0.1, evaluation_steps=10), seed, held)
-            for seed in options.seeds
-        ]
+        size: [train_classifier(training, held, seed, size, 0.1) for seed in options.seeds]
         for size in options.batch_sizes
     }
     shares = {size: fmean(float(np.mean(one.hits(held))) for one in own) for size, own in trained.items()}

@@ -7,7 +7,8 @@ the defaults are those of XTREME (Hu et al., 2020), where its baselines come fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +29,7 @@ from ease.evaluation.classifiers import require_known_classes
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import DEVELOPMENT_METRIC, TaskOptions
 from ease.evaluation.tasks.set_files import Labelled
-from ease.evaluation.tasks.transfer import LabelledOptions, Transfer
+from ease.evaluation.tasks.transfer import Hits, LabelledOptions, Transfer
 from ease.io.locks import temporary_folder
 
 
@@ -48,30 +49,47 @@ class FineTunedPawsX(Transfer):
     TRAINS_ENCODER = True
 
     def train(
-        self,
-        encode: Encode,
-        options: Any,
-        training: Labelled,
-        development: Labelled,
-        tests: Mapping[str, Labelled],
-    ) -> tuple[Sequence[float], str, Mapping[str, Sequence[NDArray[np.bool_]]]]:
+        self, encode: Encode, options: Any, training: Labelled, tests: Mapping[str, Labelled]
+    ) -> tuple[Hits, str]:
         """Train a copy of the encoder with each seed."""
         encoder = getattr(encode, "encoder", None)
         if not isinstance(encoder, SentenceTransformer):
             raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
-        tested = {DEVELOPMENT_METRIC: development, **tests}
-        runs = [fine_tune(encoder, training, development, tested, options, seed) for seed in options.seeds]
-        accuracies = [float(np.mean(run[DEVELOPMENT_METRIC])) for run in runs]
-        return accuracies, development.note, {language: [run[language] for run in runs] for language in tests}
+        runs = [fine_tune(encoder, training, tests, options, seed) for seed in options.seeds]
+        return {name: [run[name] for run in runs] for name in tests}, tests[DEVELOPMENT_METRIC].note
+
+
+def training_arguments(folder: Path, options: Any, seed: int, cuda: bool) -> TrainingArguments:
+    """Return the arguments of the trainer, which keeps the weights of the best step in a folder."""
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=options.epochs,
+        per_device_train_batch_size=options.batch_size,
+        per_device_eval_batch_size=2 * options.batch_size,
+        learning_rate=options.learning_rate,
+        warmup_steps=options.warmup,
+        weight_decay=options.weight_decay,
+        max_grad_norm=options.clip_norm,
+        seed=seed,
+        bf16=cuda and torch.cuda.is_bf16_supported(including_emulation=False),
+        use_cpu=not cuda,
+        eval_strategy="steps",
+        eval_steps=options.evaluation_steps,
+        save_steps=options.evaluation_steps,
+        save_total_limit=1,
+        save_only_model=True,
+        load_best_model_at_end=True,
+        metric_for_best_model="accuracy",
+        report_to="none",
+        disable_tqdm=True,
+        logging_strategy="no",
+    )
+    arguments._n_gpu = min(1, arguments.n_gpu)
+    return arguments
 
 
 def fine_tune(
-    encoder: SentenceTransformer,
-    training: Labelled,
-    development: Labelled,
-    tests: Mapping[str, Labelled],
-    options: Any,
-    seed: int,
+    encoder: SentenceTransformer, training: Labelled, tests: Mapping[str, Labelled], options: Any, seed: int
 ) -> dict[str, NDArray[np.bool_]]:
     """Train a classifier of pairs, and return whether the class of each pair of each test is predicted.
 
@@ -82,6 +100,7 @@ def fine_tune(
         EaseError: If the encoder does not begin with a transformer that has a classification head, there is only one
             class, or the development data have an unknown class.
     """
+    development = tests[DEVELOPMENT_METRIC]
     classes = require_known_classes(training.labels, development.labels, "the development data").tolist()
     transformer, tokenizer = encoder[0], encoder.tokenizer
     if not isinstance(transformer, Transformer):
@@ -104,30 +123,6 @@ def fine_tune(
     cuda = encoder.device.type == "cuda"
     with temporary_folder() as folder, torch.random.fork_rng(devices=[encoder.device] if cuda else []):
         torch.manual_seed(seed)
-        arguments = TrainingArguments(
-            output_dir=str(folder),
-            num_train_epochs=options.epochs,
-            per_device_train_batch_size=options.batch_size,
-            per_device_eval_batch_size=2 * options.batch_size,
-            learning_rate=options.learning_rate,
-            warmup_steps=options.warmup,
-            weight_decay=options.weight_decay,
-            max_grad_norm=options.clip_norm,
-            seed=seed,
-            bf16=cuda and torch.cuda.is_bf16_supported(including_emulation=False),
-            use_cpu=not cuda,
-            eval_strategy="steps",
-            eval_steps=options.evaluation_steps,
-            save_steps=options.evaluation_steps,
-            save_total_limit=1,
-            save_only_model=True,
-            load_best_model_at_end=True,
-            metric_for_best_model="accuracy",
-            report_to="none",
-            disable_tqdm=True,
-            logging_strategy="no",
-        )
-        arguments._n_gpu = min(1, arguments.n_gpu)
         transformer.model.save_pretrained(copy := str(folder / "encoder"))
         try:  # a copy with a head of random weights
             model: Any = AutoModelForSequenceClassification.from_pretrained(copy, num_labels=len(classes))
@@ -138,7 +133,7 @@ def fine_tune(
             ) from error
         trainer = Trainer(
             model,
-            arguments,
+            training_arguments(folder, options, seed, cuda),
             DataCollatorWithPadding(tokenizer),
             train_dataset=rows(training),
             eval_dataset=rows(development),

@@ -13,22 +13,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
+from tqdm.auto import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.classifiers import (
-    ClassifierSettings,
-    LabelledEmbeddings,
-    require_known_classes,
-    select_classifiers,
-)
+from ease.evaluation.classifiers import LabelledEmbeddings, require_known_classes, train_classifier
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import finite_rows, mean_items
 from ease.evaluation.tasks import (
@@ -44,6 +42,7 @@ from ease.evaluation.tasks import (
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
 
 METRIC = "accuracy"
+Hits = Mapping[str, list[NDArray[np.bool_]]]
 COPYRIGHT = re.compile(r"\(c\) Reuters Limited \d{4}")
 
 
@@ -108,43 +107,42 @@ class Transfer(TableTask):
         with error_prefix(self.name):
             data = {language: self.read(options, language, paths) for language, paths in found.items()}
             training, development, _ = next(iter(data.values()))
-            tests = {language: test for language, (_, _, test) in data.items()}
-            accuracies, note, hits = self.train(encode, options, training, development, tests)
-        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, accuracies, note)]
-        for language, test in tests.items():
-            shares = [float(np.mean(own)) for own in hits[language]]
+            tests = {DEVELOPMENT_METRIC: development} | {language: own[2] for language, own in data.items()}
+            hits, note = self.train(encode, options, training, tests)
+        shares = {name: [float(np.mean(run)) for run in runs] for name, runs in hits.items()}
+        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, shares[DEVELOPMENT_METRIC], note)]
+        for language in data:
             items = mean_items(np.mean(hits[language], axis=0))
-            scores.append(repeated_score(self.name, language, METRIC, shares, test.note, items))
+            scores.append(
+                repeated_score(self.name, language, METRIC, shares[language], tests[language].note, items)
+            )
         return scores + averages(scores, self.wanted(options))
 
     def train(
-        self,
-        encode: Encode,
-        options: Any,
-        training: Labelled,
-        development: Labelled,
-        tests: Mapping[str, Labelled],
-    ) -> tuple[Sequence[float], str, Mapping[str, Sequence[NDArray[np.bool_]]]]:
-        """Train on English.
+        self, encode: Encode, options: Any, training: Labelled, tests: Mapping[str, Labelled]
+    ) -> tuple[Hits, str]:
+        """Train on English with each seed and the settings that are best on `tests[DEVELOPMENT_METRIC]`.
 
         Returns:
-            The accuracy of each seed on the development data, a note on it, and by language whether the class of each
-            row is predicted, (rows,), with each seed.
+            By test whether the class of each row is predicted, (rows,), with each seed; a note on the development data.
         """
         learnt = embed(encode, training, "embeddings of the training data")
-        chosen_by = embed(encode, development, "embeddings of the development data")
-        embedded = {
-            language: embed(encode, test, f"embeddings of the test data in {language}")
-            for language, test in tests.items()
+        places = {language: f"test data in {language}" for language in tests}
+        places[DEVELOPMENT_METRIC] = "development data"
+        data = {
+            name: embed(encode, test, f"embeddings of the {places[name]}") for name, test in tests.items()
         }
-        fixed = options.epochs, options.weight_decay, options.clip_norm, options.evaluation_steps
-        grid = [
-            ClassifierSettings(*both, *fixed) for both in product(options.batch_sizes, options.learning_rates)
-        ]
-        settings, classifiers, accuracies = select_classifiers(learnt, chosen_by, grid, options.seeds)
-        note = f"batch size {settings.batch_size}, learning rate {settings.learning_rate:g}"
-        hits = {language: [one.hits(data) for one in classifiers] for language, data in embedded.items()}
-        return accuracies, note, hits
+        development = data[DEVELOPMENT_METRIC]
+        fixed = options.model_dump(include={"epochs", "weight_decay", "clip_norm", "evaluation_steps"})
+        grid, found = [*product(options.batch_sizes, options.learning_rates)], []
+        for size, rate in tqdm(grid, desc="Classifiers", delay=2, leave=False, disable=None):
+            trained = [
+                train_classifier(learnt, development, seed, size, rate, **fixed) for seed in options.seeds
+            ]
+            accuracy = fmean(float(np.mean(one.hits(development))) for one in trained)
+            found.append((accuracy, trained, f"batch size {size}, learning rate {rate:g}"))
+        _, trained, note = max(found, key=itemgetter(0))
+        return {name: [one.hits(own) for one in trained] for name, own in data.items()}, note
 
 
 def embed(encode: Encode, data: Labelled, name: str) -> LabelledEmbeddings:
