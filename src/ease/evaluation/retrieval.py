@@ -6,7 +6,6 @@ Ties are misses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +27,8 @@ from ease.evaluation.search import (
 
 Units = NDArray[np.float32]
 
-K = 10
-"""Documents of a query that count"""
-SPARE = 90
-"""Documents beyond the k best that are compared, so that ties at place k are seen."""
+K = 10  # documents of a query that count
+SPARE = 90  # documents beyond the k best that are compared, so that ties at place k are seen
 
 
 def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
@@ -47,10 +44,9 @@ def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
 
 
 def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddings") -> Units:
-    """Scale rows to length 1, in single precision, (n, dimension) -> (n, dimension); `center` subtracts their mean.
+    """Scale finite rows, none of them zero, to length 1, in single precision: (n, dimension) -> (n, dimension).
 
-    Raises:
-        EaseError: If it is not a matrix of finite numbers, or a row is zero; `name` names the matrix.
+    `center` subtracts their mean; `name` names them in error messages.
     """
     lengths = row_lengths(embeddings, name)[:, None]
     units: Units = np.empty(embeddings.shape, dtype=np.float32)
@@ -71,10 +67,8 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
     multi-step framework of linear transformations"; the settings are those of VecMap's option `--supervised`.
     """
     sides = [side.astype(np.float64) for side in (source, target)]
-    whitening, dewhitening = (
-        [],
-        [],
-    )  # symmetric matrices: after `whitening`, columns are uncorrelated, of length 1
+    # Symmetric matrices: after `whitening`, columns are uncorrelated, of length 1.
+    whitening, dewhitening = [], []
     for rows in sides:
         _, lengths, axes = np.linalg.svd(rows, full_matrices=False)
         spanned = lengths > lengths[0] * max(rows.shape) * np.finfo(np.float32).eps
@@ -103,13 +97,9 @@ def csls_ranks(
     (Conneau et al., 2018, "Word translation without parallel data", section 2.3). r(x) is the same for all targets of
     x and changes no rank, so it is not computed.
 
-    Args:
-        queries: (n, dimension), of length 1 or 0, in the space of the targets.
-        targets: (m, dimension), of length 1 or 0.
-        sources: (s, dimension), the queries' vocabulary, mapped: r(y) is the mean cosine with the nearest sources.
-        gold: (pairs, 2), rows of queries and of targets; each query has one or more.
-        neighbours: k of r.
-        progress: That of `similarity_blocks`.
+    Queries, (n, dimension), targets, (m, dimension), and sources, (s, dimension), are in one space, of length 1 or 0.
+    Sources are the queries' vocabulary: r(y) is the mean cosine with the nearest ones, as many as `neighbours`. `gold`
+    is (pairs, 2), rows of queries and of targets; each query has one or more.
     """
     near = nearest_neighbours(targets, sources, neighbours, progress, unit_rows=True)
     density = near.cosines.mean(axis=1)  # (m,)
@@ -153,14 +143,12 @@ def ndcg(queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int
     return quality
 
 
-@dataclass(frozen=True)
-class MinedPairs:
-    """The score of each query's best target and whether that target is right, (queries,) each."""
+class MinedPairs(NamedTuple):
+    """The score of each query's best target and whether it is right, (queries,) each; the number of all gold pairs."""
 
     scores: Scores
     right: Flags
     gold: int
-    """Number of gold pairs, found or not"""
 
 
 class Matches(NamedTuple):
@@ -223,12 +211,6 @@ def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
     right = np.isin(np.arange(len(rows))[:, None] * width + rows, gold[:, 0] * width + gold[:, 1])
     best = scores.max(axis=1).astype(np.float64).round(DECIMALS)
     return MinedPairs(best, hits_within(scores, right, 1), len(gold))
-
-
-def f1_score(mined: MinedPairs, threshold: float) -> float:
-    """Return the F1 (0 to 1) of the pairs, of which some must be gold, whose score reaches the threshold."""
-    found = mined.scores.astype(np.float64) >= threshold
-    return 2 * int(np.sum(mined.right & found)) / (int(np.sum(found)) + mined.gold)
 
 
 def best_threshold(mined: MinedPairs) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +28,7 @@ CANDIDATES = max(WITHIN.values()) + 1
 """Nearest names searched: one more than needed, to see ties with the last."""
 
 MARK = "||"
-UNLINKED = "cui-less"
-"""Concept of mentions that are not in the dictionary; such rows are skipped."""
+UNLINKED = "cui-less"  # concept of mentions that are not in the dictionary; such rows are skipped
 
 TERM, CONCEPT = "Term", "General SNOMED ID"
 
@@ -40,20 +40,15 @@ class Query(NamedTuple):
     concepts: frozenset[str]
 
 
-Names = dict[str, set[str]]
-"""Concepts of each name."""
+Names = dict[str, set[str]]  # concepts of each name
 
 
 class Mentions(NamedTuple):
-    """The dictionary of a set, and the queries of each fold."""
+    """The dictionary of a set, the queries of all folds, and how many each fold has."""
 
     names: Names
-    folds: list[list[Query]]
-
-    @property
-    def queries(self) -> list[Query]:
-        """The queries of all folds."""
-        return [query for fold in self.folds for query in fold]
+    queries: list[Query]
+    sizes: list[int]
 
 
 class EntityLinking(TableTask):
@@ -63,7 +58,8 @@ class EntityLinking(TableTask):
 
     def read(self, options: TableOptions, subset: str, paths: tuple[Path, ...]) -> Mentions:
         """Read the dictionary and the mentions of a set: a folder of documents, a table, or folds of mentions."""
-        return Mentions(read_names(paths[0]), [read_mentions(path) for path in paths[1:]])
+        names, folds = read_names(paths[0]), [read_mentions(path) for path in paths[1:]]
+        return Mentions(names, list(chain(*folds)), [len(fold) for fold in folds])
 
     def texts(self, options: TableOptions, data: Mentions) -> Mapping[str, Texts]:
         """Return the parts of each mention."""
@@ -74,34 +70,27 @@ class EntityLinking(TableTask):
 
         A part is found if one of its nearest names shares a concept with the mention.
         """
-        queries, folds, concepts = data.queries, data.folds, list(data.names.values())
+        (names, queries, sizes), concepts = data, list(data.names.values())
         known = set().union(*concepts)
         absent = sum(query.concepts.isdisjoint(known) for query in queries)
         logger.info(
             "%s %s: %d of %d mentions have concepts without a name", self.name, subset, absent, len(queries)
         )
-        parts = {
-            part: row for row, part in enumerate(dict.fromkeys(p for query in queries for p in query.parts))
-        }
-        mentions, names = encode(list(parts)), encode(list(data.names))
-        near = nearest_neighbours(mentions, names, CANDIDATES, progress=f"{self.name} {subset}")
-        looked_up = [(parts[part], number) for number, query in enumerate(queries) for part in query.parts]
-        rows, owners = np.array(looked_up).T
-        right = np.array(
-            [
-                [not queries[number].concepts.isdisjoint(concepts[name]) for name in near.rows[row]]
-                for row, number in looked_up
-            ]
-        )
-        ends = np.cumsum([len(fold) for fold in folds])[:-1]
+        looked_up = [(part, number) for number, query in enumerate(queries) for part in query.parts]
+        parts = {part: row for row, part in enumerate(dict.fromkeys(part for part, _ in looked_up))}
+        progress = f"{self.name} {subset}"
+        near = nearest_neighbours(encode(list(parts)), encode(list(names)), CANDIDATES, progress)
+        rows, owners = np.array([(parts[part], number) for part, number in looked_up]).T
+        right = [
+            [not queries[number].concepts.isdisjoint(concepts[name]) for name in near.rows[row]]
+            for row, number in zip(rows, owners, strict=True)
+        ]
         # The mean of folds of different sizes weights the mentions of each fold by its size.
-        weights = np.concatenate(
-            [np.full(len(fold), len(queries) / len(fold) / len(folds)) for fold in folds]
-        )
+        weights = np.repeat([len(queries) / size / len(sizes) for size in sizes], sizes)
         for metric, k in WITHIN.items():
-            missed = owners[~hits_within(near.cosines[rows], right, k)]
+            missed = owners[~hits_within(near.cosines[rows], np.array(right), k)]
             hits = ~np.isin(np.arange(len(queries)), missed)
-            values = [float(np.mean(fold)) for fold in np.split(hits, ends)]
+            values = [float(np.mean(fold)) for fold in np.split(hits, np.cumsum(sizes)[:-1])]
             yield repeated_score(self.name, subset, metric, values, items=mean_items(hits * weights, weights))
 
 

@@ -7,7 +7,7 @@ each language.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -25,8 +25,7 @@ from ease.io.text_tables import read_lines
 
 METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
 LANGUAGE = "{language}"
-VECTORS = ".vec"
-"""In the names of fastText's files of word vectors, such as cc.en.300.vec.gz."""
+VECTORS = ".vec"  # in the names of fastText's files of word vectors, such as cc.en.300.vec.gz
 
 Dictionary = list[tuple[str, str]]
 
@@ -62,24 +61,19 @@ class LexiconOptions(TableOptions):
 
 
 class Side(NamedTuple):
-    """The words of one language: the first `candidates` are candidates, the others only train the maps."""
+    """The rows of the words of one language: the first `candidates` are candidates, the others only train the maps."""
 
-    words: list[str]
     rows: dict[str, int]
     candidates: int
 
 
 class Lexicons(NamedTuple):
-    """The dictionaries of a pair of languages, and the words of each."""
+    """The dictionaries of a pair of languages, the words of each, and the numbers of the source words to test."""
 
     training: Dictionary
     test: Dictionary
-    sides: tuple[Side, Side]
-
-    @property
-    def queries(self) -> list[str]:
-        """The distinct source words of the test dictionary."""
-        return list(dict.fromkeys(word for word, _ in self.test))
+    sides: list[Side]
+    queries: dict[str, int]
 
 
 class LexiconInduction(TableTask):
@@ -94,11 +88,14 @@ class LexiconInduction(TableTask):
             for path in paths[:2]
         )
         vocabularies = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
-        source, target = (
-            gather_words([pair[side] for pair in training], [pair[side] for pair in test], vocabulary)
-            for side, vocabulary in enumerate(vocabularies or (None, None))
-        )
-        return Lexicons(training, test, (source, target))
+        sides = []
+        for trained, tested, vocabulary in zip(
+            zip(*training, strict=True), zip(*test, strict=True), vocabularies or (None, None), strict=True
+        ):
+            # Without a vocabulary, the words of both dictionaries are candidates.
+            candidates = dict.fromkeys([*(vocabulary or trained), *tested])
+            sides.append(Side(numbered([*candidates, *trained]), len(candidates)))
+        return Lexicons(training, test, sides, numbered(word for word, _ in test))
 
     def texts(self, options: LexiconOptions, data: Lexicons) -> Mapping[str, Texts]:
         """Return each source word."""
@@ -106,9 +103,9 @@ class LexiconInduction(TableTask):
 
     def score(self, encode: Encode, options: LexiconOptions, subset: str, data: Lexicons) -> Iterator[Score]:
         """Map both languages into one space, and rank the translations of each source word."""
-        training, test, (source, target) = data
+        training, test, (source, target), queries = data
         units = [
-            unit_rows(encode_of(encode, language)(side.words), center=True)
+            unit_rows(encode_of(encode, language)(list(side.rows)), center=True)
             for language, side in zip(subset.split("-"), data.sides, strict=True)
         ]
         maps = common_space(
@@ -118,7 +115,6 @@ class LexiconInduction(TableTask):
         left, right = (
             unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True)
         )
-        queries = {word: number for number, word in enumerate(data.queries)}
         gold = [(queries[word], target.rows[translation]) for word, translation in test]
         ranks = csls_ranks(
             left[[source.rows[word] for word in queries]],
@@ -146,11 +142,6 @@ def read_vocabulary(path: Path, size: int) -> list[str]:
     return words
 
 
-def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Sequence[str] | None) -> Side:
-    """Number the words of one language: candidates first, which include the words of the test dictionary.
-
-    Without a vocabulary, the words of both dictionaries are candidates.
-    """
-    chosen = dict.fromkeys([*(training if vocabulary is None else vocabulary), *test])
-    words = list(dict.fromkeys([*chosen, *training]))
-    return Side(words, {word: row for row, word in enumerate(words)}, len(chosen))
+def numbered(words: Iterable[str]) -> dict[str, int]:
+    """Return the row of each distinct word, in order."""
+    return {word: row for row, word in enumerate(dict.fromkeys(words))}

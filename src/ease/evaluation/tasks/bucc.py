@@ -17,7 +17,7 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import mean_items
-from ease.evaluation.retrieval import best_pairs, best_threshold, f1_score, margin_scores
+from ease.evaluation.retrieval import best_pairs, best_threshold, margin_scores
 from ease.evaluation.search import Rows, mutual_neighbours
 from ease.evaluation.tasks import Score, Texts, error_prefix
 from ease.evaluation.tasks.set_files import TableOptions, TableTask, read_pairs
@@ -25,8 +25,7 @@ from ease.evaluation.tasks.set_files import TableOptions, TableTask, read_pairs
 logger = logging.getLogger(__name__)
 
 BY_COSINE, BY_MARGIN = "f1", "f1_margin"
-TUNED = "_tuned"
-"""Ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM."""
+TUNED = "_tuned"  # ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM
 SAMPLE, TRAINING, TEST = "sample", "training", "test"
 
 
@@ -105,7 +104,7 @@ class BitextMining(TableTask):
                 chosen = pairs.scores >= threshold
                 gold = np.bincount(data[other].gold[:, 0], minlength=len(chosen))
                 items = mean_items(2.0 * (pairs.right & chosen), chosen + gold)
-                value = 100 * f1_score(pairs, threshold)
+                value = 100 * (2 * int(np.sum(pairs.right & chosen)) / (int(np.sum(chosen)) + pairs.gold))
                 yield Score(self.name, subset, metric + ending, value, note=remark, items=items)
 
 
