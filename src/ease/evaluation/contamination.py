@@ -45,10 +45,8 @@ UNSPACED = (
 TOKEN = re.compile(rf"[{UNSPACED}]|[^{UNSPACED}\s]+")
 ALONE = re.compile(rf"[{UNSPACED}]")
 WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # with the marks of many scripts, which Python's words lack
-SHINGLE, UNSPACED_SHINGLE = 5, 3
-"""Characters of an n-gram; where there are no spaces"""
-BANDS, HASHES, SEED = 20, 120, 42
-"""MinHash compares a pair if all hashes of one of the bands are equal."""
+SHINGLE, UNSPACED_SHINGLE = 5, 3  # characters of an n-gram; where there are no spaces
+BANDS, HASHES, SEED = 20, 120, 42  # MinHash compares a pair if all hashes of one of the bands are equal
 
 Row = Mapping[str, Any]
 
@@ -71,8 +69,7 @@ class Match(NamedTuple):
     """A training sentence that contains or nearly equals a test text."""
 
     kind: str
-    similarity: float
-    """Jaccard similarity of the character n-grams"""
+    similarity: float  # Jaccard similarity of the character n-grams
     sentence: str
 
 

@@ -15,8 +15,7 @@ from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
 
-BLOCK_ELEMENTS = 4_000_000
-"""Numbers held at once while measuring rows (32 MB)."""
+BLOCK_ELEMENTS = 4_000_000  # numbers held at once while measuring rows (32 MB)
 
 DECIMALS = 6
 """Of cosines that are ranked: those of equal texts differ by rounding, which depends on the order of the rows."""
@@ -25,11 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]:
-    """Return embeddings, (n, dimension), as a matrix of finite numbers, in their own precision.
-
-    Raises:
-        EaseError: If they are not a matrix, or a number is not finite; `name` names the matrix.
-    """
+    """Return embeddings, (n, dimension), in their own precision; refuse, by `name`, other shapes, NaN and infinity."""
     matrix = np.asarray(embeddings)
     if matrix.ndim != 2:
         raise EaseError(
@@ -45,11 +40,7 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
 
 
 def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
-    """Length of each row, (n, dimension) -> (n,), in double precision, computed a block of rows at a time.
-
-    Raises:
-        EaseError: If it is not a matrix of finite numbers, or a row is zero and so has no direction.
-    """
+    """Length of each row, none of them zero, (n, dimension) -> (n,), in double precision, a block at a time."""
     matrix = finite_rows(embeddings, name)
     lengths = np.empty(len(matrix))
     rows = max(1, BLOCK_ELEMENTS // max(1, matrix.shape[1]))
@@ -90,12 +81,9 @@ def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
 
 
 def spearman(similarities: ArrayLike, gold: ArrayLike) -> float:
-    """Spearman's rank correlation (-1 to 1) of similarities with gold scores; ties share their mean rank.
+    """Spearman's rank correlation (-1 to 1) of similarities with gold scores, of which two must differ.
 
     If all similarities are equal, the score is 0 with a warning instead of NaN, so that model selection can compare it.
-
-    Raises:
-        EaseError: If there are no two different gold scores.
     """
     predicted, wanted = np.asarray(similarities, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if np.unique(wanted).size < 2:

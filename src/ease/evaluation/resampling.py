@@ -20,19 +20,15 @@ from ease.evaluation.tasks import Score
 RESAMPLES = 10_000
 SEED = 20_221_105
 LEVEL = 0.95
-FEWEST_ITEMS = 30
-"""Minimum number of items for an interval."""
+FEWEST_ITEMS = 30  # minimum number of items for an interval
 
 TOO_FEW = f"fewer than {FEWEST_ITEMS} items: no interval"
 
 MOST_UNITS = 2_000
 """More items of a sum are resampled in this many random groups, which changes an interval by a few per cent."""
 
-BLOCK_ELEMENTS = 50_000
-"""Numbers of one array held at once: 200 kB, which a processor's cache holds."""
-
-Resampled = NDArray[np.float32]
-"""Scores of the resamples in points, (RESAMPLES,)."""
+BLOCK_ELEMENTS = 50_000  # numbers of one array held at once: 200 kB, which a processor's cache holds
+Resampled = NDArray[np.float32]  # scores of the resamples in points, (RESAMPLES,)
 
 
 class Interval(NamedTuple):

@@ -13,16 +13,11 @@ from ease.evaluation.tasks import Score, get_task
 from ease.io.models import format_validation_error
 from ease.wikimedia.languages import Language
 
-TaskOptions = Mapping[str, Mapping[str, Any]]
-"""Options of tasks by the tasks' names."""
+TaskOptions = Mapping[str, Mapping[str, Any]]  # options of tasks by the tasks' names
 
 
 def task_options(name: str, options: TaskOptions) -> BaseModel:
-    """Return the validated options of the task `name`.
-
-    Raises:
-        EaseError: If the task is unknown or not configured, or an option is wrong.
-    """
+    """Return the options of a task; refuse unknown or unconfigured tasks and wrong options."""
     task = get_task(name)
     if not options.get(name):
         raise EaseError(f"No options for the task {name!r}: write them into parameters/tasks/{name}.yml.")

@@ -21,20 +21,14 @@ from ease.errors import EaseError
 from ease.evaluation.metrics import DECIMALS, row_lengths
 from ease.io.device import best_device
 
-BLOCK = (4096, 8192)
-"""Queries and targets compared at once: 134 MB of similarities."""
-
-GROUP = 128
-"""Columns whose maximum tells whether they may have one of the highest values"""
-
-FEW = 64
-"""Queries or targets below which a search stays on the CPU"""
+BLOCK = (4096, 8192)  # queries and targets compared at once: 134 MB of similarities
+GROUP = 128  # columns whose maximum tells whether they may have one of the highest values
+FEW = 64  # queries or targets below which a search stays on the CPU
 
 TIE_TOLERANCE = 10**-DECIMALS
 """Scores closer than this are tied: about the rounding error of a cosine in single precision."""
 
-PAIRS = 16_384
-"""Pairs of given candidates whose vectors are in memory at once."""
+PAIRS = 16_384  # pairs of given candidates whose vectors are in memory at once
 
 MISSING = -1
 """Row number of a neighbour that does not exist, because a row has fewer candidates than neighbours are wanted."""
@@ -43,8 +37,7 @@ Embeddings = NDArray[np.floating]
 Rows = NDArray[np.int64]
 Scores = NDArray[np.floating]
 Flags = NDArray[np.bool_]
-Candidates = tuple[Rows, Rows]
-"""Left rows and right rows of pairs, (pairs,) each"""
+Candidates = tuple[Rows, Rows]  # left rows and right rows of pairs, (pairs,) each
 
 
 @dataclass(frozen=True)
@@ -69,14 +62,8 @@ def similarity_blocks(
 ) -> Iterator[tuple[slice, slice, Tensor]]:
     """Yield rows of queries, rows of targets and their cosines, (queries, targets), until all pairs are compared.
 
-    Args:
-        queries: (n, dimension), any non-zero length.
-        targets: (m, dimension), any non-zero length.
-        progress: Title of the progress bar; no bar if empty.
-        unit_rows: Both sides are known to be finite and of length 1.
-
-    Raises:
-        EaseError: If a side is empty, the dimensions differ, or a row is zero or not finite.
+    Queries are (n, dimension), targets (m, dimension), of any length; empty sides, zero vectors and numbers that are
+    not finite are refused. With `unit_rows`, both are known to be of length 1. `progress` is the title of a bar.
     """
     sides = [np.asarray(queries), np.asarray(targets)]
     device = _device_for(*(len(np.atleast_1d(side)) for side in sides))
@@ -205,10 +192,8 @@ def candidate_neighbours(
     A row with fewer than k candidates has neighbours of the row number `MISSING`. The cosine of a missing j-th
     neighbour is the mean cosine of the existing j-th ones on that side, so that margins stay comparable.
 
-    Both sides, (n, dimension) and (m, dimension), have rows of length 1 and may be on disk. Each pair occurs once.
-
-    Raises:
-        EaseError: If there is no candidate.
+    Both sides, (n, dimension) and (m, dimension), have rows of length 1 and may be on disk. Each pair occurs once, and
+    there must be one.
     """
     forward, backward = (
         Neighbours(np.full((len(side), k), -np.inf, np.float32), np.full((len(side), k), MISSING, np.int64))

@@ -17,8 +17,7 @@ from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
-LISTED = 4
-"""Names that a message lists of many"""
+LISTED = 4  # names that a message lists of many
 
 
 class LocatedSet(StrictModel):
@@ -29,10 +28,8 @@ class LocatedSet(StrictModel):
     """Files of each complete subset, relative to `path`; `""` is `path` itself."""
     sha256: Mapping[str, str]
     """Checksum of each file."""
-    missing: Mapping[str, tuple[str, ...]] = {}
-    """Missing files of each incomplete subset."""
-    faults: Mapping[str, str] = {}
-    """Error message of each complete subset that cannot be read."""
+    missing: Mapping[str, tuple[str, ...]] = {}  # missing files of each incomplete subset
+    faults: Mapping[str, str] = {}  # error message of each complete subset that cannot be read
 
     def version(self, subset: str) -> str:
         """SHA-256 of a subset's data; of all subsets' data for an average."""
@@ -40,8 +37,7 @@ class LocatedSet(StrictModel):
         return hashlib.sha256(" ".join(self.sha256[file] for file in files).encode()).hexdigest()
 
 
-Located = Mapping[str, LocatedSet]
-"""Located sets by the names of their tasks."""
+Located = Mapping[str, LocatedSet]  # located sets by the names of their tasks
 
 
 def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
@@ -98,11 +94,7 @@ def shortened(names: Sequence[str]) -> str:
 
 
 def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, Any]]:
-    """Return the options of the located tasks with the paths of their data, restricted to readable subsets.
-
-    Raises:
-        EaseError: If a file has changed or is gone.
-    """
+    """Return the options of the located tasks with paths and readable subsets; refuse changed or deleted files."""
     placed: dict[str, Mapping[str, Any]] = {}
     for name, found in located.items():
         for file, sha256 in found.sha256.items():
@@ -125,11 +117,7 @@ def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, A
 
 
 def require_sets(references: Sequence[str], located: Located, options: TaskOptions) -> None:
-    """Require complete, readable data of the development tasks, which select the model.
-
-    Raises:
-        EaseError: With the task and either the missing files and their download location, or the reading error.
-    """
+    """Require complete, readable data of the development tasks, which select the model."""
     for name, chosen in chosen_tasks(references, options).items():
         wanted, found = chosen.get("subsets"), _found(name, located)
         if fault := next((fault for s, fault in found.faults.items() if not wanted or s in wanted), None):

@@ -32,15 +32,10 @@ from ease.io.models import StrictModel
 Item = TypeVar("Item")
 POSITIVE, NEGATIVE = "positive", "negative"
 IMPROVED, DETERIORATED = "improved", "deteriorated"
-PRINTED = " (printed)"
-"""Ending of the name of a model whose figures a paper prints"""
-MAX_SENTENCES = 10_000
-"""Of more, a sample is measured: 50 million pairs take some seconds."""
-
-Encoders = Mapping[str, Encode]
-"""Encoders by the names of their models."""
-GradedSets = Mapping[str, Sequence[GradedPair]]
-"""Graded pairs by subset, such as a language pair."""
+PRINTED = " (printed)"  # ending of the name of a model whose figures a paper prints
+MAX_SENTENCES = 10_000  # of more, a sample is measured: 50 million pairs take some seconds
+Encoders = Mapping[str, Encode]  # encoders by the names of their models
+GradedSets = Mapping[str, Sequence[GradedPair]]  # graded pairs by subset, such as a language pair
 
 
 def graded_pairs(task: str, options: Any) -> GradedSets:
@@ -87,11 +82,7 @@ def measure_subsets(
     sets: GradedSets,
     measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]],
 ) -> pd.DataFrame:
-    """Measure each encoder on each subset; of several subsets, average the floats and sum the integers.
-
-    Raises:
-        EaseError: With the model and the subset that cannot be measured.
-    """
+    """Measure each encoder on each subset; of several subsets, average the floats and sum the integers."""
     rows: list[dict[str, Any]] = []
     for model, encode in encoders.items():
         own = []
@@ -150,11 +141,7 @@ def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[Grade
 
 
 def compare_cosines(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:
-    """Return the cosines of the same positive and negative pairs by several encoders: `model`, `kind` and `cosine`.
-
-    Raises:
-        EaseError: If there is no pair of one kind; with the model, if an embedding has no cosine.
-    """
+    """Return the cosines of the same positive and negative pairs by several encoders: `model`, `kind` and `cosine`."""
     drawn = draw_pairs(sets, options)
     kinds = np.repeat(list(drawn), [len(pairs) for pairs in drawn.values()])
     pairs = [pair for chosen in drawn.values() for pair in chosen]
@@ -232,11 +219,7 @@ def compare_alignment_uniformity(
 ) -> pd.DataFrame:
     """Measure several encoders on graded pairs: one row per encoder and subset, and their means.
 
-    Returns:
-        The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
-
-    Raises:
-        EaseError: With the model and the subset, if it has no positive pair or an embedding is unusable.
+    Columns: `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs, at least one), `sentences` (distinct).
     """
 
     def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
@@ -264,11 +247,7 @@ def compare_alignment_uniformity(
 def compare_isotropy(encoders: Encoders, sets: GradedSets, options: GradedOptions) -> pd.DataFrame:
     """Measure several encoders on the distinct sentences of pairs: one row per encoder and subset, and their means.
 
-    Returns:
-        The columns `model`, `subset`, `isotropy`, `mean_vector_norm`, `mean_length` (of the embeddings), `sentences`.
-
-    Raises:
-        EaseError: With the model and the subset, if an embedding is zero or not finite.
+    Columns: `model`, `subset`, `isotropy`, `mean_vector_norm`, `mean_length` (of the embeddings), `sentences`.
     """
 
     def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
@@ -307,9 +286,6 @@ def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataF
     Pairs of a subset are ranked by gold score and by the cosines of both models, from 0 to 100: Spearman's correlation
     compares ranks, and ranks make models with different ranges of cosines comparable. `gain` is the second model's
     distance from the gold rank minus the first one's. The largest changes come first.
-
-    Raises:
-        EaseError: With the subset, if an embedding is unusable.
     """
 
     def percent(values: pd.Series) -> pd.Series:

@@ -23,8 +23,7 @@ from ease.evaluation.tasks.set_files import Sides
 from ease.io.models import StrictModel, Words
 
 LEAST_PAIRS = 3
-TEST_SHARE = 0.2
-"""Share of the sentences on which a classifier of languages is tested"""
+TEST_SHARE = 0.2  # share of the sentences on which a classifier of languages is tested
 
 
 class ProjectionOptions(StrictModel):
@@ -58,10 +57,7 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, 
     """Project normalised embeddings, (n, dimension), to points, (n, 2), with their share of variance (NaN: t-SNE).
 
     t-SNE starts from the principal components and computes all distances, so that the result does not depend on the
-    number of cores.
-
-    Raises:
-        EaseError: If a row is zero or not finite, all rows are the same, or have one dimension.
+    number of cores. Zero rows, equal rows and a single dimension are refused.
     """
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
@@ -84,11 +80,7 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, 
 def project_parallel(encoders: Encoders, sentences: Sides, options: ProjectionOptions) -> pd.DataFrame:
     """Project parallel sentences by each encoder, with a separate projection for each.
 
-    Returns:
-        One row per point; `pair` is the same for a sentence and its translation, `variance` that of the model's points.
-
-    Raises:
-        EaseError: With the model, if its embeddings are unusable; or if there are too few sentences.
+    One row per point; `pair` is the same for a sentence and its translation, `variance` that of the model's points.
     """
     pairs, count = list(zip(*sentences, strict=True)), options.sentences
     if len(pairs) < count:
@@ -139,8 +131,7 @@ class LanguageIdentityOptions(StrictModel):
         return {code: f"{code}-{self.pivot}" for code in codes}
 
 
-Labelled = list[tuple[str, str]]
-"""Pairs of a language and a sentence."""
+Labelled = list[tuple[str, str]]  # pairs of a language and a sentence
 
 
 def divide(
@@ -149,10 +140,7 @@ def divide(
     """Split the sentences of a group of languages into training and test data by the seed.
 
     All translations of a sentence of the pivot stay in one split, so that a classifier cannot use their content.
-    `parallel` has the sentences of each language but the pivot, with those of the pivot.
-
-    Raises:
-        EaseError: If a language is missing in a split.
+    `parallel` has the sentences of each language but the pivot, with those of the pivot. Each split must have some.
     """
     pivots = sorted({pivot for sides in parallel.values() for pivot in sides.right})
     order = np.random.default_rng(options.seed).permutation(len(pivots))
@@ -183,12 +171,8 @@ def compare_language_identity(
 ) -> pd.DataFrame:
     """Train a classifier of languages on the embeddings of each encoder, and test it on other sentences.
 
-    Returns:
-        One row per model and group of at least two languages: in points, `accuracy` and `chance` (the share of the
-        test's most frequent language); the numbers of `training` and `test` sentences. The printed accuracies follow.
-
-    Raises:
-        EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.
+    One row per model and group of at least two languages: in points, `accuracy` and `chance` (the share of the test's
+    most frequent language); the numbers of `training` and `test` sentences. The printed accuracies follow.
     """
     from sklearn.linear_model import LogisticRegression
 

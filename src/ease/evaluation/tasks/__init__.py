@@ -29,11 +29,8 @@ from ease.io.names import check_name
 
 logger = logging.getLogger(__name__)
 
-Files = Mapping[str, tuple[Path, ...]]
-"""The files of each subset of a task."""
-
-Texts = list[tuple[str, ...]]
-"""The texts of each test item."""
+Files = Mapping[str, tuple[Path, ...]]  # the files of each subset of a task
+Texts = list[tuple[str, ...]]  # the texts of each test item
 
 KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
 """Kinds of tasks, by the names under which encoders are saved with prompts."""
@@ -41,8 +38,7 @@ KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassificat
 DEVELOPMENT_METRIC = "development_accuracy"
 """Metric of the data that chose a classifier, which is never averaged."""
 
-AVERAGE = "average"
-"""Prefix of the names of subsets that are means of other subsets."""
+AVERAGE = "average"  # prefix of the names of subsets that are means of other subsets
 
 PLACE = ("path", "subsets")
 """Options in the file of a task that are those of a project, and no part of the task."""
@@ -137,15 +133,13 @@ Seeds = Annotated[
 class Task(ABC):
     """An evaluation task: the files of its subsets, how their data is read, and how an encoder is scored on it."""
 
-    KIND: ClassVar[str]
-    """One of `KINDS`, which determines the encoder's prompt."""
+    KIND: ClassVar[str]  # one of `KINDS`, which determines the encoder's prompt
     METRICS: tuple[str, ...]
     """Metrics of the scores; the first is that of the main score, the others are additional."""
     Options: ClassVar[type[TaskOptions]]
     TRAINS_ENCODER: ClassVar[bool] = False
     """Whether the task trains a copy of the encoder, so that truncated embeddings have no score."""
-    groups: Mapping[str, Collection[str]] = {}
-    """Subsets of the averages `average_<group>`."""
+    groups: Mapping[str, Collection[str]] = {}  # subsets of the averages `average_<group>`
 
     def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
         """Name the task; `configured` is the content of its file, without what a user chooses."""
@@ -186,11 +180,7 @@ class Task(ABC):
         return 0
 
     def available(self, options: Any) -> Files:
-        """Return the files of the chosen subsets whose files exist.
-
-        Raises:
-            EaseError: With the first missing file, if there is no such subset.
-        """
+        """Return the files of the chosen subsets whose files exist; refuse to score none."""
         if not (files := self.files(options)):
             raise EaseError(no_set(self.name))
         missing = missing_files(files)
@@ -231,11 +221,7 @@ def task_names() -> list[str]:
 
 @cache
 def get_task(name: str) -> Task:
-    """Return a task by its name.
-
-    Raises:
-        EaseError: If there is no such task.
-    """
+    """Return a task by its name; refuse an unknown one."""
     check_name(name, task_names(), "evaluation task")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]

@@ -28,10 +28,8 @@ class Side(NamedTuple):
     """The sentences of one side of a subset: those of the pairs, in order, and then the further candidates."""
 
     texts: list[str]
-    entities: Rows
-    """The item of each pair"""
-    distractors: dict[str, Rows]
-    """(n, 2) by grade: a pair, and the row in `texts` of one of its distractors"""
+    entities: Rows  # the item of each pair
+    distractors: dict[str, Rows]  # (n, 2) by grade: a pair, and the row in `texts` of one of its distractors
 
 
 class Audit(Task):
@@ -98,11 +96,7 @@ class Audit(Task):
 
 
 def read_sides(path: Path) -> tuple[Side, Side]:
-    """Read both sides of a subset.
-
-    Raises:
-        EaseError: If a pair has not exactly one answer of its own on each side, or there are fewer than 2 pairs.
-    """
+    """Read both sides; refuse fewer than 2 pairs, and pairs without exactly one answer of their own on each side."""
     rows = pd.DataFrame([row for _, row in read_parquet(path, COLUMNS)], columns=COLUMNS)
     sides: list[Side] = []
     for name in (LEFT, RIGHT):

@@ -27,8 +27,7 @@ logger = logging.getLogger(__name__)
 METRIC, PART_MEAN, AUC = "spearman", "spearman_part_mean", "auc"
 PUBLISHED = 250
 """Grades of each track of SemEval 2017; the files of sentences of some tracks have further pairs."""
-BLOCK = 8192
-"""Labelled pairs encoded at once."""
+BLOCK = 8192  # labelled pairs encoded at once
 
 
 class GradedPair(NamedTuple):

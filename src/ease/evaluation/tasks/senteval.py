@@ -40,8 +40,7 @@ from ease.io.models import StrictModel
 from ease.io.text_tables import read_lines
 
 METRIC, NETWORK_METRIC = "accuracy", "network_accuracy"
-MAX_ITERATIONS = 1000
-"""Of L-BFGS; embeddings of length 1 take some tens."""
+MAX_ITERATIONS = 1000  # of L-BFGS; embeddings of length 1 take some tens
 QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 

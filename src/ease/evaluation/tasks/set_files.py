@@ -23,11 +23,8 @@ ENDINGS: dict[str, Form] = {
     **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"},
 }
 COMPRESSED = (".gz", ".bz2")
-ANYWHERE = "**/"
-"""Begins the name of a file that may be in any folder below `path`."""
-
-Fields = dict[str, str]
-"""Texts of a row by the roles of their columns."""
+ANYWHERE = "**/"  # begins the name of a file that may be in any folder below `path`
+Fields = dict[str, str]  # texts of a row by the roles of their columns
 Column = int | str | tuple[str, ...]
 
 
@@ -251,11 +248,7 @@ def _records(
 
 
 def read_pairs(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the place and both fields of each line of two fields with a tab between; blank lines are skipped.
-
-    Raises:
-        EaseError: If a line is not `what`, or there is none.
-    """
+    """Yield the place and both fields of each line; refuse an empty file, and lines but two fields and a tab."""
     place = ""
     for number, line in read_lines(path):
         fields = [field.strip() for field in line.split("\t")]
