@@ -8,48 +8,13 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ease.evaluation.resampling import Interval, Resampled, holm, paired_p
+from ease.evaluation.resampling import holm, paired_p
 from ease.evaluation.tasks import get_task
-from ease.reporting.own import Measured, OwnModel, gather_models
+from ease.reporting.own import Cell, OwnModel, gather_models
 from ease.reporting.published import Paper, Published, Source, base_name
 from ease.reporting.score_summaries import main_figures
 
-SIGNIFICANCE = 0.05
-"""A score of a lower corrected p-value is significantly below the best one."""
-
-MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A score in points, shown with one decimal; None is shown as a dash."""
-
-    value: float | None = None
-    deviation: float | None = None
-    signed: bool = False
-    comparable: bool = True
-    best: bool = False
-    footnote: int | None = None
-    interval: Interval | None = None
-    resampled: Resampled | None = field(default=None, repr=False, compare=False)
-    data: tuple[str, ...] = field(default=(), repr=False, compare=False)
-
-    @property
-    def limits(self) -> str:
-        """The formatted 95% interval; empty if unknown."""
-        return f"[{', '.join(map(_points, self.interval))}]" if self.interval else ""
-
-    @property
-    def text(self) -> str:
-        """The formatted score with its standard deviation."""
-        if self.value is None:
-            return NONE
-        spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
-        return ("+" if self.signed and round(self.value, 1) > 0 else "") + _points(self.value) + spread
-
-
-def _points(value: float) -> str:
-    return f"{round(value, 1) + 0.0:.1f}".replace("-", MINUS)  # + 0.0 turns negative zero into zero
+SIGNIFICANCE = 0.05  # A score of a lower corrected p-value is significantly below the best one
 
 
 @dataclass(frozen=True)
@@ -57,11 +22,9 @@ class Row:
     """Scores of a model, or differences of our model from its published counterpart."""
 
     name: str
-    label: str
-    """The name in figures."""
+    label: str  # the name in figures
     kind: Literal["published", "own", "difference"]
-    base: str
-    """Name, without owner, of the encoder that training starts from; groups rows."""
+    base: str  # name, without owner, of the encoder that training starts from; groups rows
     origin: str
     cells: tuple[Cell, ...]
     method: str = ""
@@ -81,11 +44,7 @@ class ComparisonTable:
 
 
 def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ComparisonTable | None:
-    """Add our models to a published table, grouped by the encoder that they start from.
-
-    Returns:
-        None if none of our models has a score for it.
-    """
+    """Add our models to a published table, grouped by the encoder that they start from; None if none has a score."""
     table = paper.tables[number]
     headers = tuple(column.header for column in table.columns)
     likes = {name: paper.models[name] for name in table.rows}
@@ -123,27 +82,19 @@ def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) ->
     rows: list[Row] = []
     footnotes: dict[str, int] = {}
 
-    def cell(model: OwnModel, found: Measured, needed: Sequence[Source]) -> Cell:
-        note, have = "", len(needed) - len(found.missing)
+    def numbered(model: OwnModel, found: Cell, needed: int) -> Cell:
+        note, have = found.note if found.value is not None else "", needed - len(found.missing)
         if found.missing and have:
-            note = f"{have} of {len(needed)} scores exist; the average is shown only over all of them"
-        elif found.mean is not None:
-            note = found.note
+            note = f"{have} of {needed} scores exist; the average is shown only over all of them"
         number = footnotes.setdefault(f"{model.label}: {note}.", len(footnotes) + 1) if note else None
-        return Cell(
-            found.mean,
-            found.deviation,
-            comparable=found.comparable,
-            footnote=number,
-            interval=found.interval,
-            resampled=found.resampled,
-            data=found.data,
-        )
+        return replace(found, footnote=number)
 
     for model in own:
         measured = [model.measure(needed) for needed in sources]
-        if any(found.mean is not None for found in measured):
-            cells = tuple(cell(model, found, needed) for found, needed in zip(measured, sources, strict=True))
+        if any(found.value is not None for found in measured):
+            cells = tuple(
+                numbered(model, found, len(needed)) for found, needed in zip(measured, sources, strict=True)
+            )
             base = base_name(model.base)
             rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method, model))
     return rows, list(footnotes)
@@ -234,15 +185,14 @@ def printed_tasks(published: Published, model: OwnModel) -> tuple[str, ...]:
 def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd.DataFrame:
     """Compare models with every figure that is printed for them.
 
-    Returns:
-        One row per figure, with `PRINTED_COLUMNS`; scores in points.
+    One row per figure, with `PRINTED_COLUMNS`; scores in points.
     """
     rows = []
     for model in models:
         for name, table, row, column, figure in printed_figures(published, model):
             paper = published.root[name]
             measured = model.measure(paper.sources(table, column))
-            here = measured.mean if measured.comparable else None
+            here = measured.value if measured.comparable else None
             missing = ", ".join(f"{source.task} {source.subset}" for source in measured.missing)
             note = measured.note if here is not None or not missing else f"not scored: {missing}"
             # Rounded, so that 72.8 - 72.5 is not larger than 0.3
@@ -253,8 +203,7 @@ def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd
 
 Rows = Iterable[Mapping[str, Any]]
 
-FULL = "all"
-"""Header of the scores of complete embeddings."""
+FULL = "all"  # header of the scores of complete embeddings
 
 
 def full_rows(rows: Rows) -> list[dict[str, Any]]:
@@ -265,8 +214,7 @@ def full_rows(rows: Rows) -> list[dict[str, Any]]:
 def dimension_tables(rows: Rows) -> list[ComparisonTable]:
     """Return one table per task of the models that were scored at several numbers of dimensions.
 
-    Args:
-        rows: Scores of all models; those of truncated embeddings have a `dimension`.
+    `rows`: Scores of all models; those of truncated embeddings have a `dimension`.
     """
     scores = pd.DataFrame([dict(row) for row in rows])
     if "dimension" not in scores or scores["dimension"].isna().all():

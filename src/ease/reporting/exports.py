@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,8 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel
 from ease.reporting.score_summaries import main_figures
 
-SPLIT = "test"
-"""The split of result files of subsets that MTEB lacks, and of those that it has."""
-
-UNKNOWN_REVISION = "no_revision_available"
-"""MTEB's name for an unknown revision of a model."""
+SPLIT = "test"  # the split of result files of subsets that MTEB lacks, and of those that it has
+UNKNOWN_REVISION = "no_revision_available"  # MTEB's name for an unknown revision of a model
 
 
 MTEB: dict[str, dict[str, dict[str, Any]]] = read_data_file("ease.reporting", "mteb_tasks.yml")
@@ -103,7 +100,7 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 def _digest(scores: pd.DataFrame, task: str) -> str:
     """Return a digest of the data of all scored subsets of a task, or `unknown` if one has none."""
-    data = sorted({str(value) for value in scores.loc[scores["task"] == task, "data"].fillna("")})
+    data = sorted(set(scores.loc[scores["task"] == task, "data"]))
     if "" in data:
         return "unknown"
     return data[0] if len(data) == 1 else hashlib.sha256("\n".join(data).encode()).hexdigest()
@@ -132,36 +129,32 @@ def write_eval_results(folder: Path, scores: pd.DataFrame) -> None:
         (folder / f"{safe_name(task)}.yaml").write_text(text, encoding="utf-8")
 
 
-def card_results(scores: pd.DataFrame) -> Iterator[Any]:
-    """Yield all scores in the format of a model card's `model-index`, with the limits of the 95% interval as `args`."""
+def _card_result(row: Mapping[str, Any]) -> Any:
+    """Return a score in the format of a model card's `model-index`, with the limits of the 95% interval as `args`."""
     from huggingface_hub import EvalResult
 
-    for row in scores.to_dict("records"):
-        own = MTEB.get(row["task"], {}).get(row["subset"])
-        yield EvalResult(
-            task_type=get_task(row["task"]).KIND,
-            dataset_type=own["dataset"] if own else row["task"],
-            dataset_name=f"{own['task'] if own else row['task']} {row['subset']}",
-            dataset_config=own["subset"] if own else row["subset"],
-            dataset_split=SPLIT,
-            dataset_revision=own["revision"] if own else row["data"] or None,
-            metric_type=row["metric"],
-            metric_name=row["metric"].replace("_", " "),
-            metric_value=round(row["value"], 4),
-            metric_args={"interval_95": [round(row["low"], 4), round(row["high"], 4)]}
-            if pd.notna(row["low"])
-            else None,
-        )
+    task, subset, revision = row["task"], row["subset"], row["data"] or None
+    own = MTEB.get(task, {}).get(subset) or dict(dataset=task, task=task, subset=subset, revision=revision)
+    limits = [round(row["low"], 4), round(row["high"], 4)] if pd.notna(row["low"]) else None
+    return EvalResult(
+        task_type=get_task(task).KIND,
+        dataset_type=own["dataset"],
+        dataset_name=f"{own['task']} {subset}",
+        dataset_config=own["subset"],
+        dataset_split=SPLIT,
+        dataset_revision=own["revision"],
+        metric_type=row["metric"],
+        metric_name=row["metric"].replace("_", " "),
+        metric_value=round(row["value"], 4),
+        metric_args={"interval_95": limits} if limits else None,
+    )
 
 
 def hub_card(card: str, name: str, scores: pd.DataFrame, sections: Mapping[str, str]) -> str:
     """Return a training's card with the test scores and their 95% intervals, as the hub reads them, and more sections.
 
-    Args:
-        card: The card of the training.
-        name: Name of the model in the evaluation results.
-        scores: Rows of test scores, as `main_rows` gives them; may be empty.
-        sections: Text of further sections by their titles, for the end of the card.
+    `name` is that of the model in the evaluation results, `scores` are as `main_rows` gives them and may be empty,
+    `sections` the texts of further sections by their titles, for the end of the card.
     """
     from huggingface_hub import RepoCard
     from huggingface_hub.repocard_data import eval_results_to_model_index
@@ -169,7 +162,9 @@ def hub_card(card: str, name: str, scores: pd.DataFrame, sections: Mapping[str, 
     training_card = RepoCard(card)
     front, body = training_card.data.to_dict(), training_card.text
     if not scores.empty:
-        front["model-index"] = eval_results_to_model_index(name, list(card_results(scores)))
+        front["model-index"] = eval_results_to_model_index(
+            name, [*map(_card_result, scores.to_dict("records"))]
+        )
         front["metrics"] = sorted(set(scores["metric"]))
         rows = [
             {

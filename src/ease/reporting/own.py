@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,27 +37,45 @@ cache. The last ones are how the encoder embedded the texts.
 """
 
 
-class Measured(NamedTuple):
-    """A score or the mean of several, averaged over seeds."""
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A score in points or the mean of several, averaged over seeds, with one decimal in tables; None is a dash."""
 
-    mean: float | None
-    deviation: float | None
-    """Sample standard deviation over seeds; None for one seed."""
-    missing: tuple[Source, ...]
-    note: str
-    partial: bool
-    """Whether one of the scores is an average without some subsets."""
+    value: float | None = None
+    deviation: float | None = None  # sample standard deviation over seeds; None for one seed
+    missing: tuple[Source, ...] = ()
+    note: str = ""
+    partial: bool = False  # whether one of the scores is an average without some subsets
     interval: Interval | None = None
     """95% interval: over training seeds if there are several, else over the test items."""
-    resampled: Resampled | None = None
-    """Means of the scores of paired resamples of the test items."""
-    data: tuple[str, ...] = ()
-    """Digests of the test files; resampled scores of other files are not paired."""
+    resampled: Resampled | None = None  # means of the scores of paired resamples of the test items
+    data: tuple[str, ...] = ()  # digests of the test files; resampled scores of other files are not paired
+    signed: bool = False
+    best: bool = False
+    footnote: int | None = None
 
     @property
     def comparable(self) -> bool:
         """Whether a published score may be compared with this one."""
-        return self.mean is not None and not self.partial
+        return self.value is not None and not self.partial
+
+    @property
+    def limits(self) -> str:
+        """The formatted 95% interval; empty if unknown."""
+        return f"[{', '.join(map(_points, self.interval))}]" if self.interval else ""
+
+    @property
+    def text(self) -> str:
+        """The formatted score with its standard deviation."""
+        if self.value is None:
+            return "\N{EN DASH}"
+        spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
+        return ("+" if self.signed and round(self.value, 1) > 0 else "") + _points(self.value) + spread
+
+
+def _points(value: float) -> str:
+    # + 0.0 turns negative zero into zero
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True)
@@ -70,13 +87,10 @@ class OwnModel:
     base: str
     pooling: str
     model: str
-    sweep: str
-    """Sweep that trained it; empty if none."""
-    seeds: tuple[str, ...]
-    """Training seeds; empty for encoders that are not trained here."""
+    sweep: str  # sweep that trained it; empty if none
+    seeds: tuple[str, ...]  # training seeds; empty for encoders that are not trained here
     rows: pd.DataFrame
-    cache: Path | None = None
-    """Folder of the files of items."""
+    cache: Path | None = None  # folder of the files of items
 
     @property
     def name(self) -> str:
@@ -97,7 +111,7 @@ class OwnModel:
         """The model's name with its sweep."""
         return f"{self.name} (sweep {self.sweep}, {self._seeds})" if self.sweep else self.name
 
-    def measure(self, sources: Sequence[Source]) -> Measured:
+    def measure(self, sources: Sequence[Source]) -> Cell:
         """Return the mean of the sources over all seeds that have every one of them."""
         found = {source: self._rows_by_source.get(source, self.rows.iloc[:0]) for source in sources}
         missing = tuple(source for source, rows in found.items() if rows.empty)
@@ -105,11 +119,11 @@ class OwnModel:
         partial = any(source.subset.startswith(AVERAGE) for source in notes)
         note = "; ".join(dict.fromkeys(notes.values()))
         if missing:
-            return Measured(None, None, missing, note, partial)
+            return Cell(None, None, missing, note, partial)
         values = pd.concat([rows.set_index("seed")["value"] for rows in found.values()], axis=1).dropna()
         means = [fmean(row) for row in values.to_numpy()]
         if not means:
-            return Measured(None, None, tuple(sources), note, partial)
+            return Cell(None, None, tuple(sources), note, partial)
         kept = pd.concat([rows[rows["seed"].isin(values.index)] for rows in found.values()])
         resampled = self._resampled(kept)
         limits, spread = kept[["low", "high"]].to_numpy(dtype=float), None
@@ -121,7 +135,7 @@ class OwnModel:
             spread = Interval(*map(float, limits[0]))
         deviation = stdev(means) if len(means) > 1 else None
         data = tuple(sorted(kept["data"].unique()))
-        return Measured(fmean(means), deviation, (), note, partial, spread, resampled, data)
+        return Cell(fmean(means), deviation, (), note, partial, spread, resampled, data)
 
     def _resampled(self, rows: pd.DataFrame) -> Resampled | None:
         """Return the mean of the rows' resampled scores; None if one of them is not kept."""
@@ -178,15 +192,13 @@ def gather_models(rows: Iterable[dict[str, object]], cache: Path | None = None) 
     return models
 
 
-SHOWN_COMMIT = 12
-"""Digits of a commit that are shown."""
+SHOWN_COMMIT = 12  # digits of a commit that are shown
 
 
 def encoding_text(rows: pd.DataFrame) -> str:
     """Return pooling, normalisation, dimension, precision, length, commit and prompts; empty if they are not recorded.
 
-    Args:
-        rows: Rows of scores of one encoder, with the columns `ENCODING` and `task`.
+    `rows`: Rows of scores of one encoder, with the columns `ENCODING` and `task`.
     """
     known = rows.dropna(subset=["embedding_dimension"])
     if known.empty:

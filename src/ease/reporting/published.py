@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel, field_validator, model_validator
@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, RootModel, field_valida
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 
-FIRST = "ease"
-"""The paper whose tables come first in the report."""
+FIRST = "ease"  # the paper whose tables come first in the report
 
 
 def base_name(encoder: str) -> str:
@@ -119,9 +118,6 @@ class Paper(StrictModel):
 
     def sources(self, number: str, header: str) -> tuple[Source, ...]:
         """Return the scores that a column averages, in order."""
-        return tuple(self._sources(number, header))
-
-    def _sources(self, number: str, header: str) -> Iterator[Source]:
         if number not in self.tables:
             raise EaseError(
                 f"The column {header!r} of {self.short} refers to table {number}, which does not exist."
@@ -129,12 +125,12 @@ class Paper(StrictModel):
         table = self.tables[number]
         column = table.column(header)
         if column.task and column.subset:
-            yield Source(column.task, column.subset, column.metric or table.metric)
-        for part in column.mean_of:
-            if isinstance(part, str):
-                yield from self._sources(column.table or number, part)
-            else:
-                yield part
+            return (Source(column.task, column.subset, column.metric or table.metric),)
+        parts = (
+            self.sources(column.table or number, part) if isinstance(part, str) else (part,)
+            for part in column.mean_of
+        )
+        return tuple(chain(*parts))
 
 
 class Published(RootModel[dict[str, Paper]]):

@@ -18,9 +18,9 @@ from ease.evaluation.resampling import seed_interval
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.files import read_data_file
 from ease.io.models import StrictModel
-from ease.reporting.comparison import Cell, ComparisonTable, build_plain_table, build_table
+from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import OwnModel, encoding_text
+from ease.reporting.own import Cell, OwnModel, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE
 from ease.reporting.published import Published, Source
@@ -118,7 +118,7 @@ def build_scatters(options: ReportOptions, published: Published, own: Sequence[O
             for number, table in zip(numbers, tables, strict=True)
         ]
         rows += [
-            (model.label, "own", model.method, *(model.measure(sources).mean for sources in averages))
+            (model.label, "own", model.method, *(model.measure(sources).value for sources in averages))
             for model in own
         ]
         points = pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]).dropna()
@@ -131,8 +131,7 @@ def build_scatters(options: ReportOptions, published: Published, own: Sequence[O
     return found
 
 
-DIGITS = 12
-"""Digits of a digest that are shown."""
+DIGITS = 12  # digits of a digest that are shown
 
 UNKNOWN = "not recorded"
 DATA = "Data (SHA-256)"
@@ -203,9 +202,8 @@ def _score_text(scores: pd.DataFrame) -> str:
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
     """Return scores of our models and of their published counterparts, in the columns that ours have.
 
-    Returns:
-        One row per score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
-        95% interval, `low` and `high`.
+    One row per score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
+    95% interval, `low` and `high`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
     compared = [row for row in table.rows if row.kind == "published" and row.name in named]

@@ -9,16 +9,14 @@ import pandas as pd
 from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, get_task
 
-COLUMNS = ["method", "task", "subset", "metric", "value"]
-"""Columns of scores, which are in points."""
+COLUMNS = ["method", "task", "subset", "metric", "value"]  # columns of scores, which are in points
 
 
 def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Split scores (with `COLUMNS`) into scores of subsets and main scores of tasks.
 
-    Returns:
-        Scores of the subsets of tasks with several subsets; and one row per method, task and metric with the mean over
-        subsets. Both have the same columns.
+    Scores of the subsets of tasks with several subsets; and one row per method, task and metric with the mean over
+    subsets. Both have the same columns.
     """
     single = scores.loc[~_averaged(scores), COLUMNS]
     several = single.groupby("task")["subset"].transform("nunique") > 1

@@ -20,8 +20,7 @@ FEW = 10_000
 
 MODEL = "data/06_models/teach/ease_plus/latest"
 
-SHOWN = 5
-"""Largest losses and gains on the page; the table has all scores."""
+SHOWN = 5  # largest losses and gains on the page; the table has all scores
 
 
 def compare_before_after(
@@ -29,8 +28,7 @@ def compare_before_after(
 ) -> pd.DataFrame:
     """Return the main score of each subset that both encoders were scored on.
 
-    Returns:
-        Columns task, subset, metric, kind (`new`: the subset has the language; `old`: others), before, after, gain.
+    Columns task, subset, metric, kind (`new`: the subset has the language; `old`: others), before, after, gain.
     """
     columns = ["task", "subset", "metric"]
     found = []
@@ -48,8 +46,7 @@ def compare_before_after(
 def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether no evaluation of a training was above the one before it, so that it keeps its start.
 
-    Args:
-        history: Rows of step, name and value.
+    `history`: Rows of step, name and value.
     """
     scores = {row["step"]: row["value"] for row in history if row["name"] == DEVELOPMENT}
     return 0 in scores and scores[0] >= max(scores.values())

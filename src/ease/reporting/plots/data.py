@@ -35,9 +35,8 @@ WHAT_TO_SEE = "The shorter the lines beside the extent of the points, the less t
 def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
     """Plot kept and skipped pages, and resolved and unresolved links, by language.
 
-    Args:
-        summary: One row per language, with `language`, `kept` (pages), `skipped_<reason>` (pages), `links` and
-            `links_resolved`. Missing values are 0.
+    `summary`: One row per language, with `language`, `kept` (pages), `skipped_<reason>` (pages), `links` and
+        `links_resolved`. Missing values are 0.
     """
     title = "Ingested pages and links"
     if summary.empty:
@@ -61,9 +60,8 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
 def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
     """Plot the pairs left after each filter over all languages, and left and removed pairs by language.
 
-    Args:
-        funnel: One row per language: `language`, `pairs` (before filtering), the pairs removed by each filter in order,
-            and `left`.
+    `funnel`: One row per language: `language`, `pairs` (before filtering), the pairs removed by each filter in order,
+        and `left`.
     """
     title = "Pairs left after each filter"
     if funnel.empty:
@@ -92,9 +90,8 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
 def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
     """Plot sentences and label types by language, made here and in the paper (Table 13).
 
-    Args:
-        statistics: One row per language: `language`, `sentences`, `label_types`, and `paper_sentences` and
-            `paper_label_types`, missing if the paper does not have the language.
+    `statistics`: One row per language: `language`, `sentences`, `label_types`, and `paper_sentences` and
+        `paper_label_types`, missing if the paper does not have the language.
     """
     title = "MewsC-16 as made here and as in the paper"
     if statistics.empty:
@@ -140,8 +137,7 @@ def _bar(
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
     """Plot uniformity and alignment, one point per model (Figure 3); closer to the lower left is better.
 
-    Args:
-        table: Columns `model`, `subset`, `alignment`, `uniformity`; of several subsets, the mean is shown.
+    `table`: Columns `model`, `subset`, `alignment`, `uniformity`; of several subsets, the mean is shown.
     """
     title = "Alignment and uniformity"
     if table.empty:
@@ -162,9 +158,8 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
 def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     """Plot projected sentences of two languages with lines to their translations, one panel per model.
 
-    Args:
-        table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
-            projection; NaN if unknown).
+    `table`: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
+        projection; NaN if unknown).
     """
     title = "Sentences and their translations"
     if table.empty:
@@ -245,8 +240,7 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
 def plot_roc_curves(table: pd.DataFrame) -> go.Figure:
     """Plot the ROC curve of each model, with the diagonal of chance (Figure 4 of Mirror-BERT).
 
-    Args:
-        table: Columns `model`, `false_positive_rate`, `true_positive_rate`, `auc`.
+    `table`: Columns `model`, `false_positive_rate`, `true_positive_rate`, `auc`.
     """
     title = "ROC curves of the cosines of pairs"
     if table.empty:

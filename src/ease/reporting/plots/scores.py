@@ -29,9 +29,8 @@ from ease.reporting.score_summaries import split_scores, with_limits
 def plot_scores(scores: pd.DataFrame) -> go.Figure:
     """Plot methods side by side: one panel of all main scores, and one per task with several subsets.
 
-    Args:
-        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points), and `low` and `high`, the limits of the
-            95% interval, if they are known; only main metrics are shown.
+    `scores`: Columns `method`, `task`, `subset`, `metric`, `value` (points), and `low` and `high`, the limits of the
+        95% interval, if they are known; only main metrics are shown.
     """
     title = "Scores by method"
     if scores.empty:
@@ -95,9 +94,8 @@ def plot_variants(
 def plot_curves(history: pd.DataFrame) -> go.Figure:
     """Plot losses, rates and development scores over training steps: one panel a curve, one line per method.
 
-    Args:
-        history: Columns `method`, `step`, `name`, `value`. A star marks the best development score of
-            a trained step.
+    `history`: Columns `method`, `step`, `name`, `value`. A star marks the best development score of
+        a trained step.
     """
     title = "Training curves"
     history = history.dropna(subset="value")
@@ -153,9 +151,8 @@ def _add_curve(
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
     """Plot tables as bars, one panel each: our models in colour, published ones in grey and marked “(paper)”.
 
-    Args:
-        tables: Titles, and scores in points with the columns `label`, `kind` (published or own), `method`, `column`,
-            `value`, and `low` and `high`, the limits of the 95% interval (may be missing).
+    `tables`: Titles, and scores in points with the columns `label`, `kind` (published or own), `method`, `column`,
+        `value`, and `low` and `high`, the limits of the 95% interval (may be missing).
     """
     title = "Scores beside the published ones"
     marked = [
@@ -179,16 +176,14 @@ def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
     }
 
 
-SCATTER_PANEL = 480
-"""Height of a panel in pixels"""
+SCATTER_PANEL = 480  # height of a panel in pixels
 
 
 def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> go.Figure:
     """Plot models as points, one panel per pair of tables: our models in colour, published ones in grey.
 
-    Args:
-        panels: Title of the panel; scores in points with columns `label`, `kind`, `method`, `x`, `y`; titles of the
-            axes.
+    `panels`: Title of the panel; scores in points with columns `label`, `kind`, `method`, `x`, `y`; titles of the
+        axes.
     """
     title = "One kind of task against another"
     if not panels:

@@ -46,12 +46,10 @@ TEMPLATE = go.layout.Template(
         "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
     }
 )
-TITLE, ROW = 42, 26
-"""Heights of a figure's title and of a row of its legend, in pixels"""
+TITLE, ROW = 42, 26  # heights of a figure's title and of a row of its legend, in pixels
 THINNEST, THICKEST, MANY = 4, 18, 700
 """Height of a bar in pixels: the thickest, which has space for a number, or less where all would be higher than that"""
-BAR_GAP, PANEL_GAP = 10, 60
-"""Heights of the gaps between groups of bars, and between panels"""
+BAR_GAP, PANEL_GAP = 10, 60  # heights of the gaps between groups of bars, and between panels
 
 
 def fill(style: Style) -> dict[str, Any]:
