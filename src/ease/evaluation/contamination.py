@@ -106,8 +106,7 @@ class TestIndex:
         from rensa import RMinHashLSH
 
         self.options, self.tests = options, [prepare(text, options) for text in texts]
-        self.whole: dict[str, list[int]] = defaultdict(list)
-        self.runs: dict[str, list[int]] = defaultdict(list)
+        self.whole, self.runs = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         for row, test in enumerate(self.tests):
             if test.text:
                 self.whole[test.text].append(row)
@@ -227,13 +226,9 @@ def read_task_texts(
 def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path) -> list[dict[str, Any]]:
     """Return the scores without the contaminated items, and the averages of tasks that have several subsets.
 
-    Args:
-        scores: Scores of encoders with their `method`, the version of their `data`, and the file of their `items`.
-        contaminated: Of each test set its number of `items`, the contaminated `rows`, and the version of the `data`.
-        cache: The folder of the files of items.
-
-    Returns:
-        Scores without kept items, or of other data, have no row; `low` and `high` are the clean score's 95% interval.
+    `scores` have the version of their `data` and the file, in the folder `cache`, of their `items`; those of other data
+    or without items have no row. `contaminated` has of each test set its number of `items`, the contaminated `rows` and
+    the version of the `data`. `low` and `high` are the clean score's 95% interval.
     """
     known = {(row["task"], row["subset"], row["metric"]): row for row in contaminated}
     rows: list[dict[str, Any]] = []
@@ -249,27 +244,22 @@ def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path
             )
             continue
         clean = items.take(np.setdiff1d(np.arange(len(items)), found["rows"]))
-        resampled = (
-            resample(clean, f"{score['task']}/{score['subset']}") if len(clean) >= FEWEST_ITEMS else None
-        )
-        low, high = (None, None) if resampled is None else interval(resampled)
-        rows.append(
-            {
-                **{name: score[name] for name in ("method", "model", "task", "subset", "metric")},
-                **{"items": len(items), "contaminated": len(found["rows"])},
-                **{"whole": score["value"], "clean": clean.value()},
-                **{"difference": clean.value() - score["value"], "low": low, "high": high},
-            }
-        )
+        row = {name: score[name] for name in ("method", "model", "task", "subset", "metric")}
+        row |= {"items": len(items), "contaminated": len(found["rows"])}
+        row |= {"whole": score["value"], "clean": clean.value(), "difference": clean.value() - score["value"]}
+        row |= {"low": None, "high": None}
+        if len(clean) >= FEWEST_ITEMS:
+            row |= interval(resample(clean, f"{score['task']}/{score['subset']}"))._asdict()
+        rows.append(row)
     keys = ["method", "model", "task", "metric"]
     averages = []
     for key, own in pd.DataFrame(rows).groupby(keys, sort=False) if rows else ():
         own = own.dropna(subset=["clean"])  # a subset without a clean item has no clean score to compare
         if len(own) > 1:
+            sums = own[["items", "contaminated"]].sum().to_dict()
             means = own[["whole", "clean"]].mean().to_dict()
+            about = dict(zip(keys, key, strict=True))
             averages.append(
-                {**dict(zip(keys, key, strict=True)), "subset": AVERAGE}
-                | {**own[["items", "contaminated"]].sum().to_dict(), **means}
-                | {"difference": means["clean"] - means["whole"]}
+                {**about, "subset": AVERAGE, **sums, **means, "difference": means["clean"] - means["whole"]}
             )
     return [*rows, *averages]

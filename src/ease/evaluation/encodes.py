@@ -27,41 +27,34 @@ def encode_in_role(encode: Encode, role: Role) -> Encode:
     return variant
 
 
+@dataclass(frozen=True)
 class EncodeByLanguage:
-    """Functions from words or sentences to embeddings, one for each language, for tasks that map their spaces."""
+    """Functions from words or sentences to embeddings, by language code, for tasks that map their spaces."""
 
-    def __init__(self, languages: Mapping[str, Encode]) -> None:
-        """Set the function of each language, by its code."""
-        self._languages = dict(languages)
+    languages: Mapping[str, Encode]
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Refuse sentences of unknown language."""
         raise EaseError(
-            f"There is one encoder for each of {', '.join(self._languages)}, and the task encodes all languages with "
+            f"There is one encoder for each of {', '.join(self.languages)}, and the task encodes all languages with "
             "one: name a task such as bli."
         )
 
     def for_task(self, task: str, kind: str) -> EncodeByLanguage:
         """Return the functions for the texts of a task."""
-        return EncodeByLanguage({code: encode_for(own, task, kind) for code, own in self._languages.items()})
-
-    def in_role(self, role: Role) -> EncodeByLanguage:
-        """Return the functions for queries or passages."""
-        return EncodeByLanguage({code: encode_in_role(own, role) for code, own in self._languages.items()})
-
-    def of(self, language: str) -> Encode:
-        """Return the function of a language."""
-        if language not in self._languages:
-            raise EaseError(
-                f"No encoder for the language {language!r} among {', '.join(self._languages)}: add one, or choose "
-                "other language pairs."
-            )
-        return self._languages[language]
+        return EncodeByLanguage({code: encode_for(own, task, kind) for code, own in self.languages.items()})
 
 
 def encode_of(encode: Encode, language: str) -> Encode:
     """Return the function for sentences of a language: the language's own, or the one of all languages."""
-    return encode.of(language) if isinstance(encode, EncodeByLanguage) else encode
+    if not isinstance(encode, EncodeByLanguage):
+        return encode
+    if language not in encode.languages:
+        raise EaseError(
+            f"No encoder for the language {language!r} among {', '.join(encode.languages)}: add one, or choose other "
+            "language pairs."
+        )
+    return encode.languages[language]
 
 
 @dataclass(frozen=True)

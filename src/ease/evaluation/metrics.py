@@ -30,8 +30,7 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
         raise EaseError(
             f"The {name} have shape {matrix.shape}: give one row per sentence, (sentences, dimension)."
         )
-    broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
-    if broken.size:
+    if (broken := np.flatnonzero(~np.isfinite(matrix).all(axis=1))).size:
         raise EaseError(
             f"{broken.size} of {len(matrix)} rows of the {name} contain NaN or infinity, first row {broken[0]}: "
             "the model has diverged; lower its learning rate or go back to an earlier checkpoint."
@@ -50,8 +49,7 @@ def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
         largest = np.abs(block).max(axis=1, initial=0.0)
         scaled = block / np.where(largest > 0, largest, 1.0)[:, None]
         lengths[start : start + rows] = largest * np.linalg.norm(scaled, axis=1)
-    zero = np.flatnonzero(lengths == 0)
-    if zero.size:
+    if (zero := np.flatnonzero(lengths == 0)).size:
         raise EaseError(
             f"{zero.size} of {len(matrix)} rows of the {name} are zero vectors, first row {zero[0]}: "
             "they have no cosine. Check whether these sentences are blank, and the encoder's pooling."
@@ -101,13 +99,8 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> float:
 def isotropy_score(embeddings: ArrayLike) -> float:
     """Smallest over largest sum of exp(c · v) over all v, for the unit eigenvectors c of VᵀV (Eq. 2 of Mirror-BERT).
 
-    Solvers return an eigenvector or its negative arbitrarily, so both are used.
-
-    Args:
-        embeddings: V, (n, dimension), not normalised.
-
-    Returns:
-        From 0 (all in one direction) to 1 (isotropic).
+    Solvers return an eigenvector or its negative arbitrarily, so both are used. The embeddings V are (n, dimension),
+    not normalised; the score is from 0 (all in one direction) to 1 (isotropic).
     """
     from scipy.special import logsumexp
 
@@ -183,9 +176,7 @@ class Items:
 
 def mean_items(values: ArrayLike, denominators: ArrayLike | None = None) -> Items:
     """Return the items of a mean of values (0 to 1), or of the ratio of two sums."""
-    columns = (
-        {"numerator": values} if denominators is None else dict(numerator=values, denominator=denominators)
-    )
+    columns = {"numerator": values} | ({} if denominators is None else {"denominator": denominators})
     return Items("ratio", {name: np.asarray(column, dtype=np.float64) for name, column in columns.items()})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 from zlib import crc32
 
@@ -157,15 +158,12 @@ def seed_interval(values: Sequence[float]) -> Interval:
 
 def paired_p(better: Resampled, worse: Resampled) -> float:
     """Return the two-sided p-value of the difference of two encoders' scores on the same resamples."""
-    below = int(np.sum(better <= worse))
-    above = int(np.sum(better >= worse))
-    return min(1.0, 2 * (1 + min(below, above)) / (1 + len(better)))
+    fewer = min(int(np.sum(better <= worse)), int(np.sum(better >= worse)))
+    return min(1.0, 2 * (1 + fewer) / (1 + len(better)))
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values corrected for their number by Holm's method, by name."""
-    corrected, largest = {}, 0.0
-    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
-        corrected[name] = largest
-    return corrected
+    names = sorted(p_values, key=p_values.__getitem__)
+    scaled = (min(1.0, (len(names) - rank) * p_values[name]) for rank, name in enumerate(names))
+    return dict(zip(names, accumulate(scaled, max), strict=True))

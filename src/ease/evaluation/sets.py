@@ -79,8 +79,8 @@ def read_sets(located: Located, references: Sequence[str], options: TaskOptions)
             except EaseError as error:
                 faults[subset] = str(error)
         for fault in dict.fromkeys(faults.values()):
-            bad = [subset for subset, own in faults.items() if own == fault]
-            logger.warning("Evaluation set %s: %s cannot be scored. %s", name, shortened(bad), fault)
+            bad = shortened([subset for subset, own in faults.items() if own == fault])
+            logger.warning("Evaluation set %s: %s cannot be scored. %s", name, bad, fault)
         subsets = {subset: files for subset, files in found.subsets.items() if subset not in faults}
         sums = {file: found.sha256[file] for file in sorted(set().union(*subsets.values()))}
         read[name] = found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
@@ -163,13 +163,9 @@ def read_located(data: Mapping[str, Any]) -> dict[str, LocatedSet]:
 
 def scorable(references: Sequence[str], located: Located) -> list[str]:
     """Return the references with at least one subset that can be scored."""
-    kept = []
-    for reference in references:
-        name, _, subset = reference.partition(":")
-        subsets = _found(name, located).subsets
-        if subset in subsets or (subsets and not subset):
-            kept.append(reference)
-    return kept
+    parts = [(reference, *reference.partition(":")[::2]) for reference in references]
+    known = {name: _found(name, located).subsets for _, name, _ in parts}
+    return [whole for whole, name, subset in parts if known[name] and subset in ("", *known[name])]
 
 
 def _found(name: str, located: Located) -> LocatedSet:

@@ -40,9 +40,6 @@ DEVELOPMENT_METRIC = "development_accuracy"
 
 AVERAGE = "average"  # prefix of the names of subsets that are means of other subsets
 
-PLACE = ("path", "subsets")
-"""Options in the file of a task that are those of a project, and no part of the task."""
-
 CLASSES = {
     "audit": "audit:Audit",
     "bel": "bel:EntityLinking",
@@ -142,18 +139,9 @@ class Task(ABC):
     groups: Mapping[str, Collection[str]] = {}  # subsets of the averages `average_<group>`
 
     def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
-        """Name the task; `configured` is the content of its file, without what a user chooses."""
+        """Name the task, its main metric and its source; `configured` is its file without what a user chooses."""
         self.name, self.configured = name, configured
-
-    @property
-    def METRIC(self) -> str:
-        """Metric of the main score."""
-        return self.METRICS[0]
-
-    @property
-    def SOURCE(self) -> str:
-        """Download location and licence of the files."""
-        return str(self.configured["source"])
+        self.METRIC, self.SOURCE = self.METRICS[0], str(configured["source"])
 
     def options(self, **given: Any) -> Any:
         """Return the task's options: those of its file, and those given."""
@@ -227,7 +215,8 @@ def get_task(name: str) -> Task:
     configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]
     check_name(configured["kind"], [*CLASSES], "kind of evaluation task")
     task = pkgutil.resolve_name(f"{__name__}.{CLASSES[configured['kind']]}")
-    made: Task = task(name, {key: own for key, own in configured.items() if key not in PLACE})
+    # Path and subsets are a project's own, and no part of the task.
+    made: Task = task(name, {key: own for key, own in configured.items() if key not in ("path", "subsets")})
     return made
 
 

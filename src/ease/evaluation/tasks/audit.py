@@ -126,12 +126,7 @@ def read_sides(path: Path) -> tuple[Side, Side]:
 def _search(
     queries: Side, own: Embeddings, targets: Side, other: Embeddings
 ) -> dict[str, tuple[Flags, Flags]]:
-    """Compare the cosine of each query and its counterpart with those of the wrong candidates.
-
-    Returns:
-        By metric whether the right sentence of each pair is nearer than all wrong candidates, and which pairs have such
-        candidates.
-    """
+    """By metric, whether each pair's right sentence is nearer than all wrong candidates, and which pairs have some."""
     count = len(queries.entities)
     units, candidates = normalize_rows(own[:count]), normalize_rows(other)
 
