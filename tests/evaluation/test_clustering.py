@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ease.evaluation.clustering import (
+from ease.evaluation.tasks.labelled_texts import (
     accuracy_of_clusters,
     cluster,
     mean_purity_of_clusters,

@@ -1,20 +1,31 @@
-"""Texts with class labels: k-means with several seeds finds clusters, which are compared with the labels."""
+"""Texts with class labels: k-means with several seeds finds clusters, which are compared with the labels.
+
+Section 4.1 of EASE and section 4.5 of mSimCSE.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import AGREEMENTS, ROWS, cluster
+from ease.evaluation.classifiers import one_thread
 from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import agreement_items, mean_items
+from ease.evaluation.metrics import Floats, agreement_items, finite_rows, mean_items
 from ease.evaluation.tasks import Score, Seeds, TaskOptions, Texts, repeated_score
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
+
+logger = logging.getLogger(__name__)
 
 Metric = Literal["accuracy", "v_measure", "adjusted_mutual_information", "purity", "mean_cluster_purity"]
 DEFAULT: tuple[Metric, ...] = ("accuracy", "v_measure", "adjusted_mutual_information")
@@ -86,3 +97,62 @@ class LabelledTextsTask(TableTask):
                 values = [float(AGREEMENTS[metric](data.labels, run)) for run in found]
                 items = agreement_items(metric, data.labels, found)
             yield repeated_score(self.name, subset, metric, values, note, items)
+
+
+def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -> NDArray[np.int64]:
+    """Cluster embeddings, of which some may be zero vectors, by k-means: (n, dimension) -> (n,), cluster numbers.
+
+    Settings are those of the published scores, scikit-learn's defaults of the time: embeddings are not normalised;
+    k-means++; the start of the lowest inertia; at most 300 iterations; tolerance 1e-4. One thread computes, because
+    the order of summation would otherwise make the clusters depend on the number of threads.
+    """
+    with one_thread():
+        model = KMeans(clusters, n_init=n_init, random_state=seed).fit(finite_rows(embeddings))
+    found = model.labels_.astype(np.int64)
+    if (distinct := np.unique(found).size) < clusters:
+        logger.warning(
+            "Only %d of %d clusters found: all other embeddings are duplicates", distinct, clusters
+        )
+    return found
+
+
+def _contingency(classes: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the counts, (classes, clusters), and the row and the column of each item."""
+    own, found = (np.unique(np.asarray(side), return_inverse=True)[1] for side in (classes, clusters))
+    return contingency_matrix(own, found), own, found
+
+
+def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
+    """Return whether each row is in the cluster of its class: (n,).
+
+    Clusters and classes are matched one-to-one for the best accuracy (section 4.1); surplus ones match nothing.
+    """
+    counts, own, found = _contingency(classes, clusters)
+    matched = np.zeros(counts.shape, dtype=bool)
+    matched[linear_sum_assignment(counts, maximize=True)] = True
+    return matched[own, found].astype(np.float64)
+
+
+def purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
+    """Return whether each row is of the most frequent class of its cluster: (n,) (Manning et al., 2008, eq. 16.1)."""
+    counts, own, found = _contingency(classes, clusters)
+    return (counts.argmax(axis=0)[found] == own).astype(np.float64)
+
+
+def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
+    """Return contributions whose mean is the unweighted mean of the clusters' purities: (n,) (mSimCSE, section 4.5)."""
+    counts, _, found = _contingency(classes, clusters)
+    sizes = counts.sum(axis=0)
+    purities, flags = counts.max(axis=0) / sizes, purity_of_clusters(classes, clusters)
+    scale = len(found) / (sizes[found] * len(sizes))
+    return float(purities.mean()) + (flags - purities[found]) * scale
+
+
+AGREEMENTS = {"v_measure": v_measure_score, "adjusted_mutual_information": adjusted_mutual_info_score}
+"""Agreement of clusters with classes (0 to 1)."""
+ROWS = {
+    "accuracy": accuracy_of_clusters,
+    "purity": purity_of_clusters,
+    "mean_cluster_purity": mean_purity_of_clusters,
+}
+"""The contribution of each row to a measure that is a mean over rows."""
