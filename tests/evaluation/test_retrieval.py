@@ -174,23 +174,6 @@ def f1(scores: np.ndarray, right: np.ndarray, gold: int, threshold: float) -> fl
     return float(2 * np.sum(right & found) / (np.sum(found) + gold))
 
 
-def threshold_of(scores: object, right: object, gold: int) -> float:
-    return best_threshold(MinedPairs(np.asarray(scores), np.asarray(right), gold))
-
-
-def test_margins_equal_the_formula() -> None:
-    queries, targets, k = random_rows(30, 6, 9), random_rows(41, 6, 10), 4
-    forward, backward = mutual_neighbours(queries, targets, k)
-    margins = margin_scores(forward, backward)
-    unit_queries = queries / np.linalg.norm(queries, axis=1)[:, None]
-    unit_targets = targets / np.linalg.norm(targets, axis=1)[:, None]
-    cosines = unit_queries @ unit_targets.T
-    for x in range(30):
-        for place, y in enumerate(forward.rows[x]):
-            around = sum(sorted(cosines[x])[-k:]) / (2 * k) + sum(sorted(cosines[:, y])[-k:]) / (2 * k)
-            assert margins[x, place] == pytest.approx(cosines[x, y] / around, abs=1e-5)
-
-
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
 def test_a_pair_that_ties_with_a_wrong_one_is_wrong(
     block: tuple[int, int], monkeypatch: pytest.MonkeyPatch
@@ -213,7 +196,7 @@ def test_no_threshold_is_better_than_the_best(seed: int) -> None:
     scores = generator.integers(0, 40, 60) / 7 - 2  # with equal scores among them
     right = generator.uniform(0, 1, 60) < np.where(scores > 1, 0.7, 0.1)
     gold = int(right.sum()) + 5
-    threshold = threshold_of(scores, right, gold)
+    threshold = best_threshold(MinedPairs(scores, right, gold))
     best = f1(scores, right, gold, threshold)
     tried = {value: f1(scores, right, gold, value) for value in scores}
     assert best == max(tried.values())

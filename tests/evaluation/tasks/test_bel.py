@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,32 +99,6 @@ def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(
     names = "".join(f"D{number}||name {number}\n" for number in range(9))
     options = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
     assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
-
-
-def test_random_vectors_agree_with_a_search_by_the_definition(tmp_path: Path) -> None:
-    generator = np.random.default_rng(1)
-    vectors: dict[str, np.ndarray] = {}
-
-    def encode(texts: Sequence[str]) -> np.ndarray:
-        return np.array([vectors.setdefault(text, generator.standard_normal(4)) for text in texts])
-
-    dictionary = [(f"C{generator.integers(12)}", f"name {number}") for number in range(60)]
-    queries = []
-    for number in range(80):
-        parts = [f"m{number}-{part}" for part in range(generator.integers(1, 3))]
-        queries.append(("|".join(parts), "|".join(f"C{generator.integers(12)}" for _ in parts)))
-    lines = "".join(document_line(*query) for query in queries)
-    written = "".join(f"{concept}||{name}\n" for concept, name in dictionary)
-    found = accuracies(encode, write_documents(tmp_path, lines, names=written))
-    names = encode([name for _, name in dictionary])
-    names = names / np.linalg.norm(names, axis=1)[:, None]
-    for accuracy, k in zip(found, (1, 5), strict=True):
-        hits = 0
-        for mention, concept in queries:
-            ranked = [np.argsort(-names @ vectors[part])[:k] for part in mention.split("|")]
-            hits += all(any(dictionary[row][0] in concept.split("|") for row in rows) for rows in ranked)
-        assert accuracy == pytest.approx(100 * hits / len(queries))
-        assert 0 < hits < len(queries)
 
 
 def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) -> None:

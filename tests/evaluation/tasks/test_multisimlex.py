@@ -67,18 +67,6 @@ def test_languages_and_language_pairs_are_scored(tmp_path: Path, encode: Encode)
     assert main_score(scores) == pytest.approx(np.mean([score.value for score in scores[:3]]))
 
 
-def test_cross_lingual_pairs_require_similar_grades(tmp_path: Path) -> None:
-    write(tmp_path, WORDS, GRADES)
-    options = multisimlex.options(path=tmp_path, subsets=("en-fr",))
-    (pairs,) = multisimlex.read(options, "en-fr", multisimlex.files(options)["en-fr"])
-    # 2.6 and 1.4 differ by a fifth of the scale; 1.5 and 3 differ by more.
-    assert pairs == [
-        *(("a b", "b x", 5.75), ("a x", "a b", 5.75)),
-        *(("a b", "a z", pytest.approx(2.0)), ("x a", "a c", pytest.approx(2.0))),
-        *(("a b", "c v", 0.15), ("x y", "c d", 0.15)),
-    ]
-
-
 def test_a_file_of_a_language_pair_takes_precedence(tmp_path: Path, encode: Encode) -> None:
     name = "FRA_ENG.txt"  # of either order
     write(tmp_path, WORDS, GRADES)
