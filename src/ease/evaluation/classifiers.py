@@ -92,10 +92,8 @@ def fit_selected(
     """Fit a scikit-learn classifier, in double precision, with the hyperparameter of the best accuracy.
 
     `grid` is one hyperparameter and its candidates; a single candidate is used without a choice. `choosing` are
-    development data, to which the classifier is not fitted, or folds of the training data.
-
-    Returns:
-        The classifier, and the accuracy that chose its hyperparameter; None without a choice.
+    development data, to which the classifier is not fitted, or folds of the training data. With the classifier comes
+    the accuracy that chose its hyperparameter; None without a choice.
     """
     require_known_classes(training.labels)
     rows, labels = training.embeddings.astype(np.float64), training.labels

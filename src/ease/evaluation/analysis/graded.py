@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,7 +45,7 @@ def graded_pairs(task: str, options: Any) -> GradedSets:
     if not isinstance(reader, GradedPairs):
         raise EaseError(f"The task {task!r} has no graded pairs: name another one, such as stsb.")
     found = reader.available(options)
-    return {subset: reader.pairs(options, subset, paths) for subset, paths in found.items()}
+    return {subset: [*chain(*reader.read(options, subset, paths))] for subset, paths in found.items()}
 
 
 def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:

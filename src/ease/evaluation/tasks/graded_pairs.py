@@ -78,10 +78,6 @@ class GradedPairs(TableTask):
             )
         return parts
 
-    def pairs(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[GradedPair]:
-        """Return all pairs of a set."""
-        return [pair for part in self.read(options, subset, paths) for pair in part]
-
     def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
         """Return both texts of each graded pair."""
         return {self.METRIC: [(pair.left, pair.right) for part in data for pair in graded_only(part)]}

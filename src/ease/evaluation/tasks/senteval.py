@@ -135,8 +135,7 @@ def _test(
 ) -> tuple[list[float], list[float], Items]:
     """Test a classifier on the test split, or on each fold of a set without one.
 
-    Returns:
-        Accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution.
+    Returns accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution.
     """
     if "all" in data:
         every = data["all"]
@@ -163,19 +162,17 @@ def _test(
 
 def read_questions(path: Path) -> Labelled:
     """Read TREC's lines of a type, a colon, a subtype, a space and a question, in UTF-8 or Latin-1."""
-
-    def rows() -> Iterator[tuple[str, str, tuple[str]]]:
-        for number, line in read_lines(path, latin1=True):
-            if line.strip():
-                kind, colon, rest = line.partition(":")
-                if not colon or kind not in QUESTION_TYPES:
-                    raise EaseError(
-                        f"{path}, line {number}: does not begin with {', '.join(QUESTION_TYPES)} and a colon; is it "
-                        "another kind of file?"
-                    )
-                yield f"{path}, line {number}", kind, (rest.partition(" ")[2].strip(),)
-
-    return collect_labelled(path, rows())
+    rows = []
+    for number, line in read_lines(path, latin1=True):
+        kind, colon, rest = line.partition(":")
+        if line.strip() and not (colon and kind in QUESTION_TYPES):
+            raise EaseError(
+                f"{path}, line {number}: does not begin with {', '.join(QUESTION_TYPES)} and a colon; is it another "
+                "kind of file?"
+            )
+        if line.strip():
+            rows.append((f"{path}, line {number}", kind, (rest.partition(" ")[2].strip(),)))
+    return collect_labelled(path, rows)
 
 
 def read_sentiments(path: Path) -> Labelled:

@@ -123,8 +123,7 @@ class Transfer(TableTask):
     ) -> tuple[Hits, str]:
         """Train on English with each seed and the settings that are best on `tests[DEVELOPMENT_METRIC]`.
 
-        Returns:
-            By test whether the class of each row is predicted, (rows,), with each seed; a note on the development data.
+        Returns by test whether the class of each row is predicted, (rows,), with each seed; a note on development data.
         """
         learnt = embed(encode, training, "embeddings of the training data")
         places = {language: f"test data in {language}" for language in tests}
