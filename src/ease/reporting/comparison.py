@@ -154,12 +154,7 @@ PRINTED_COLUMNS = ("paper", "table", "row", "baseline", "column", "printed", "he
 
 
 def printed_figures(published: Published, model: OwnModel) -> Iterator[tuple[str, str, str, str, float]]:
-    """Yield (paper, table, row, column, figure) of each figure that is printed for a model.
-
-    Args:
-        published: The papers' tables.
-        model: A published checkpoint, or an encoder that a paper scores without training.
-    """
+    """Yield (paper, table, row, column, figure) of each figure that papers print for an encoder or checkpoint."""
     for name, paper in published.root.items():
         for number, table in paper.tables.items():
             for row, figures in table.rows.items():

@@ -32,11 +32,8 @@ def format_table(
 ) -> str:
     """Format a table as Markdown with aligned columns, numbers to the right.
 
-    Args:
-        table: Rows to format.
-        decimals: Decimals of floats.
-        right: Further columns to align to the right, such as formatted numbers.
-        width: Longest line. Columns after the second give way to `…`, the last ones, such as averages, at last.
+    `right` are further columns to align to the right, such as formatted numbers. In lines of at most `width`, columns
+    after the second give way to `…`, the last ones, such as averages, at last.
     """
     cells = [[_cell(value, decimals) for value in row] for row in table.itertuples(index=False, name=None)]
     names = [_cell(str(name), decimals) for name in table.columns]

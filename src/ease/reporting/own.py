@@ -171,11 +171,9 @@ def kept_resamples(file: Path) -> dict[tuple[str, str], Resampled]:
 
 
 def gather_models(rows: Iterable[dict[str, object]], cache: Path | None = None) -> list[OwnModel]:
-    """Group rows of scores by model, in order.
+    """Group rows of scores, with some of `COLUMNS`, by model, in order.
 
-    Args:
-        rows: Dictionaries with some of `COLUMNS`.
-        cache: Folder of the files of items; without it, encoders are not compared on the same items.
+    `cache`: Folder of the files of items; without it, encoders are not compared on the same items.
     """
     scores = pd.DataFrame(list(rows)).reindex(columns=list(COLUMNS))
     texts = [*_MODEL, "note", "data", "code", "items"]

@@ -171,16 +171,12 @@ def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
         cells = group.groupby([*keys, "label"], sort=False).apply(_score_text, include_groups=False)
         order = pd.MultiIndex.from_frame(group[keys].drop_duplicates())
         wide = cells.unstack("label")[labels].reindex(order)
-        wide[DATA] = group.groupby(keys, sort=False).apply(_data_text, include_groups=False)
-        named = wide.fillna("").reset_index().rename(columns={"subset": "Subset", "metric": "Metric"})
-        tables[str(task)] = named
+        wide[DATA] = group.groupby(keys, sort=False)["data"].agg(
+            lambda data: "; ".join(sorted({one[:DIGITS] for one in data if one})) or UNKNOWN
+        )
+        names = {"subset": "Subset", "metric": "Metric"}
+        tables[str(task)] = wide.fillna("").reset_index().rename(columns=names)
     return tables
-
-
-def _data_text(scores: pd.DataFrame) -> str:
-    """Return the versions of the data."""
-    known = scores[scores["data"] != ""]
-    return "; ".join(sorted({str(data)[:DIGITS] for data in known["data"]})) or UNKNOWN
 
 
 def _score_text(scores: pd.DataFrame) -> str:
@@ -231,12 +227,9 @@ def render_html(report: Report) -> str:
 
 
 def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], about: str) -> str:
-    """Render a table of scores (see `score_table`), with figures by their headings.
+    """Render a table of scores (see `score_table`), with figures by their headings, the first one beside the table.
 
-    Args:
-        table: Scores, one column per method.
-        figures: The first one stands beside the table, the others below.
-        about: What the methods share, as a part of the first sentence.
+    `about`: What the methods share, as a part of the first sentence.
     """
     groups = {
         names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]

@@ -63,11 +63,9 @@ TRAINING = ["variant", "method", "seed", "development", "seconds", "task"]
 
 
 def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
-    """Return one score per training: of a task, averaged over its subsets, or of a subset `task:subset`.
+    """Return one score per training: of a task (the first one), averaged over subsets, or of a subset `task:subset`.
 
-    Args:
-        scores: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
-        shown: The task or subset; by default the first task.
+    `scores`: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
     """
     task, _, subset = (shown or str(scores["task"].iloc[0])).partition(":")
     own = main_figures(scores)
@@ -81,9 +79,8 @@ def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
 def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]) -> pd.DataFrame:
     """Return each language's score before and after training on it, with the language as variant (Figure 2).
 
-    Args:
-        scores: Columns of `shown_scores`, and `languages` (separated by spaces).
-        subsets: Names of each language's subset in the tasks.
+    `scores`: Columns of `shown_scores`, and `languages` (separated by spaces). `subsets`: Names of each language's
+    subset in the tasks.
     """
     own = main_figures(scores)
     parts = []

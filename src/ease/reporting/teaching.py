@@ -80,15 +80,10 @@ def render_teaching(
     curve: pd.DataFrame,
     verdict: str = "",
 ) -> str:
-    """Render the page as Markdown.
+    """Render the page on a taught language as Markdown.
 
-    Args:
-        language: The taught language.
-        facts: Names and values of the run.
-        languages: A row for each language of the training data.
-        scores: As `compare_before_after` returns them.
-        curve: Development score by step.
-        verdict: Sentence on a training that kept its start.
+    `facts` are names and values of the run, `languages` a row for each language of the training data, `scores` as
+    `compare_before_after` returns them, `curve` the development score by step; `verdict` is on a kept start.
     """
     name = f"{Language(language).english_name} ({language})"
     new = scores[scores["kind"] == NEW].drop(columns="kind")

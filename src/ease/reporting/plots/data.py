@@ -173,7 +173,23 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     ]
     figure, places = panel_grid(titles, min(PANELS_A_ROW, len(titles)), gap=0.16, spacing=0.04)
     for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
-        _add_sentences(figure, own, languages, index == 0, place)
+        ends = own.set_index(["language", "pair"])[["x", "y"]]
+        left, right = (ends.loc[language] for language in languages)
+        # All lines between translations in one trace, separated by gaps
+        lines = {
+            axis: [end for pair in left.index for end in (left.at[pair, axis], right.at[pair, axis], None)]
+            for axis in ("x", "y")
+        }
+        line = {"color": LINE_COLOUR, "width": 1}
+        shown = {"name": "translations", "legendgroup": "translations", "showlegend": index == 0, **place}
+        figure.add_scatter(**lines, **shown, mode="lines", line=line, hoverinfo="skip")
+        for language, style in zip(languages, OTHER_STYLES, strict=False):
+            rows = own[own["language"] == language]
+            marker = {"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6}
+            told = f"{language}: %{{customdata}}<extra></extra>"
+            hover = {"customdata": rows["sentence"], "hovertemplate": told}
+            shown = {"name": language, "legendgroup": language, "showlegend": index == 0, **place}
+            figure.add_scatter(x=rows["x"], y=rows["y"], **shown, **hover, mode="markers", marker=marker)
         figure.update_yaxes(scaleanchor=f"x{index + 1 if index else ''}", **place)
     # The axes of a projection have no direction or unit, but the same scale.
     bare = {"showticklabels": False, "showgrid": False, "zeroline": False}
@@ -183,35 +199,10 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     return finish(figure, title, 150 + 400 * places[-1]["row"]).update_layout(margin_t=120)
 
 
-def _add_sentences(
-    figure: go.Figure, own: pd.DataFrame, languages: list[str], labelled: bool, place: dict[str, int]
-) -> None:
-    """Add a model's points, and the lines between translations."""
-    ends = own.set_index(["language", "pair"])[["x", "y"]]
-    left, right = (ends.loc[language] for language in languages)
-    # All lines in one trace, separated by gaps
-    lines = {
-        axis: [end for pair in left.index for end in (left.at[pair, axis], right.at[pair, axis], None)]
-        for axis in ("x", "y")
-    }
-    line = {"color": LINE_COLOUR, "width": 1}
-    shown = {"name": "translations", "legendgroup": "translations", "showlegend": labelled, **place}
-    figure.add_scatter(**lines, **shown, mode="lines", line=line, hoverinfo="skip")
-    for language, style in zip(languages, OTHER_STYLES, strict=False):
-        rows = own[own["language"] == language]
-        marker = {"color": style.colour, "symbol": style.symbol, "size": 8, "opacity": 0.6}
-        told = f"{language}: %{{customdata}}<extra></extra>"
-        hover = {"customdata": rows["sentence"], "hovertemplate": told}
-        shown = {"name": language, "legendgroup": language, "showlegend": labelled, **place}
-        figure.add_scatter(x=rows["x"], y=rows["y"], **shown, **hover, mode="markers", marker=marker)
-
-
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
     """Plot histograms of the cosines of positive and negative pairs, one panel per model (Figure 7 of Mirror-BERT).
 
-    Args:
-        table: Columns `model`, `kind` (positive or negative), `cosine`.
-        summary: Columns `model` and `auc`.
+    `table`: Columns `model`, `kind` (positive or negative), `cosine`. `summary`: Columns `model` and `auc`.
     """
     title = "Cosines of positive and negative pairs"
     if table.empty:
@@ -249,10 +240,8 @@ def plot_roc_curves(table: pd.DataFrame) -> go.Figure:
     for model, style in method_styles(list(table["model"].unique())).items():
         own = table[table["model"] == model]
         rates = {"x": own["false_positive_rate"], "y": own["true_positive_rate"]}
-        name, line = (
-            f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}",
-            {"color": style.colour, "dash": style.dash},
-        )
+        name = f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}"
+        line = {"color": style.colour, "dash": style.dash}
         figure.add_scatter(**rates, name=name, line=line, mode="lines", showlegend=True)
     chance = {"color": LINE_COLOUR, "dash": "dot"}
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="chance", line=chance, hoverinfo="skip")

@@ -59,10 +59,7 @@ def plot_variants(
 ) -> go.Figure:
     """Plot scores of repeated trainings: one point per seed, and a line at each variant's mean.
 
-    Args:
-        table: Columns `variant` (such as a learning rate), `method`, `seed`, `value`.
-        title: Title of the figure.
-        value_label: Name and unit of the score.
+    `table`: Columns `variant` (such as a learning rate), `method`, `seed`, `value`.
     """
     if table.empty:
         return nothing(title)

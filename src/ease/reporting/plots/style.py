@@ -82,13 +82,10 @@ def method_label(method: str) -> str:
 def stack_bars(
     title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: Mapping[str, Style]
 ) -> go.Figure:
-    """Plot panels of horizontal bars one above the other, which fit a narrow page.
+    """Plot panels of horizontal bars one above the other; a single panel's title is the figure's.
 
-    Args:
-        title: Title of the figure; that of its panel if it has one.
-        panels: Titles, and scores in points with the columns `label`, `column`, `value`, and `low` and `high`, the
-            limits of the 95% interval (may be missing).
-        styles: The style of each label.
+    `panels`: Titles, and scores in points with the columns `label`, `column`, `value`, and `low` and `high`, the limits
+    of the 95% interval (may be missing). `styles` are those of the labels.
     """
     sizes = [(rows["column"].nunique(), rows["label"].nunique()) for _, rows in panels]
     widths = [max(THINNEST, min(THICKEST, MANY // (columns * labels))) for columns, labels in sizes]
