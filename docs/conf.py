@@ -20,6 +20,12 @@ PAGES = {
 }
 """Documents outside this folder, and the pages that include them."""
 
+NOT_LISTED = (
+    *("datasets", "hooks", "io", "pipelines", "project", "reporting", "sample", "search"),
+    *("pipeline_registry.py", "pruning.py", "servers.py", "settings.py"),
+)
+"""Packages and modules of `ease` without a page in the reference"""
+
 project = "EASE"
 copyright = ""
 release = version = ease.__version__
@@ -47,10 +53,8 @@ apidoc_modules = [
     {
         "path": "../src/ease",
         "destination": "reference",
-        "exclude_patterns": [
-            f"../src/ease/{name}"
-            for name in ("hooks", "pipelines", "sample", "settings.py", "pipeline_registry.py")
-        ],
+        # The library; not its pipelines, files, reports and pages
+        "exclude_patterns": [f"../src/ease/{name}" for name in NOT_LISTED],
         "max_depth": 2,
     }
 ]
