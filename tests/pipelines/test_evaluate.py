@@ -23,7 +23,7 @@ from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import locate_sets
-from ease.pipelines.evaluate import Baseline, Scored, load_baseline, score_baseline, score_each
+from ease.pipelines.evaluate import Baseline, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
 from tests.contexts import undisturbed
 from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
@@ -51,11 +51,10 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 def score(
     encoder: SentenceTransformer, tasks: dict[str, dict[str, Any]], dimensions: Sequence[int], **given: Any
-) -> Scored:
+) -> list[dict[str, Any]]:
     located, options = locate_sets(list(tasks), tasks), EncodingOptions(**given)
-    return score_each(
-        lambda name: encoder, "ours", list(tasks), located, tasks, options, dimensions=dimensions
-    )
+    chosen = (list(tasks), located, tasks, options)
+    return score_each(lambda name: encoder, "ours", *chosen, lambda *reported: None, dimensions)[0]
 
 
 @pytest.mark.parametrize("cached", [False, True])
@@ -79,13 +78,11 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
         return plain(texts, **given)
 
     monkeypatch.setattr(encoder, "encode", encode)
-    scored = score(encoder, tasks, (2, 4, 4, 8, 512), cache=tmp_path if cached else None)
+    rows = score(encoder, tasks, (2, 4, 4, 8, 512), cache=tmp_path if cached else None)
     assert sorted(encoded) == sorted({text for pair in PAIRS for text in pair[:2]})
-    (complete,) = scored.scores
-    assert complete.subset == "en"
-    assert complete.value == pytest.approx(values[None])
-    found = {dimension: score.value for dimension, score in scored.truncated}
-    assert found == {dimension: pytest.approx(values[dimension]) for dimension in (2, 4)}
+    assert [row["subset"] for row in rows] == ["en"] * 3
+    found = {row.get("dimension"): row["value"] for row in rows}
+    assert found == {dimension: pytest.approx(value) for dimension, value in values.items()}
     assert len(set(values.values())) == 3
 
 
@@ -151,11 +148,9 @@ def test_a_task_that_does_not_fit_in_memory_leaves_the_others(
     lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}." for grade in (1, 2, 3)]
     (tmp_path / "stsb" / "sts-test.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     both = {"stsb": {"path": str(tmp_path / "stsb"), "subsets": ["test"]}, **tasks}
-    scored = score(Limited(modules=list(make_encoder()), device="cpu"), both, ())
-    assert [score.task for score in scored.scores] == [TASK]
-    ((task, _, reason),) = scored.unscored
-    assert task == "stsb"
-    assert "not enough memory. A single sentence needs more" in reason
+    found, failed = score(Limited(modules=list(make_encoder()), device="cpu"), both, ())
+    assert (found["task"], failed["task"], failed["value"]) == (TASK, "stsb", None)
+    assert "not enough memory. A single sentence needs more" in failed["note"]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from kedro.pipeline import Pipeline
 from pydantic import AfterValidator, Field, model_validator
@@ -133,11 +133,11 @@ def score_encoder(
     located, origin = read_located(evaluation_data), origin_of(encoder)
     references = evaluate.references(setting.test_tasks)
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
-    report = partial(add_scores, encoder)
-    scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding, report, dimensions)
-    scored.log(encoder, setting.languages)
-    rows = scored.rows(located, setting=setting.name, model=encoder.parent.name, **origin)
+    about = {"setting": setting.name, "model": encoder.parent.name, **origin}
+    given = (references, located, tasks, encoding, partial(add_scores, encoder))
+    rows, _ = score_each(load_encoder, str(encoder), *given, dimensions, **about)
     shown = setting.languages if len(setting.languages) <= FEW else ()
+    log_rows(encoder, rows, shown)
     add_to_card(encoder, rows, shown, setting.dev_tasks)
     return rows
 
@@ -178,11 +178,11 @@ def score_baseline(
 
     lengths, given = (*dimensions, *baseline.dimensions), (references, located, tasks, encoding)
     with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
-        report = partial(log_scores, run_id)
-        scored = score_each(load, baseline.name, *given, report, lengths, baseline.revision)
-        log_parameters(dotted({**scored.used, "prompt": scored.prompts}, "used"))
-    scored.log(f"the baseline {name} ({baseline.name})")
-    return scored.rows(located, **baseline.about(name))
+        report, about = partial(log_scores, run_id), baseline.about(name)
+        rows, used = score_each(load, baseline.name, *given, report, lengths, baseline.revision, **about)
+        log_parameters(dotted(used, "used"))
+    log_rows(f"the baseline {name} ({baseline.name})", rows)
+    return rows
 
 
 def load_baseline(
@@ -214,60 +214,6 @@ def load_baseline(
     return encoder
 
 
-class Unscored(NamedTuple):
-    """Something that could not be scored."""
-
-    task: str | None
-    """None: the encoder itself failed"""
-    subset: str | None
-    """None: all subsets of the task"""
-    note: str
-
-
-class Scored(NamedTuple):
-    """The result of scoring an encoder."""
-
-    scores: list[Score]
-    unscored: list[Unscored]
-    truncated: list[tuple[int, Score]]
-    """Scores of truncated embeddings, by their number of dimensions"""
-    used: dict[str, Any]
-    """How the encoder embeds texts, for the rows of its scores"""
-    prompts: dict[str, str]
-    """The texts before sentences, by task"""
-    items: dict[str, str]
-    """The file of each task's items, below the folder of the cache; empty without a cache."""
-
-    def rows(self, located: Located, **about: Any) -> Rows:
-        """Return scores as rows; a row without a value, noted with the reason, for everything unscored.
-
-        Rows of truncated embeddings have their number of dimensions as `dimension`.
-        """
-        about |= self.used
-        rows = score_rows(self.scores, located, self.items, **about)
-        for dimension, score in self.truncated:
-            rows += [{**row, "dimension": dimension} for row in score_rows([score], located, **about)]
-        rows = [{**row, "prompt": self.prompts.get(row["task"], "")} for row in rows]
-        return rows + [
-            {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.note}
-            for line in self.unscored
-        ]
-
-    def log(self, encoder: object, languages: Sequence[str] = ()) -> None:
-        """Log one line for the encoder: its main scores, and what could not be scored.
-
-        Scores of subsets in `languages`, those of the training, are shown, too, if these are at most `FEW`.
-        """
-        few = languages if len(languages) <= FEW else ()
-        shown = headline([score.row() for score in self.scores], few)
-        parts = [f"{name} {value:.2f}" for name, value in shown.items()]
-        missing = [" ".join(filter(None, (line.task, line.subset))) for line in self.unscored if line.task]
-        if missing:
-            parts.append(f"not scored: {' and '.join(missing)}")
-        if parts:
-            logger.info("Scored %s: %s", encoder, ", ".join(parts))
-
-
 def score_each(
     load: Callable[[str], SentenceTransformer],
     encoder: str,
@@ -275,32 +221,40 @@ def score_each(
     located: Located,
     tasks: TaskOptions,
     encoding: EncodingOptions,
-    report: Callable[[Sequence[Score], int | None], None] = lambda scores, dimension: None,
+    report: Callable[[Sequence[Score], int | None], object],
     dimensions: Sequence[int] = (),
     revision: str | None = None,
-) -> Scored:
+    **about: Any,
+) -> tuple[Rows, dict[str, Any]]:
     """Score an encoder on the named tasks whose data can be read, and report its failures.
 
     A task that fails does not stop the others. Scores that `encoding.cache` has of a stopped run are reused.
     `report` receives the scores of each task as soon as they are computed, with the number of first dimensions that
     they were computed from, or None for all. `dimensions` are further such numbers; the sentences are encoded once.
     `revision` is the one that `load` requests from the hub.
+
+    Returns:
+        The scores as rows with the columns `about`, those of truncated embeddings with their number of dimensions as
+        `dimension`; a row without a value, noted with the reason, for all that could not be scored; and how the encoder
+        embeds texts, with the prompt of each task.
     """
     from ease.encoders.encoder import describe_encoder, embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint, place
 
     there = scorable(references, located)
-    scored = Scored([], _unreadable(references, located), [], {}, {}, {})
+    unscored = _unreadable(references, located)
     if not there:
-        return scored
+        return [{**about, **row} for row in unscored], {}
     try:
         model = place(load(encoder))
     except EaseError as error:
         logger.warning("Not scored: %s", error)
-        return scored._replace(unscored=[Unscored(None, None, str(error))])
-    scored.used.update(describe_encoder(model, encoder, revision))
+        return [{**about, **_unscored(None, None, str(error))}], {}
+    used = describe_encoder(model, encoder, revision)
     if encoding.precision != "fp32":
-        scored.used["precision"] = encoding.precision
+        used["precision"] = encoding.precision
+    about |= used
+    rows, truncated, prompts = Rows(), Rows(), dict[str, str]()
     cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
     full = embedding_dimension(model)
     shorter = sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
@@ -310,7 +264,7 @@ def score_each(
         encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
         for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
             task, found = get_task(name), located[name]
-            scored.prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
+            prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
             for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
                 own = encode if dimension is None else Truncated(encode, dimension)
                 try:
@@ -320,18 +274,32 @@ def score_each(
                     scores = cached_scores(cache, name, depends_on, compute)
                 except EaseError as error:
                     logger.warning("The task %s could not be scored: %s", name, error)
-                    scored.unscored.append(Unscored(name, None, str(error)))
+                    unscored.append(_unscored(name, None, str(error)))
                     break
                 scores = _noted(scores, found)
                 report(scores, dimension)
+                given = {**about, "prompt": prompts[name]}
                 if dimension is not None:
-                    scored.truncated.extend((dimension, one) for one in scores)
+                    truncated += score_rows(scores, located, **given, dimension=dimension)
                     continue
-                scored.scores.extend(scores)
-                if cache is not None and encoding.cache is not None:
-                    items = items_file(cache, name, depends_on)
-                    scored.items[name] = str(items.relative_to(encoding.cache))
-    return scored
+                items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
+                rows += score_rows(scores, located, items, **given)
+    return [*rows, *truncated, *({**about, **row} for row in unscored)], {**used, "prompt": prompts}
+
+
+def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None:
+    """Log one line for the encoder: its main scores, those of subsets in `languages`, and what was not scored."""
+    parts = [f"{name} {value:.2f}" for name, value in headline(rows, languages).items()]
+    missing = [row for row in rows if row["value"] is None and row["task"]]
+    if missing:
+        named = (" ".join(filter(None, (row["task"], row["subset"]))) for row in missing)
+        parts.append(f"not scored: {' and '.join(named)}")
+    if parts:
+        logger.info("Scored %s: %s", encoder, ", ".join(parts))
+
+
+def _unscored(task: str | None, subset: str | None, note: str) -> dict[str, Any]:
+    return {"task": task, "subset": subset, "value": None, "note": note}
 
 
 def _noted(scores: list[Score], found: LocatedSet) -> list[Score]:
@@ -340,11 +308,11 @@ def _noted(scores: list[Score], found: LocatedSet) -> list[Score]:
     return [replace(one, note=one.note or note) if one.averaged else one for one in scores]
 
 
-def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
+def _unreadable(references: Sequence[str], located: Located) -> Rows:
     """Return the named subsets whose files exist but cannot be read."""
     named = {(name, subset) for name, _, subset in (reference.partition(":") for reference in references)}
     return [
-        Unscored(name, subset, fault)
+        _unscored(name, subset, fault)
         for name, found in located.items()
         for subset, fault in found.faults.items()
         if {(name, ""), (name, subset)} & named
@@ -368,25 +336,24 @@ def score_all(
     """Score a saved encoder on the named tasks whose data can be read; raise if one of them fails."""
     from ease.encoders.encoder import load_encoder
 
-    scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding)
-    scored.log(encoder)
-    unreadable = _unreadable(references, located)
-    if failed := [line for line in scored.unscored if line not in unreadable]:
-        raise EaseError(failed[0].note)
-    return scored.scores
+    scores, given = list[Score](), (references, located, tasks, encoding)
+    rows, _ = score_each(load_encoder, str(encoder), *given, lambda own, _: scores.extend(own))
+    log_rows(encoder, rows)
+    unreadable = [row["note"] for row in _unreadable(references, located)]
+    if failed := [row["note"] for row in rows if row["value"] is None and row["note"] not in unreadable]:
+        raise EaseError(failed[0])
+    return scores
 
 
-def score_rows(
-    scores: Sequence[Score], located: Located, items: Mapping[str, str] | None = None, **about: Any
-) -> Rows:
-    """Return scores as rows with the versions of model, data and code, and the file of their items."""
+def score_rows(scores: Sequence[Score], located: Located, items: str = "", **about: Any) -> Rows:
+    """Return a task's scores as rows with the versions of model, data and code, and the file of their items."""
     return [
         {
             **about,
             **score.row(),
             "data": located[score.task].version(score.subset),
             "code": code_version(),
-            "items": (items or {}).get(score.task, ""),
+            "items": items,
         }
         for score in scores
     ]
