@@ -12,8 +12,8 @@ from ease.methods import method_names
 from ease.pipelines.acquire import create_pipeline as acquire
 from ease.pipelines.acquire_evaluation.nodes import create_baselines_pipeline as acquire_baselines
 from ease.pipelines.acquire_evaluation.nodes import create_pipeline as acquire_evaluation
+from ease.pipelines.analysis import create_contamination_pipeline as contamination
 from ease.pipelines.analysis import create_pipeline as analysis
-from ease.pipelines.contamination import create_pipeline as contamination
 from ease.pipelines.distill import STUDENTS
 from ease.pipelines.distill import create_pipeline as distill
 from ease.pipelines.evaluate import create_baselines_pipeline as evaluate_baselines
@@ -24,6 +24,7 @@ from ease.pipelines.mine_bitext import create_pipeline as mine_bitext
 from ease.pipelines.publish import create_pipeline as publish
 from ease.pipelines.report import create_pipeline as compare
 from ease.pipelines.report import create_report_pipeline as report
+from ease.pipelines.report import create_validation_pipeline as validate_evaluation
 from ease.pipelines.setting import EASE_PLUS, MLM, TEACH
 from ease.pipelines.sweep.nodes import create_pipeline as sweep
 from ease.pipelines.sweep.variants import registered_sweeps
@@ -35,7 +36,6 @@ from ease.pipelines.training_pairs import create_audit_pipeline as audit
 from ease.pipelines.training_pairs import create_embeddings_pipeline as entity_embeddings
 from ease.pipelines.training_pairs import create_negatives_pipeline as hard_negatives
 from ease.pipelines.training_pairs import create_pairs_pipeline as entity_pairs
-from ease.pipelines.validate_evaluation import create_pipeline as validate_evaluation
 
 SETTINGS = ("multilingual", "monolingual")
 COMPARED = ("simcse", "ease", EASE_PLUS)
