@@ -96,10 +96,10 @@ class Compared:
         """Load the trained encoders."""
         from ease.encoders.encoding import encode_with
 
-        trained = [name for name in in_order(self.encoders) if self.encoders[name] is not None]
+        trained = {name: folder for name in in_order(self.encoders) if (folder := self.encoders[name])}
         if not trained:
             raise EaseError("This setting has no encoder to analyse yet: run its training first.")
-        return {name: encode_with(self.encoders[name], self.encoding, name) for name in trained}
+        return {name: encode_with(folder, self.encoding, name) for name, folder in trained.items()}
 
     def encode_by(self, name: str) -> Encode:
         """Load an encoder by its folder or hub name, or one of the setting's by that of its method."""

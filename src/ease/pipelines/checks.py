@@ -166,11 +166,16 @@ def find_faults(
 
 def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
     """Refuse a run that reads a version that does not exist, or a dataset that no run has made."""
+    from ease.datasets.files import AtomicSave  # imports Plotly Express
+
     for name in sorted(pipeline.datasets()):
         dataset: Any = catalog.get(name)
         if (version := getattr(dataset, "chosen_version", None)) and not dataset.exists():
             raise EaseError(f"`{name}` has no version {version}: see {dataset.folder_of(version).parent}.")
-    if missing := _missing(pipeline, catalog):
+    given: list[tuple[str, Any]] = [(name, catalog.get(name)) for name in sorted(pipeline.inputs())]
+    saved = [(name, dataset) for name, dataset in given if isinstance(dataset, AtomicSave)]
+    missing = [name for name, dataset in saved if not dataset.may_be_missing and not dataset.exists()]  # type: ignore[attr-defined]
+    if missing:
         makers = dict.fromkeys(_maker(name) for name in missing)
         listed = ", ".join(f"`{name}`" for name in missing)
         raise EaseError(f"No run has made {listed} yet: first run {' and '.join(makers)}.")
@@ -197,15 +202,6 @@ def _check_encoders(run: Run) -> None:
             "No encoder is trained, and `evaluate.baselines` names none: train by `kedro run "
             "--pipelines=train_multilingual`, or name one."
         )
-
-
-def _missing(pipeline: Pipeline, catalog: Catalog) -> list[str]:
-    """Return the inputs of a pipeline that do not exist, and without which it cannot run."""
-    from ease.datasets.files import AtomicSave  # imports Plotly Express
-
-    given: list[tuple[str, Any]] = [(name, catalog.get(name)) for name in sorted(pipeline.inputs())]
-    saved = [(name, dataset) for name, dataset in given if isinstance(dataset, AtomicSave)]
-    return [name for name, dataset in saved if not dataset.may_be_missing and not dataset.exists()]  # type: ignore[attr-defined]
 
 
 def _check_engine(run: Run) -> None:
@@ -235,7 +231,6 @@ def _check_disk(run: Run, data: Path, free: int) -> None:
 
 
 def _check_recipe(node: Node, run: Run) -> None:
-    """Check the method's parameters of the recipe that a node reads."""
     if recipe := run.given(node, Recipe):
         try:
             recipe.check_options()
@@ -247,7 +242,7 @@ def _check_recipe(node: Node, run: Run) -> None:
 def _released(node: Node, run: Run) -> Any:
     """Return the released pairs that a node locates in place of dumps."""
     options = run.given(node, PairOptions)
-    return None if options is None else options.released
+    return options and options.released
 
 
 def _check_dumps(node: Node, run: Run) -> None:
@@ -316,17 +311,15 @@ def _check_development(node: Node, run: Run, wanted: Sequence[str]) -> None:
 
 def _check_start(node: Node, run: Run) -> None:
     """Refuse a start that is missing, or that an earlier run built from other languages or another encoder."""
-    from ease.datasets.files import AtomicSave  # imports Plotly Express
-
     setting: Setting = run.given(node, Setting)
     method, mlm = str(node.namespace).rpartition(".")[2], f"{setting.name}.{MLM}.encoder"
     if setting.start == MLM and method != MLM and not (mlm in node.inputs and run.has(mlm)):
         raise EaseError(missing_start(setting, method))
     start = f"{setting.name}.{UNTRAINED}.encoder"
     dataset: Any = run.catalog.get(start)
-    if start in run.made or not isinstance(dataset, AtomicSave) or not dataset.exists():  # type: ignore[attr-defined]
+    if start in run.made or not dataset.exists():
         return
-    made_from = provenance_of(dataset.folder_of(dataset.resolve_load_version()))  # type: ignore[attr-defined]
+    made_from = provenance_of(dataset.folder_of(dataset.resolve_load_version()))
     built = dotted(made_from.get("parameters", {}).get(f"params:{setting.name}.setting", {}))
     for name, value in dotted(setting.model_dump(mode="json", include={"languages", "encoder"})).items():
         if name in built and built[name] != value:
@@ -337,23 +330,11 @@ def _check_start(node: Node, run: Run) -> None:
             )
 
 
-def _check_teacher(node: Node, run: Run) -> None:
-    teacher = run.given(node, StaticOptions | ShallowOptions).teacher
-    _check_given_or_own(teacher, node, run, "for the students to learn from", "teacher", transformer=True)
-
-
-def _check_miner(node: Node, run: Run) -> None:
-    encoder = run.given(node, BitextOptions).encoder
-    _check_given_or_own(encoder, node, run, "to compare the sentences by", "mine_bitext.encoder")
-
-
-def _check_given_or_own(
-    given: str | None, node: Node, run: Run, purpose: str, option: str, *, transformer: bool = False
-) -> None:
-    """Check the encoder that an option names; without one, require the setting's encoder of EASE+."""
+def _check_other_encoder(kind: Any, field: str, purpose: str, option: str, node: Node, run: Run) -> None:
+    """Check the encoder that a field of a node's options names; without one, require the setting's own of EASE+."""
     setting = run.given(node, Setting).name
-    if given:
-        check_encoder(given, transformer=transformer)
+    if given := getattr(run.given(node, kind), field):
+        check_encoder(given, transformer=field == "teacher")
     elif not run.has(f"{setting}.{EASE_PLUS}.encoder"):
         prepare = f"`kedro run --pipelines=train_{setting} --tags={PREPARATION}`"
         train = f"`kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`"
@@ -364,10 +345,11 @@ def _check_given_or_own(
 
 
 def _check_sets(node: Node, run: Run) -> None:
-    setting = run.given(node, Setting)
-    check_tasks((*setting.dev_tasks, *setting.test_tasks), run.parameter("tasks"))
+    setting, tasks = run.given(node, Setting), run.parameter("tasks")
+    check_tasks((*setting.dev_tasks, *setting.test_tasks), tasks)
     if (option := f"{setting.name}.setting.test_tasks") in run.typed:
-        _require_sets_of(setting.test_tasks, option, node, run)
+        for named in run.without_audit(setting.test_tasks):
+            run.check_sets(partial(require_named_set, named, option), node, [named])
     _check_scored(node, run)
 
 
@@ -375,12 +357,8 @@ def _check_scored(node: Node, run: Run) -> None:
     """Check the tasks that `evaluate.tasks` names, which must have data; others without data are skipped."""
     options = run.given(node, EvaluateOptions)
     check_tasks(options.references(()), run.parameter("tasks"))
-    _require_sets_of(options.named, "evaluate.tasks", node, run)
-
-
-def _require_sets_of(references: Iterable[str], option: str, node: Node, run: Run) -> None:
-    for named in run.without_audit(references):
-        run.check_sets(partial(require_named_set, named, option), node, [named])
+    for named in run.without_audit(options.named):
+        run.check_sets(partial(require_named_set, named, "evaluate.tasks"), node, [named])
 
 
 def _check_sweep(node: Node, run: Run) -> None:
@@ -398,7 +376,7 @@ def _check_sweep(node: Node, run: Run) -> None:
             continue
         settings.append(varied)
         encoders[varied.encoder.name] = encoders.get(varied.encoder.name, False) or variant.method != START
-        run.check(_check_variant, run, sweep, variant, varied, setting, recipes, available)
+        run.check(_check_variant, run, sweep, variant, varied, recipes, available)
     for name, trained in encoders.items():
         run.check(check_encoder, name, transformer=trained)
     for joined in sweep.joined.values():
@@ -415,7 +393,6 @@ def _check_variant(
     sweep: Sweep,
     variant: Variant,
     varied: Setting,
-    setting: Setting,
     recipes: Mapping[str, Any],
     available: Iterable[str],
 ) -> None:
@@ -436,11 +413,13 @@ def _check_variant(
             )
     if lacking := " and ".join(what for name, what in needs.items() if name not in available):
         raise EaseError(
-            f"The sweep {sweep.name!r} reads the {lacking} of {setting.name!r}, and there are none yet: make them by "
-            f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`."
+            f"The sweep {sweep.name!r} reads the {lacking} of {varied.name!r}, and there are none yet: make them by "
+            f"`kedro run --pipelines=train_{varied.name} --tags={PREPARATION}`."
         )
 
 
+TEACHER = ("teacher", "for the students to learn from", "teacher")
+MINER = ("encoder", "to compare the sentences by", "mine_bitext.encoder")
 CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     locate_dumps: [_check_dumps],
     locate_taught_dumps: [_check_taught_dumps],
@@ -453,9 +432,9 @@ CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     train_encoder: [_check_start, _check_training],
     teach_encoder: [_check_training],
     fit_whitening: [_check_start],
-    distill_static: [_check_teacher],
-    distill_shallow: [_check_teacher],
-    mine_pairs: [_check_miner],
+    distill_static: [partial(_check_other_encoder, StaticOptions, *TEACHER)],
+    distill_shallow: [partial(_check_other_encoder, ShallowOptions, *TEACHER)],
+    mine_pairs: [partial(_check_other_encoder, BitextOptions, *MINER)],
     locate_evaluation_sets: [_check_sets],
     locate_taught_sets: [_check_sets],
     locate_baseline_sets: [_check_scored],

@@ -128,10 +128,8 @@ def create_pipeline(setting: str) -> Pipeline:
     """Create `distill` for all students of one setting; the teacher is the setting's `ease_plus` or a given encoder."""
     given = {"options": "params:recipe", "teacher": f"{setting}.{EASE_PLUS}.encoder"}
     given |= {table: table for table in ("training_pairs", "dumps")}
-    made = {
-        student: step(distill, ["encoder", "history"], "distill_encoder", TRAINING_TAG, **given)
-        for student, distill in STUDENTS.items()
-    }
-    return sum(
-        (namespaced([one], f"{setting}.{name}", "distill") for name, one in made.items()), Pipeline([])
-    )
+    made = Pipeline([])
+    for student, distill in STUDENTS.items():
+        node = step(distill, ["encoder", "history"], "distill_encoder", TRAINING_TAG, **given)
+        made += namespaced([node], f"{setting}.{student}", "distill")
+    return made

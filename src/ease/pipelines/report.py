@@ -1,4 +1,4 @@
-"""Compare scores: of a setting's methods, of all settings in a report, and of published checkpoints with their papers."""
+"""Compare scores: of a setting's methods, of all settings in a report, of published checkpoints with their papers."""
 
 from __future__ import annotations
 
