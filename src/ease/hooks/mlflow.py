@@ -153,9 +153,6 @@ def follow_project(store: Path, project: Path, artifacts: str) -> None:
 class Tracking:
     """Logs the inputs and the results of a run."""
 
-    def __init__(self) -> None:
-        self._start({})
-
     def _start(self, overrides: Mapping[str, Any]) -> None:
         self._logged: set[str] = set()
         self._overrides = overrides
@@ -213,13 +210,13 @@ class Tracking:
         parent = mlflow.active_run()
         if parent is None:
             return
-        scores: dict[str, dict[str, float]] = {}
         for name, rows in outputs.items():
             if name.endswith(".scores"):
-                scores |= _headlines(name.removesuffix(".scores"), rows)
-            if name.endswith(SWEEP):
-                scores |= variant_headlines(name.removesuffix(SWEEP), rows)
-        if scores:
+                scores = _headlines(name.removesuffix(".scores"), rows)
+            elif name.endswith(SWEEP):
+                scores = variant_headlines(name.removesuffix(SWEEP), rows)
+            else:
+                continue
             self._scores |= {owner: own for owner, own in scores.items() if own}
             values = {f"{owner}/{key}": value for owner, own in scores.items() for key, value in own.items()}
             log_values(parent.info.run_id, [(0, values)])
@@ -312,13 +309,11 @@ def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the main scores, by `task/subset`, of each encoder: `multilingual.ease`, or `baselines.NAME`."""
-    by_method: dict[str | None, list[dict[str, Any]]] = {}
+    by_owner: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        by_method.setdefault(row.get("method"), []).append(row)
-    return {
-        f"{owner}.{safe_name(method)}" if method else owner: headline(own)
-        for method, own in by_method.items()
-    }
+        method = row.get("method")
+        by_owner.setdefault(f"{owner}.{safe_name(method)}" if method else owner, []).append(row)
+    return {one: headline(own) for one, own in by_owner.items()}
 
 
 def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, dict[str, float]]:

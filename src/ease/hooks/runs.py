@@ -154,33 +154,26 @@ class Provenance:
         self._made_from: dict[str, dict[str, Any]] = {}
 
     @hook_impl
-    def before_pipeline_run(self, catalog: DataCatalog) -> None:
-        """Remember the catalog."""
-        self._catalog = catalog
-
-    @hook_impl
     def before_node_run(self, node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> None:
-        """Remember the node's parameters and the versions of its inputs."""
-        self._made_from[node.name] = _provenance(node, catalog, inputs)
+        """Remember the catalog, the node's parameters and the versions of its inputs."""
+        self._catalog = catalog
+        given = {name: value for name, value in inputs.items() if is_parameter(name)}
+        self._made_from[node.name] = {
+            "code": code_version(),
+            "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in given.items()},
+            "inputs": input_versions(node, catalog),
+        }
 
     @hook_impl
     def before_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
         """Write the sidecar first, so that every version has one."""
         if isinstance(data, Path) and data == Path():
             return  # nothing is saved
-        dataset = self._catalog.get(dataset_name)
+        dataset: Any = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
+            place = getattr(dataset, "folder_of", lambda own: Path(dataset._get_versioned_path(own)).parent)
             made_from = {"dataset": dataset_name, **self._made_from[node.name]}
-            write_text_atomically(_folder(dataset, version) / SIDECAR, json.dumps(made_from, indent=2))
-
-
-def _provenance(node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in inputs.items() if is_parameter(name)}
-    return {
-        "code": code_version(),
-        "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in given.items()},
-        "inputs": input_versions(node, catalog),
-    }
+            write_text_atomically(place(version) / SIDECAR, json.dumps(made_from, indent=2))
 
 
 def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
@@ -196,16 +189,7 @@ def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
     return versions
 
 
-def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
-    from ease.datasets.files import AtomicSave  # imports Plotly Express
-
-    if isinstance(dataset, AtomicSave):
-        return dataset.folder_of(version)
-    return Path(dataset._get_versioned_path(version)).parent
-
-
 def _next_steps(pipeline: Pipeline) -> str:
-    """Return the line that names the next commands; empty if none follows."""
     tag = next((tag for tag in NEXT_STEPS if pipeline.only_nodes_with_tags(tag).nodes), None)
     if tag is None:
         return ""

@@ -166,16 +166,13 @@ def find_faults(
 
 def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
     """Refuse a run that reads a version that does not exist, or a dataset that no run has made."""
-    from ease.datasets.files import AtomicSave  # imports Plotly Express
-
     for name in sorted(pipeline.datasets()):
         dataset: Any = catalog.get(name)
         if (version := getattr(dataset, "chosen_version", None)) and not dataset.exists():
             raise EaseError(f"`{name}` has no version {version}: see {dataset.folder_of(version).parent}.")
-    given: list[tuple[str, Any]] = [(name, catalog.get(name)) for name in sorted(pipeline.inputs())]
-    saved = [(name, dataset) for name, dataset in given if isinstance(dataset, AtomicSave)]
-    missing = [name for name, dataset in saved if not dataset.may_be_missing and not dataset.exists()]  # type: ignore[attr-defined]
-    if missing:
+    given = ((name, catalog.get(name)) for name in sorted(pipeline.inputs()))
+    required = [name for name, dataset in given if not getattr(dataset, "may_be_missing", True)]
+    if missing := [name for name in required if not catalog.exists(name)]:
         makers = dict.fromkeys(_maker(name) for name in missing)
         listed = ", ".join(f"`{name}`" for name in missing)
         raise EaseError(f"No run has made {listed} yet: first run {' and '.join(makers)}.")

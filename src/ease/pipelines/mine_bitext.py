@@ -91,8 +91,8 @@ def mine_pairs(
 ) -> tuple[Path, Rows]:
     """Score the candidates by margin, and match the sentences of each pair of languages one to one.
 
-    The part of a pair of languages is kept in the work folder under a hash of all that it is made from, so that an
-    interrupted run continues after the last complete one.
+    The part of a pair of languages is kept in the work folder under its `Mining.key`, so that an interrupted run
+    continues after the last complete one.
 
     Returns:
         A folder with one Parquet file for each pair of languages, and one row of counts for each.
@@ -152,7 +152,7 @@ def _licence(pair: LanguagePair, dumps: Mapping[str, Any]) -> str:
 
 
 class Mining:
-    """The tables, the encoder and the options of a run, with the embeddings of each language once they are needed."""
+    """What all parts are made from, with the embeddings of each language, in `scratch`, once they are needed."""
 
     def __init__(
         self,
@@ -163,7 +163,6 @@ class Mining:
         texts: TextOptions,
         scratch: Path,
     ) -> None:
-        """Keep what all parts are made from; the run removes the files in `scratch`."""
         from ease.encoders.encoding import fingerprint
 
         self.sentences, self.candidates, self.encode = sentences, candidates, encode

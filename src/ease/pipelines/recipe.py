@@ -66,7 +66,6 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         return f"{last_part(encoder)} (`encoders`: {', '.join(rows)})"
 
     def _row_name(self, encoder: str) -> str | None:
-        """Return the row of a single encoder; None if only the row of its kind applies."""
         if _kind(encoder) == KINDS[0]:
             return None
         return next((name for name in _names(encoder) if name in self.root and name not in KINDS), None)
@@ -83,7 +82,7 @@ def _file_name(encoder: str) -> str | None:
 
 
 def _names(encoder: str) -> list[str]:
-    """Return the last parts of the names of an encoder and of the encoder that it was made from."""
+    """Return the last parts of an encoder's name and of that of the encoder that it was made from."""
     return [last_part(name) for name in (encoder, base_model_of(encoder)) if name is not None]
 
 
@@ -114,11 +113,6 @@ class CompleteRecipe(StrictModel):
     data: tuple[dict[str, Any], ...] | None = Field(None, description="the sources of the training texts")
     rows: int | None = Field(None, description="total number of training texts")
     training: TrainingOptions = Field(description="the loop's parameters")
-
-    @property
-    def seed(self) -> int:
-        """The training's seed."""
-        return self.training.seed
 
 
 class Recipe(StrictModel):
@@ -176,13 +170,9 @@ class Recipe(StrictModel):
         return int(self.training.get("seed") or 0)
 
     def check_options(self) -> None:
-        """Refuse unknown and wrong parameters of the method; nulls are checked once defaults replace them.
-
-        It imports the method, and with it torch, which takes seconds: a run does this for the recipes that it reads.
-        """
-        method_options(
-            self.method, {name: value for name, value in self.options.items() if value is not None}
-        )
+        """Refuse unknown and wrong parameters of the method, which is imported; nulls have defaults later."""
+        given = {name: value for name, value in self.options.items() if value is not None}
+        method_options(self.method, given)
 
     def check_texts(self) -> None:
         """Refuse training texts that do not exist."""
@@ -205,8 +195,7 @@ class Recipe(StrictModel):
 
     def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
         """Replace every null that has a default for the encoder, and log these defaults."""
-        options, training = dict(self.options), dict(self.training)
-        taken: dict[str, Any] = {}
+        options, training, taken = dict(self.options), dict(self.training), dict[str, Any]()
         for row in defaults.rows(encoder, self.method):
             taken |= _fill(options, row.options) | _fill(training, row.training)
         training["lora"] = complete_lora(training.get("lora"), _file_name(encoder))

@@ -327,18 +327,14 @@ def train_encoder(
     mlm: Path | None = None,
     **data: Any,
 ) -> tuple[Path, Rows]:
-    """Train with one method in a nested MLflow run; resume an interrupted training from its checkpoint.
-
-    `untrained` is the start, unless the setting starts from the encoder of `mlm`. `rows` are the setting's pairs of
-    sentences and entities, or gathered texts; `data` has the other fields of `TrainingData`.
+    """Train with one method as `train_tracked` does; `data` has the other fields of `TrainingData`.
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.
     """
     start = chosen_start(setting, recipe.method, untrained, mlm)
     given = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
-    name = f"{setting.name}.{recipe.method}"
-    complete = recipe.complete(setting.encoder.name, encoders)
+    name, complete = f"{setting.name}.{recipe.method}", recipe.complete(setting.encoder.name, encoders)
     result = train_tracked(name, given, complete, lock_for_run(Path(work) / name), tracking)
     return result.model, history_rows(result)
 
@@ -402,8 +398,6 @@ def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeli
         nodes = [step(train_encoder, made, tags=TRAINING_TAG, **given)]
     else:
         given = {"rows": "texts", **starts, **DATA}
-        nodes = [
-            step(gather_method_texts, ["texts", "text_report"]),
-            step(train_encoder, made, tags=TRAINING_TAG, **given),
-        ]
+        train = step(train_encoder, made, tags=TRAINING_TAG, **given)
+        nodes = [step(gather_method_texts, ["texts", "text_report"]), train]
     return namespaced(nodes, f"{setting}.{method}", "train")

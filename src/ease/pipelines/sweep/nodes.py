@@ -68,10 +68,6 @@ class Inputs(NamedTuple):
     encoders: EncoderDefaults
     folder: Path
 
-    def work(self, name: str) -> Path:
-        """Return the work folder of a training."""
-        return self.folder / safe_name(name)
-
     def recipe(self, variant: Variant, seed: int, setting: Setting) -> CompleteRecipe:
         """Return the complete recipe of a variant."""
         return variant.varied(self.recipes, seed).complete(setting.encoder.name, self.encoders)
@@ -132,25 +128,22 @@ def run_sweep(
 
 
 def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> tuple[Path, Rows]:
-    """Train one variant from one seed and score it; return the scored encoder, and a row for each score.
-
-    The variant `start` is only scored.
-    """
+    """Train one variant from one seed, except for `start`, and score it; return the encoder and rows of scores."""
     name, encoder = variant.run_name(seed), start_encoder(seed, setting, inputs)
     data = inputs.data._replace(setting=setting, encoder=encoder)
     development, seconds = None, 0.0
     if variant.method == START:
         with nested_run(name) as run_id:
             scores = _score(encoder, data)
-            log_scores(run_id, [score for own in scores.values() for score in own])
+            log_scores(run_id, sum(scores.values(), []))
     else:
         recipe = inputs.recipe(variant, seed, setting)
         data = variant_data(variant, recipe, data, inputs)
-        with folder_lock(inputs.work(name)) as lock:
+        with folder_lock(inputs.folder / safe_name(name)) as lock:
             result = train_tracked(name, data, recipe, lock, None)
         encoder, development, seconds = result.model, result.best_score, result.seconds
         scores = _score(encoder, data)
-        add_scores(encoder, [score for own in scores.values() for score in own])
+        add_scores(encoder, sum(scores.values(), []))
     about: dict[str, Any] = {
         "variant": variant.label,
         "recipe": variant.title,
@@ -171,10 +164,8 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) 
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
-    """Return the start encoder of a setting; build it once for all variants with the same encoder options.
-
-    A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
-    """
+    """Return the start encoder of a setting; build it once for all variants with the same encoder options."""
+    # A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
     options = setting.encoder
     key = hashlib.sha256(options.model_dump_json().encode())
@@ -205,7 +196,7 @@ def variant_data(
 
     Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
     """
-    seed, data_seed = recipe.seed, Recipe.model_validate(inputs.recipes[variant.method]).seed
+    seed, data_seed = recipe.training.seed, Recipe.model_validate(inputs.recipes[variant.method]).seed
     if recipe.data is not None:
         folder = inputs.folder / "texts"
         file, _ = gather_data(recipe, data_seed, inputs.data.rows, inputs.acquire, inputs.texts, folder)
@@ -252,23 +243,15 @@ def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) ->
     for name, (title, seed) in sweep.joined_trainings().items():
         joined = sweep.joined[title]
         encoders = {code: models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
-        encode = EncodeByLanguage(
-            {code: encode_with(folder, options, code) for code, folder in encoders.items()}
-        )
-        references = scorable(joined.tasks, located)
+        own = {code: encode_with(folder, options, code) for code, folder in encoders.items()}
+        encode, references = EncodeByLanguage(own), scorable(joined.tasks, located)
         with nested_run(name) as run_id:
             scores = score_tasks(encode, references, at_paths(data.tasks, located)) if references else []
             log_scores(run_id, scores)
         about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": "joined"}
         about |= {"seed": seed, "languages": " ".join(encoders), "base": joined.base, "pooling": ""}
-        about |= {
-            "development": None,
-            "seconds": 0.0,
-            "setting": data.setting.name,
-            "model": name,
-            "split": TEST,
-        }
-        rows += score_rows(scores, located, **about)
+        about |= {"development": None, "seconds": 0.0, "setting": data.setting.name, "model": name}
+        rows += score_rows(scores, located, **about, split=TEST)
     return rows
 
 
