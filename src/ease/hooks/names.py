@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def check_run_names(given: Mapping[str, Any]) -> None:
     }
     for option, choices in known.items():
         value = given.get("node_names" if option == "nodes" else option.replace("-", "_"))
-        _check(f"--{option}", _words(value), choices, f" in {', '.join(chosen)}")
+        _check(f"--{option}", _words(value), list(choices), f" in {', '.join(chosen)}")
 
 
 def _words(value: Any) -> list[str]:
@@ -126,8 +126,7 @@ def _words(value: Any) -> list[str]:
     return [str(name).strip() for name in names if str(name).strip()]
 
 
-def _check(option: str, names: Iterable[str], known: Iterable[str], where: str = "") -> None:
-    known = list(known)
+def _check(option: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
     for name in names:
         if name not in known:
             raise EaseError(f"Unknown name {name!r} in {option}{where}: {suggest(name, known)}")
@@ -138,8 +137,8 @@ def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
     loader.runtime_params = {}
     configured = loader["parameters"]
     loader.runtime_params = given
+    known = [name for name in configured if name.startswith(SHARED)]
     for name in (name for name in given if name.startswith(SHARED)):
-        known = [other for other in configured if other.startswith(SHARED)]
         if name not in known:
             raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
         tables = [configured[other] for other in known if other.startswith(f"{name}_")]

@@ -96,21 +96,20 @@ def read_wikidata(
     if not dumps["page_props"]:
         if wikidata is None:
             logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
-            sitelinks_file, types_file = _no_wikidata(options)
-            return [sitelinks_file], [types_file], {}
+            part = _no_wikidata(options)
+            return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
         parts = ingest_wikidata(wikidata, setting.languages, options, options.folder)
         return parts.sitelinks, parts.entity_types, parts.counts
     files = [DumpFile.from_json(file) for file in dumps["page_props"]]
     items = ingest_page_props(files, options, options.folder, _shard_map(engine))
     if wikidata is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
-        type_files, type_counts = [_no_wikidata(options)[1]], {}
-    elif dumps["wikidata_form"] == "truthy":
-        truthy = ingest_truthy(wikidata, options, options.folder)
-        type_files, type_counts = truthy.entity_types, truthy.counts
+        type_files, type_counts = [_no_wikidata(options) / TYPES_FILE], {}
     else:
-        parts = ingest_wikidata(wikidata, None, options, options.folder)
-        type_files, type_counts = parts.entity_types, parts.counts
+        truthy = dumps["wikidata_form"] == "truthy"
+        given = (options, options.folder)
+        read = ingest_truthy(wikidata, *given) if truthy else ingest_wikidata(wikidata, None, *given)
+        type_files, type_counts = read.entity_types, read.counts
     connection = pages.get_backend()
     sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
     types = types_of_linked(read_parquet(connection, type_files), sitelinks)
@@ -129,8 +128,8 @@ def _shard_map(engine: str) -> MapShards | None:
     return spark_map(SparkSession.builder.getOrCreate().sparkContext)
 
 
-def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
-    """Return empty parts of sitelinks and entity types."""
+def _no_wikidata(options: CachedIngestOptions) -> Path:
+    """Return a part without sitelinks and entity types."""
 
     def write(folder: Path) -> Counts:
         pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
@@ -139,7 +138,7 @@ def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
 
     part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
     make_part(part, write)
-    return part / SITELINKS_FILE, part / TYPES_FILE
+    return part
 
 
 def make_links(

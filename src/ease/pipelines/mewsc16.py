@@ -122,9 +122,7 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
 
     The paper's total is shown only if its languages are those counted.
     """
-    rows = [
-        (language, found["sentences"], len(found["classes"])) for language, found in sorted(counts.items())
-    ]
+    rows = [(code, found["sentences"], len(found["classes"])) for code, found in sorted(counts.items())]
     topics = {topic for found in counts.values() for topic in found["classes"]}
     rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
@@ -141,14 +139,10 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
 def create_pipeline() -> Pipeline:
     """Create `mewsc16`, which belongs to no setting."""
     options = "params:mewsc16"
+    statistics = ["mewsc16_statistics", "mewsc16_plot"]
     nodes = [
         step(locate_wikinews, "wikinews_dumps", options=options),
         step(make_mewsc16, ["mewsc16", "mewsc16_counts"], found="wikinews_dumps", options=options),
-        step(
-            compare_statistics,
-            ["mewsc16_statistics", "mewsc16_plot"],
-            counts="mewsc16_counts",
-            options=options,
-        ),
+        step(compare_statistics, statistics, counts="mewsc16_counts", options=options),
     ]
     return Pipeline(nodes, tags="mewsc16")

@@ -39,14 +39,8 @@ Rows = list[dict[str, Any]]
 MANIFEST = "publish.json"
 """File of a written folder that lists its forms; it marks a folder that may be replaced."""
 REPLACED = (
-    ".eval_results/*",
-    "entities/*",
-    "onnx/*",
-    "openvino/*",
-    "static/*",
-    "*.parquet",
-    "*.txt",
-    "croissant.json",
+    *(".eval_results/*", "entities/*", "onnx/*", "openvino/*", "static/*"),
+    *("*.parquet", "*.txt", "croissant.json"),
 )
 """Files of an earlier push that are removed if the new folder lacks them."""
 COMPARED = 128
@@ -162,7 +156,7 @@ def _write_model(
     vocabulary: Path | None,
     training_pairs: ibis.Table | None,
 ) -> dict[str, Any]:
-    """Write an encoder with its card, entities, exported forms and static student; return what was written."""
+    """Write an encoder with its card, entities, exported forms and static student."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.exports import export_encoder
     from ease.entities.links import distinct_sentences
@@ -214,7 +208,7 @@ def _write_model(
 
 
 def _write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
-    """Copy MewsC-16, whose folder is in the form of the hub; return what was written."""
+    """Copy MewsC-16, whose folder is in the form of the hub."""
     if made is None:
         raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
     unknown = []
@@ -235,9 +229,7 @@ def _write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
 def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
     """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded."""
     recorded = provenance_of(encoder.parent).get("inputs", {}).get(f"{setting}.entity_vocabulary")
-    path = newest
-    if newest is not None and recorded is not None:
-        path = newest.parent.parent / recorded / newest.name
+    path = newest and newest.parent.parent / (recorded or newest.parent.name) / newest.name
     if path is None or not path.exists():
         raise EaseError(
             f"The entity vocabulary of {setting} that {encoder} was trained with is gone: train the encoder again."
@@ -319,15 +311,13 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
     commit = registered = None
     if options.repository is not None:
         folder, token = Path(summary["folder"]), require_token(options.repository)
-        commit = push_folder(
-            folder,
-            options.repository,
-            token,
-            "dataset" if options.what == "mewsc16" else "model",
-            endpoint=options.endpoint,
-            private=options.private,
-            replaced=REPLACED,
-        )
+        kind: Literal["dataset", "model"] = "dataset" if options.what == "mewsc16" else "model"
+        push: dict[str, Any] = {
+            "endpoint": options.endpoint,
+            "private": options.private,
+            "replaced": REPLACED,
+        }
+        commit = push_folder(folder, options.repository, token, kind, **push)
         pushed = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"commit": commit}
         write_text_atomically(folder / MANIFEST, json.dumps(pushed, indent=2, ensure_ascii=False))
         logger.info("Pushed to %s", commit)
@@ -340,10 +330,7 @@ def create_pipeline() -> Pipeline:
     """Create `publish`, whose encoder the parameters choose."""
     read = ("encoder", "student", "scores", "vocabulary", "training_pairs", "mewsc16")
     given = {name: f"published.{name}" for name in read}
-    options, summary = "params:publish", "published.summary"
-    announced = {"options": options, "summary": summary, "encoder": "published.encoder"}
-    nodes = [
-        step(write_folder, summary, options=options, **given),
-        step(announce, "published.addresses", **announced),
-    ]
+    given["options"], summary = "params:publish", "published.summary"
+    announced = {"options": given["options"], "summary": summary, "encoder": given["encoder"]}
+    nodes = [step(write_folder, summary, **given), step(announce, "published.addresses", **announced)]
     return Pipeline(nodes, tags="publish")

@@ -135,7 +135,7 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) 
     if variant.method == START:
         with nested_run(name) as run_id:
             scores = _score(encoder, data)
-            log_scores(run_id, sum(scores.values(), []))
+            log_scores(run_id, [score for own in scores.values() for score in own])
     else:
         recipe = inputs.recipe(variant, seed, setting)
         data = variant_data(variant, recipe, data, inputs)
@@ -143,7 +143,7 @@ def _run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) 
             result = train_tracked(name, data, recipe, lock, None)
         encoder, development, seconds = result.model, result.best_score, result.seconds
         scores = _score(encoder, data)
-        add_scores(encoder, sum(scores.values(), []))
+        add_scores(encoder, [score for own in scores.values() for score in own])
     about: dict[str, Any] = {
         "variant": variant.label,
         "recipe": variant.title,
