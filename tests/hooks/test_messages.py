@@ -29,6 +29,8 @@ PARAMETERS = {
     "multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
     "multilingual.setting.test_tasks=stb": ["'stb'", "did you mean sts", "tatoeba"],
     "engine=duckbd": ["duckbd", "duckdb"],
+    "_dueam=weakly": ["`_dueam` 'weakly': ", "weakly_supervised"],
+    "_duam=unsupervised": ["No parameter refers to `_duam`", "did you mean _dueam"],
 }
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from ease.errors import EaseError
 from ease.evaluation.tasks import get_task
 from ease.hooks.names import ConfigLoader
 from ease.settings import CONFIG_LOADER_ARGS
@@ -57,18 +54,6 @@ def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path
     assert {source["form"] for source in usual} == {"shuffled"}
     pairs: Any = catalog.get("multilingual.pairs")
     assert pairs._connection_config["backend"] == "pyspark"
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"_dueam": "weakly"}, "`_dueam` 'weakly': .*weakly_supervised"),
-        ({"_duam": "unsupervised"}, "No parameter refers to `_duam`.* did you mean _dueam"),
-    ],
-)
-def test_a_wrong_shared_value_is_refused(bare: Project, given: dict[str, str], expected: str) -> None:
-    with pytest.raises(EaseError, match=expected):
-        load_catalog(bare, **given)
 
 
 def test_files_are_read_once_until_the_runtime_parameters_change(tmp_path: Path) -> None:

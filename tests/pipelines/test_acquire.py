@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from ease.pipelines.acquire import AcquireOptions
 from ease.sample import SampleOptions, write_sample
-from tests.file_server import FileServer, running_server
+from tests.file_server import FileServer
 from tests.project import SMALL, Project, make_project
 from tests.wikimedia.made_mirrors import add_dump, add_export, add_page_props, add_wikidata
 
@@ -33,13 +32,11 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, dumps: dict[str, bytes]) -> Iterator[FileServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as running:
-        for language in ("en", "de"):
-            add_dump(running, f"{language}wiki", DATE, dumps[language])
-        add_wikidata(running, WIKIDATA_DATE, dumps["wikidata"])
-        yield running
+def server(server: FileServer, dumps: dict[str, bytes]) -> FileServer:
+    for language in ("en", "de"):
+        add_dump(server, f"{language}wiki", DATE, dumps[language])
+    add_wikidata(server, WIKIDATA_DATE, dumps["wikidata"])
+    return server
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import io
 import logging
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,6 @@ from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.file_server import FileServer, running_server
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as running:
-        yield running
 
 
 def sha256(content: bytes) -> str:
@@ -73,40 +66,27 @@ def fetch(folder: Path, **sources: Source) -> dict[str, dict[str, str]]:
     return fetch_evaluation_sets([*sources], sources, folder, QUICK)
 
 
-def test_downloads_missing_files_once(
+def test_missing_files_are_downloaded_once_and_those_of_the_user_kept(
     server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.files |= {"/a": b"first", "/b": b"second"}
-    given = source(files=group(server, {"a": sha256(b"first"), "b": None, "c": None}))
-    with caplog.at_level("INFO"):
-        ((path, reason),) = fetch(tmp_path, task=given)["task"].items()
-    assert "task: 2 files fetched; licence: CC0" in caplog.text
-    assert path == "set/c"
-    assert "the server answers 404 Not Found" in reason
-    assert (tmp_path / "set" / "b").read_bytes() == b"second"
-    assert list(fetch(tmp_path, task=given)["task"]) == ["set/c"]
-    assert [path for path, _ in server.asked].count("/a") == 1
-
-
-def test_a_changed_download_is_refused(server: FileServer, tmp_path: Path) -> None:
-    given = source(files=group(server, {"b": sha256(b"second")}))
-    server.files["/b"] = b"another"
-    failed = fetch(tmp_path, task=given)["task"]
-    assert all(sha256(found) in failed["set/b"] for found in (b"another", b"second"))
-    assert not (tmp_path / "set" / "b").exists()
-    server.files["/b"] = b"second"
-    assert fetch(tmp_path, task=given)["task"] == {}
-    assert (tmp_path / "set" / "b").read_bytes() == b"second"
-
-
-def test_keeps_files_of_the_user(server: FileServer, tmp_path: Path) -> None:
+    server.files |= {"/a": b"first", "/b": b"second", "/changed": b"another", "/mine": b"published"}
+    sums = {"a": sha256(b"first"), "b": None, "no": None, "changed": sha256(b"right"), "mine": sha256(b"?")}
+    given = source(files=group(server, sums))
     (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "a").write_bytes(b"mine")
-    (tmp_path / "set" / "b").write_bytes(b"mine, too")
-    given = source(files=group(server, {"a": sha256(b"first"), "b": None}))
-    assert fetch(tmp_path, task=given)["task"] == {}
-    assert (tmp_path / "set" / "a").read_bytes() == b"mine"
-    assert server.asked == []
+    (tmp_path / "set" / "mine").write_bytes(b"mine")
+    with caplog.at_level("INFO"):
+        failed = fetch(tmp_path, task=given)["task"]
+    assert "task: 2 files fetched; licence: CC0" in caplog.text
+    assert failed.keys() == {"set/no", "set/changed"}
+    assert "the server answers 404 Not Found" in failed["set/no"]
+    assert all(sha256(found) in failed["set/changed"] for found in (b"another", b"right"))
+    assert not (tmp_path / "set" / "changed").exists()
+    server.files["/changed"] = b"right"
+    assert list(fetch(tmp_path, task=given)["task"]) == ["set/no"]
+    found = {path.name: path.read_bytes() for path in (tmp_path / "set").iterdir()}
+    assert found == {"a": b"first", "b": b"second", "changed": b"right", "mine": b"mine"}
+    asked = [path for path, _ in server.asked]
+    assert (asked.count("/a"), asked.count("/mine")) == (1, 0)
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])
@@ -219,7 +199,11 @@ TASKS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.slow
 def test_missing_sets_are_named_and_downloaded_when_asked(
-    server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    server: FileServer,
+    small_sample: AcquireOptions,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server.files["/sts-dev.csv"] = DEV
     files = {"stsb": ("stsb", "sts-dev.csv"), "sickr": ("sick", "SICK_trial.txt")}
@@ -228,21 +212,13 @@ def test_missing_sets_are_named_and_downloaded_when_asked(
         for task, (folder, file) in files.items()
     }
     monkeypatch.setattr(nodes, "read_sources", lambda: sources)
-    own = {"territories": 60, "sentences_per_language": 400, "parallel_facts": 20, "graded_pairs": 30}
-    acquire = AcquireOptions(
-        wikipedia="sample:",
-        wikidata="sample:",
-        sample_folder=tmp_path / "sample",
-        sample=own,
-        download_folder=tmp_path / "dumps",
-    )
     given = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "sample_graded"}
     setting = Setting(**given, test_tasks="sample_graded")
     evaluate = EvaluateOptions(tasks="stsb sickr sample_graded", baselines={})
 
     def locate(fetch: bool) -> dict[str, Any]:
         sets = nodes.EvaluationSetOptions(folder=tmp_path / "sets", fetch=fetch)
-        return nodes.locate_evaluation_sets(acquire, sets, TASKS, evaluate, setting)
+        return nodes.locate_evaluation_sets(small_sample, sets, TASKS, evaluate, setting)
 
     with caplog.at_level(logging.WARNING):
         located = locate(fetch=False)

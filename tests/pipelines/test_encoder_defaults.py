@@ -102,15 +102,3 @@ def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     assert given.options.model_dump()["temperature"] == 0.1
     assert loop(complete("of-my-own", max_steps=5))[2:4] == (5, 1)
     assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
-
-
-@pytest.mark.parametrize(
-    ("given", "fault"),
-    [
-        ({"training": {**NULLS, "learning_rat": 1}}, "learning_rat"),
-        ({"options": {"temperatur": None, "entity_weigt": 1}, "training": NULLS}, "entity_weigt"),
-    ],
-)
-def test_wrong_parameters_are_refused_without_the_defaults(given: dict[str, Any], fault: str) -> None:
-    with pytest.raises(ValueError, match=fault):
-        Recipe(**{"method": "ease", "options": {}, **given}).check_options()

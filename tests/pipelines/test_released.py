@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.file_server import Answer, FileServer, running_server
+from tests.file_server import Answer, FileServer
 from tests.made_pairs import make_records
-from tests.project import Project, make_project
+from tests.project import make_project
 
 pytestmark = pytest.mark.slow
 
@@ -21,20 +20,15 @@ WITHOUT_DUMPS = {"acquire__wikipedia": "nowhere", "acquire__wikidata": "nowhere"
 """The sources of dumps are not read."""
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Project:
-    """A project without any run."""
-    return make_project(tmp_path / "project")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as running:
-        yield running
-
-
-def test_every_stage_runs_on_pairs_of_several_languages(bare: Project, server: FileServer) -> None:
+def test_every_stage_runs_on_pairs_of_several_languages(tmp_path: Path, server: FileServer) -> None:
+    bare = make_project(tmp_path / "project")
+    (bare.folder / "pairs.json").write_text(json.dumps([*RECORDS, {"text": "A"}]), encoding="utf-8")
+    done = bare.run("train_multilingual", check=False, multilingual__pairs__released="pairs.json")
+    assert done.returncode == 1
+    wrong = r"Error: .*pairs.json, record 241: `positive_entity`: .*, or fetch the file"
+    assert re.search(wrong, done.stderr)
+    assert not (bare.folder / "data" / "03_primary").exists()
+    assert not (bare.folder / "data" / "06_models" / "multilingual" / "ease").exists()
     server.files["/resolve/main/pairs.json"] = json.dumps(RECORDS).encode()
     server.answers["/resolve/main/pairs.json"] = [Answer(break_after=1000)]
     address = f"{server.address}/resolve/main/pairs.json"
@@ -58,14 +52,3 @@ def test_every_stage_runs_on_pairs_of_several_languages(bare: Project, server: F
     assert listed["wikipedia"] == []
     done = bare.run("entity_pairs", check=False)
     assert f"`pairs.released` is None, and `acquire` has located {address}" in done.stderr
-
-
-def test_wrong_pairs_stop_the_run_before_it_trains(bare: Project) -> None:
-    (bare.folder / "pairs.json").write_text(json.dumps([*RECORDS, {"text": "A"}]), encoding="utf-8")
-    done = bare.run("train_multilingual", check=False, multilingual__pairs__released="pairs.json")
-    assert done.returncode == 1
-    assert re.search(
-        r"Error: .*pairs.json, record 241: `positive_entity`: .*, or fetch the file", done.stderr
-    )
-    assert not (bare.folder / "data" / "03_primary").exists()
-    assert not (bare.folder / "data" / "06_models" / "multilingual" / "ease").exists()

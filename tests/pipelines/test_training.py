@@ -19,23 +19,7 @@ from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.train import TextOptions, chosen_start, gather_data, ordered_file
 from ease.pipelines.work import lock_for_run, release_work, remove_after_run
-from ease.sample import SampleOptions
 from tests.project import Project
-
-SMALL_SAMPLE = SampleOptions(
-    territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
-)
-
-
-@pytest.fixture
-def acquire(tmp_path: Path) -> AcquireOptions:
-    return AcquireOptions(
-        wikipedia="sample:",
-        wikidata="sample:",
-        sample_folder=tmp_path / "sample",
-        sample=SMALL_SAMPLE,
-        download_folder=tmp_path,
-    )
 
 
 def recipe(*data: dict[str, Any], **values: Any) -> Recipe:
@@ -93,17 +77,15 @@ def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
         ValueError, match="'ease' is trained on the setting's pairs .*set `data` and `rows` to null"
     ):
         Recipe(method="ease", options={}, training={}, data=[{"kind": "pairs"}])
-    with pytest.raises(ValueError, match="Unknown kind of texts .*'nlu'"):
-        recipe({"kind": "nlu"})
 
 
-def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path: Path) -> None:
+def test_the_sample_has_texts_for_every_method(small_sample: AcquireOptions, tmp_path: Path) -> None:
     given = recipe(
         {"kind": "nli", "path": "sample:nli", "languages": ["en", "de"], "cross_lingual": True, "weight": 2},
         {"kind": "parallel", "path": "sample:parallel_train", "languages": ["ja"], "weight": 1},
         rows=90,
     )
-    file, report = gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "work")
+    file, report = gather_data(given, given.seed, None, small_sample, TextOptions(), tmp_path / "work")
     texts = pd.read_parquet(file)
     assert [line["taken"] for line in report] == [60, 30]
     assert all(len(line["sha256"][0]) == 64 for line in report)

@@ -1,0 +1,29 @@
+"""Fixtures of the pipelines' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ease.pipelines.acquire import AcquireOptions
+from ease.sample import SampleOptions
+from tests.file_server import FileServer, running_server
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """A server of files on this machine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def small_sample(tmp_path: Path) -> AcquireOptions:
+    """Options of a small sample wiki."""
+    sizes = {"territories": 60, "sentences_per_language": 50, "parallel_facts": 20, "graded_pairs": 12}
+    folders = {"sample_folder": tmp_path / "sample", "download_folder": tmp_path / "dumps"}
+    sample = SampleOptions(**sizes, graded_territories=6)
+    return AcquireOptions(wikipedia="sample:", wikidata="sample:", sample=sample, **folders)
