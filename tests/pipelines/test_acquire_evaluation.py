@@ -18,7 +18,7 @@ from ease.evaluation.tasks import get_task, task_names
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.acquire_evaluation import nodes
-from ease.pipelines.acquire_evaluation.fetching import Source, fetch_evaluation_sets, read_sources
+from ease.pipelines.acquire_evaluation.nodes import Source, fetch_evaluation_sets, read_sources
 from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.evaluation.tasks.test_tasks import CONFIGURATION

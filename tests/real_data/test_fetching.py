@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ease.io.downloads import DownloadOptions
-from ease.pipelines.acquire_evaluation.fetching import Source, read_sources
+from ease.pipelines.acquire_evaluation.nodes import Source, read_sources
 from tests.file_server import FileServer, running_server
 from tests.real_data.__main__ import SOURCES, fetch_test_data
 

@@ -1,10 +1,24 @@
-"""Nodes and wiring of `acquire_evaluation`, and what a run will find of the evaluation sets."""
+"""Locate evaluation sets, or download them from their publishers as single files or as members of archives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import lzma
+import shutil
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import resources
+from itertools import groupby
+from math import inf
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from kedro.pipeline import Pipeline
 from pydantic import Field
@@ -13,13 +27,186 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
 from ease.evaluation.sets import LocatedSet, locate_sets, read_sets, scorable
 from ease.evaluation.tasks import get_task, missing_files
+from ease.io.atomic import atomic_path
+from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
+from ease.io.files import hash_contents, read_data_file, report_write_errors
+from ease.io.locks import scratch_folder
 from ease.io.models import StrictModel
 from ease.io.names import BASELINES
 from ease.pipelines.acquire import SAMPLE, AcquireOptions, sample_file
-from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets, read_sources
 from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.wiring import namespaced, step
+
+logger = logging.getLogger(__name__)
+
+SOURCES = "ease.pipelines.acquire_evaluation.sources"
+_SILENCE = 60.0
+"""Seconds for which a host that did not answer is not asked again: the settings of a run ask in turn."""
+_silent_since: dict[str, float] = {}
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+
+
+class FileGroup(StrictModel):
+    """Files of one folder."""
+
+    address: str = Field(description="common prefix of the files' URLs")
+    folder: str = Field(description="target folder, below the evaluation folder")
+    sha256: dict[str, str | None] = Field(description="checksums by the files' names; null if unknown")
+
+
+class Member(StrictModel):
+    """A file of an archive."""
+
+    path: str = Field(description="target path, below the evaluation folder")
+    sha256: str | None = Field(None, description="null if unknown")
+
+
+class Archive(StrictModel):
+    """A zip or tar file."""
+
+    url: str
+    members: dict[str, Member] = Field(description="the files to unpack, by their names in the archive")
+
+
+class Source(StrictModel):
+    """The source of a task's data, as in `sources/<task>.yml`."""
+
+    licence: str
+    files: tuple[FileGroup, ...] = ()
+    archives: tuple[Archive, ...] = ()
+
+    def wanted(self) -> list[WantedFile]:
+        """Return the files of the source."""
+        single = [
+            WantedFile(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
+            for group in self.files
+            for name, sha256 in group.sha256.items()
+        ]
+        packed = [
+            WantedFile(member.path, member.sha256, archive.url, name)
+            for archive in self.archives
+            for name, member in archive.members.items()
+        ]
+        return single + packed
+
+
+class WantedFile(NamedTuple):
+    """One file of a task: its path below the evaluation folder, and where it is published."""
+
+    path: str
+    sha256: str | None
+    url: str
+    member: str = ""
+    """Name in the archive at `url`; empty for a single file."""
+
+
+@cache
+def read_sources() -> Mapping[str, Source]:
+    """Return the known sources by task; MLDoc has no source, since Reuters licenses its text."""
+    names = sorted(entry.name for entry in resources.files(SOURCES).iterdir() if entry.name.endswith(".yml"))
+    return {name.removesuffix(".yml"): Source.model_validate(read_data_file(SOURCES, name)) for name in names}
+
+
+def fetch_evaluation_sets(
+    tasks: Sequence[str], sources: Mapping[str, Source], folder: Path, options: DownloadOptions
+) -> dict[str, dict[str, str]]:
+    """Download missing files of tasks; return the reasons of failures by task and by path below the folder.
+
+    A failed download does not stop the others, and existing files stay untouched.
+    """
+    missing = {
+        task: [file for file in sources[task].wanted() if not (folder / file.path).exists()]
+        for task in dict.fromkeys(tasks)
+        if task in sources
+    }
+    every = {file.path: file for files in missing.values() for file in files}
+    failed: dict[str, str] = {}
+    if every:
+        with report_write_errors(folder):
+            failed = _fetch_missing(list(every.values()), folder, options)
+    faults = {}
+    for task, files in missing.items():
+        faults[task] = own = {file.path: failed[file.path] for file in files if file.path in failed}
+        if new := len(files) - len(own):
+            licence = sources[task].licence
+            logger.info("Evaluation set %s: %d files fetched; licence: %s", task, new, licence)
+        for path, reason in [*own.items()][:1]:
+            logger.warning(
+                "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
+                *(task, len(own), path, reason),
+            )
+    return faults
+
+
+def _fetch_missing(files: Sequence[WantedFile], folder: Path, options: DownloadOptions) -> dict[str, str]:
+    """Download files, each archive once for all its members; return the failed ones with the reasons."""
+
+    def fetch(url: str, wanted: Sequence[WantedFile]) -> dict[str, str]:
+        host = urlsplit(url).netloc
+        if time.monotonic() - _silent_since.get(host, -inf) < _SILENCE:
+            reason = f"{url} was not requested, as {host} does not answer. Is this machine on the network?"
+            return {file.path: reason for file in wanted}
+        known = None if wanted[0].member else wanted[0].sha256
+        with scratch_folder(folder, "fetched") as scratch:
+            remote = RemoteFile(url, scratch / "file", {"sha256": known} if known else {})
+            try:
+                download(remote, client)
+            except EaseError as error:
+                if isinstance(error, Unreachable):
+                    _silent_since[host] = time.monotonic()
+                return {file.path: str(error) for file in wanted}
+            try:
+                return _keep(remote.path, wanted, folder)
+            except _BROKEN as error:
+                reason = f"{url} is not an archive, or is broken ({error})."
+                return {file.path: reason for file in wanted}
+
+    folder.mkdir(parents=True, exist_ok=True)
+    address = attrgetter("url")
+    groups = [(url, list(found)) for url, found in groupby(sorted(files, key=address), key=address)]
+    with Client(options) as client, ThreadPoolExecutor(options.connections) as pool:
+        failed = list(pool.map(fetch, *zip(*groups, strict=True)))
+    return {path: reason for reasons in failed for path, reason in reasons.items()}
+
+
+def _keep(fetched: Path, wanted: Sequence[WantedFile], folder: Path) -> dict[str, str]:
+    """Move a downloaded file, or members of a downloaded archive, to their places; return the failed ones."""
+    if not wanted[0].member:
+        with atomic_path(folder / wanted[0].path) as place:
+            shutil.move(fetched, place)
+        return {}
+    failed = {}
+    with zipfile.ZipFile(fetched) if zipfile.is_zipfile(fetched) else tarfile.open(fetched) as archive:
+        for file in wanted:
+            try:
+                source = _open_member(archive, file.member)
+            except KeyError:
+                failed[file.path] = f"{file.url} has no file {file.member}."
+                continue
+            unpacked = fetched.with_name("member")
+            with source, unpacked.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            if file.sha256 and (found := hash_contents(unpacked)) != file.sha256:
+                failed[file.path] = (
+                    f"{file.url}: {file.member} has the sha256 {found}, but should have {file.sha256}."
+                )
+                continue
+            with atomic_path(folder / file.path) as place:
+                shutil.move(unpacked, place)
+    return failed
+
+
+def _open_member(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[bytes]:
+    """Open a file of an archive; raises KeyError if it has no such file. Links do not lead out of the archive."""
+    if isinstance(archive, zipfile.ZipFile):
+        return archive.open(name)
+    known = archive.getnames()
+    member = archive.extractfile(name if name in known else f"./{name}")
+    if member is None:
+        raise KeyError(name)
+    return member
+
 
 SAMPLE_SETS = ("parallel", "graded", "graded_dev")
 """The sample's own evaluation sets, addressed as `sample:NAME`."""
