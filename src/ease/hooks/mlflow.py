@@ -97,15 +97,15 @@ class MlflowRun(MlflowHook):
 
 
 class MlflowStore:
-    """Protects the creation of the store, and updates the addresses in one that was created in another folder."""
+    """Protects the creation of the store, and updates the addresses in one that was created in another folder.
+
+    Two runs that create MLflow's tables at the same time fail. MLflow stores absolute addresses, so a copied project
+    would write into the folder of the original.
+    """
 
     @hook_impl(wrapper=True)
     def after_context_created(self, context: KedroContext) -> Generator[None]:
-        """Let kedro-mlflow create the store while no other run does, then update the store's addresses.
-
-        Two runs that create MLflow's tables at the same time fail. MLflow stores absolute addresses, so a copied
-        project would write into the folder of the original.
-        """
+        """Let kedro-mlflow create the store while no other run does, then update the store's addresses."""
         with file_lock(Path(context.project_path) / "pyproject.toml"):
             try:
                 yield
@@ -178,7 +178,11 @@ class Tracking:
             return  # the configuration names it
         named = sorted(name for name in pipeline.inputs() if name.endswith(".setting"))
         settings = [Setting.model_validate(catalog.load(name)) for name in named]
-        described = [describe_setting(settings[0])] if len(settings) == 1 else []
+        described = list[str]()
+        if len(settings) == 1:
+            languages, encoder = settings[0].languages, settings[0].encoder.name
+            spoken = " ".join(languages) if len(languages) <= FEW else f"{len(languages)} languages"
+            described = [f"{spoken}, {Path(encoder).name.rstrip(':')}"]
         # Kedro lists them in the order of a set, which is another one in each process.
         chosen = [*(name for name in pipelines if name in names), *(run_params.get("namespaces") or ())]
         chosen = ["train_multilingual" if name == "__default__" else name for name in chosen]
@@ -259,20 +263,11 @@ class Tracking:
         mlflow.set_experiment_tag(VIEW_TAG, json.dumps(view_of(shown)))
 
 
-def describe_setting(setting: Setting) -> str:
-    """Return a setting's languages and encoder in a few words."""
-    languages = setting.languages
-    spoken = " ".join(languages) if len(languages) <= FEW else f"{len(languages)} languages"
-    return f"{spoken}, {Path(setting.encoder.name).name.rstrip(':')}"
-
-
 def name_overrides(given: Mapping[str, Any], owner: str) -> list[str]:
     """Return given parameters for the name of a run, or of one of its trainings: few, with short values, without paths.
 
-    Args:
-        given: Values by dotted names.
-        owner: The run's setting; `SETTING.METHOD` for a training, whose name has its own parameters, those of its
-            setting, and general ones.
+    `owner` is the run's setting; or `SETTING.METHOD` of a training, with its own parameters, those of its setting, and
+    general ones.
     """
     prefixes = (f"{owner}.", f"{owner.partition('.')[0]}.setting.")
     words = dict.fromkeys(

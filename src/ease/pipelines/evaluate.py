@@ -234,9 +234,8 @@ def score_each(
     `revision` is the one that `load` requests from the hub.
 
     Returns:
-        The scores as rows with the columns `about`, those of truncated embeddings with their number of dimensions as
-        `dimension`; a row without a value, noted with the reason, for all that could not be scored; and how the encoder
-        embeds texts, with the prompt of each task.
+        Rows with the columns `about`: scores, those of truncated embeddings with a `dimension`, and a row without a
+        value, noted with the reason, for all that could not be scored; how the encoder embeds texts, with its prompts.
     """
     from ease.encoders.encoder import describe_encoder, embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint, place
@@ -276,7 +275,8 @@ def score_each(
                     logger.warning("The task %s could not be scored: %s", name, error)
                     unscored.append(_unscored(name, None, str(error)))
                     break
-                scores = _noted(scores, found)
+                note = f"without {', '.join(found.faults)}" if found.faults else ""
+                scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
                 report(scores, dimension)
                 given = {**about, "prompt": prompts[name]}
                 if dimension is not None:
@@ -300,12 +300,6 @@ def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None
 
 def _unscored(task: str | None, subset: str | None, note: str) -> dict[str, Any]:
     return {"task": task, "subset": subset, "value": None, "note": note}
-
-
-def _noted(scores: list[Score], found: LocatedSet) -> list[Score]:
-    """Note at averages which subsets they lack."""
-    note = f"without {', '.join(found.faults)}" if found.faults else ""
-    return [replace(one, note=one.note or note) if one.averaged else one for one in scores]
 
 
 def _unreadable(references: Sequence[str], located: Located) -> Rows:

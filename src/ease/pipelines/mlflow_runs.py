@@ -168,10 +168,7 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
 
 
 def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingResult) -> None:
-    """Log the kept model's gain over its start on the development tasks, and describe the training and its result.
-
-    The run gets a tag if the gain is negative.
-    """
+    """Log the kept model's gain over its start, with a tag if it is negative; describe the training and its result."""
     read = ", ".join(source.name for source in data.sources)
     told = [f"`{method}`, {result.steps} steps, from {data.start or 'an encoder'}, on {read}."]
     if result.best_score is not None and result.start_score is not None:
@@ -198,9 +195,7 @@ def add_to_card(
     languages: Sequence[str] = (),
     dev_tasks: Sequence[str] = (),
 ) -> None:
-    """Add test scores to a kept encoder's card, in one step, and to the copy in the run that trained the encoder.
-
-    Beside the headline, these are the scores of subsets of `languages` alone.
+    """Add the headline of test scores to a kept encoder's card, and to the copy in the run that trained the encoder.
 
     An encoder without one of our cards, such as the start of all methods, gets none.
     """
@@ -221,10 +216,7 @@ def add_to_card(
 
 
 def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
-    """Log scores and the limits of their intervals to a run: as `task/subset`, or `task/subset/metric`.
-
-    Those of truncated embeddings are logged as `task/subset/16_dimensions`.
-    """
+    """Log scores and their intervals: as `task/subset`, `task/subset/metric`, or `task/subset/16_dimensions`."""
     ending = "" if dimension is None else f"/{dimension}_dimensions"
     values = {}
     for score in scores:
@@ -279,13 +271,12 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
     """Return the fields of an options model, nested ones too, by dotted names that MLflow accepts."""
 
-    def safe(
-        values: Mapping[str, Any],
-    ) -> dict[str, Any]:  # users choose some keys, such as names of baselines
-        return {
-            safe_name(name): safe(value) if isinstance(value, Mapping) else value
-            for name, value in values.items()
-        }
+    def safe(value: Any) -> Any:  # users choose some keys, such as names of baselines
+        return (
+            {safe_name(name): safe(own) for name, own in value.items()}
+            if isinstance(value, Mapping)
+            else value
+        )
 
     return dotted(safe(options.model_dump(mode="json")), prefix)
 

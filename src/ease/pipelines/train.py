@@ -150,8 +150,6 @@ def gather_data(
 ) -> tuple[Path, Rows]:
     """Gather the texts that a recipe's `data` names in `folder`, which is emptied first, by a DuckDB of their own.
 
-    `seed` chooses rows, languages and pairs; sources of the kind `pairs` read the setting's `training_pairs`.
-
     Returns:
         A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
         and used.
@@ -217,10 +215,9 @@ def train_tracked(
 
 
 def ordered_file(table: ibis.Table, key: str, copy: Path) -> Path:
-    """Return a Parquet file on this machine that holds a table's rows in the order of a column of unique integers.
+    """Return a local Parquet file of a table's rows in the order of a column of unique integers: its own, or a `copy`.
 
-    If the table was read from one local file in that order, that file; else a copy at `copy`. A training identifies
-    its data by the file's contents, so the order must not depend on the engine.
+    A training identifies its data by the file's contents, so the order must not depend on the engine.
     """
     match files_of(table):
         case [file] if not is_remote(file) and file.is_file() and _in_order(file, key):
