@@ -71,7 +71,7 @@ xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" xml:lang
 <siteinfo>
   <sitename>{escape(site.names[4])}</sitename>
   <dbname>{site.dbname}</dbname>
-  <base>{site.address}</base>
+  <base>https://{site.language}.{site.project}.org/wiki/</base>
   <generator>EASE sample wiki</generator>
   <case>first-letter</case>
   <namespaces>
@@ -81,10 +81,8 @@ xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" xml:lang
 
 
 def _page(page: WikiPage, identifier: int, language: str) -> str:
-    redirect = ""
-    if page.redirect is not None:
-        title = escape(page.redirect, {'"': "&quot;"})
-        redirect = f'\n  <redirect title="{title}"/>'
+    title = escape(page.redirect or "", {'"': "&quot;"})
+    redirect = "" if page.redirect is None else f'\n  <redirect title="{title}"/>'
     number = revision_id(language, identifier)
     content = page.text.encode()
     sha1 = int(hashlib.sha1(content, usedforsecurity=False).hexdigest(), 16)
@@ -197,18 +195,17 @@ def _triples(entity: Mapping[str, Any]) -> Iterator[str]:
 def _escape(text: str) -> str:
     """Escape a text for N-Triples in ASCII."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return re.sub(r"[^\x00-\x7f]", lambda letter: _code(ord(letter[0])), escaped)
 
+    def code(letter: re.Match[str]) -> str:
+        return f"\\u{ord(letter[0]):04X}" if letter[0] < "\U00010000" else f"\\U{ord(letter[0]):08X}"
 
-def _code(point: int) -> str:
-    return f"\\u{point:04X}" if point < 1 << 16 else f"\\U{point:08X}"
+    return re.sub(r"[^\x00-\x7f]", code, escaped)
 
 
 WIKIDATA_NAME = f"wikidata-{DUMP_DATE}-all.json.bz2"
 MULTILINGUAL, WIDESPREAD, SHARED, CODED, TYPELESS = range(QID_BASE + 11, QID_BASE + 16)
 """Further classes: of territories with several languages, of languages and currencies of several territories, etc."""
 
-_PROPERTIES = {"P31": "instance of", "P361": "part of"}
 Json = dict[str, Any]
 
 
@@ -231,18 +228,16 @@ def entity_classes(world: World) -> dict[Entity, tuple[int, ...]]:
         for entity, relation in ((fact.subject, "speaks"), (fact.object, "speaks"), (fact.object, "pays"))
         if fact.relation == relation
     )
-    second = {"territory": MULTILINGUAL, "language": WIDESPREAD, "currency": SHARED}
+    further = {"territory": (MULTILINGUAL,), "language": (WIDESPREAD,), "currency": (SHARED,)}
     return {
-        entity: (class_of(entity.kind), second[entity.kind])
-        if entity.kind in second and uses[entity] > 1
-        else (class_of(entity.kind),)
+        entity: (class_of(entity.kind), *(further.get(entity.kind, ()) if uses[entity] > 1 else ()))
         for entity in world.entities
     }
 
 
 def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
     """Yield the entities in the order of the dump."""
-    for identifier, label in _PROPERTIES.items():
+    for identifier, label in (("P31", "instance of"), ("P361", "part of")):
         yield {
             "type": "property",
             "datatype": "wikibase-item",
@@ -256,9 +251,7 @@ def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator
     parts = {fact.subject: fact.object for fact in world.facts if fact.relation in ("located", "part")}
     for number, (entity, classes) in enumerate(entity_classes(world).items()):
         known = {language: book for language, book in books.items() if entity in book.names}
-        labels = (
-            {} if number % 50 == 9 else {language: book.names[entity] for language, book in known.items()}
-        )
+        labels = {language: book.names[entity] for language, book in known.items() if number % 50 != 9}
         titles = {language: book.titles[entity] for language, book in known.items()}
         identifier = f"Q{entity.qid}"
         # Some items have preferred or deprecated statements, or an unknown value.

@@ -27,17 +27,14 @@ class SampleOptions(StrictModel):
 
     seed: int = Field(default=0, ge=0, description="seed of facts, templates and page layouts")
     territories: int = Field(
-        default=243,
+        243,
         ge=22,
         le=243,
         description="territories to write about, chosen in turn from the UN's regions; their currencies, languages, "
         "scripts and regions are added, so this number determines the number of entities",
     )
     sentences_per_language: int = Field(
-        default=2400,
-        ge=50,
-        le=200_000,
-        description="sentences in each wiki's articles, at least one per article",
+        2400, ge=50, le=200_000, description="sentences in each wiki's articles, at least one per article"
     )
     parallel_facts: int = Field(
         default=300, ge=1, description="facts held out of the dumps and worded in every language"

@@ -46,10 +46,12 @@ class WikiPage:
 
 
 class Marker:
-    """Writes sentences as wikitext; styles rotate, so that each occurs in every wiki."""
+    """Writes sentences as wikitext; styles rotate, so that each occurs in every wiki.
+
+    Some links name the section `heading`.
+    """
 
     def __init__(self, book: Phrasebook, aliases: Aliases, heading: str, random: Random) -> None:
-        """Prepare for a wiki; `heading` is the section that some links name, `random` shuffles the styles."""
         self._language, self._titles = book.language, book.titles
         self._is_right_to_left = Language(book.language).is_right_to_left
         self._aliases, self._heading = aliases, heading
@@ -68,10 +70,11 @@ class Marker:
         for start, end, entity in sentence.mentions:
             pieces.append(sentence.text[position:start])
             surface = sentence.text[start:end]
-            if entity == subject:
-                pieces.append(f"'''{surface}'''" if lead and "'" not in surface else surface)
-            else:
-                pieces.append(self._link(surface, entity))
+            if entity != subject:
+                surface = self._link(surface, entity)
+            elif lead and "'" not in surface:
+                surface = f"'''{surface}'''"
+            pieces.append(surface)
             lead = False
             position = end
         pieces.append(sentence.text[position:])
@@ -156,8 +159,7 @@ def plan_articles(
         lead = statement_of(random.choice(leads)) if leads else Statement("define", (entity,))
         plans[entity] = [book.say(lead, template=0)], []
     entities = list(plans)
-    left = max(0, sentences - len(plans))
-    while left:
+    for left in range(sentences - len(plans), 0, -len(plans)):
         random.shuffle(entities)
         for entity in entities[:left]:
             statement = _draw_statement(entity, by_relation, same_kind[entity.kind], random)
@@ -165,7 +167,6 @@ def plan_articles(
             host = random.choice(statement.entities if random.random() < OWN_PAGE_SHARE else entities)
             about, compared = plans[host]
             (about if host in statement.entities else compared).append(sentence)
-        left -= len(entities[:left])
     return plans
 
 
@@ -204,72 +205,59 @@ def _draw_statement(
     return statement_of_two(fact, random.choice(partners)) if partners else statement_of(fact)
 
 
+@dataclass
 class ArticleWriter:
     """Writes the articles of one wiki; a page's parts depend on its number, so each wiki has all of them."""
 
-    def __init__(
-        self,
-        book: Phrasebook,
-        site: Site,
-        aliases: Aliases,
-        facts: Mapping[Entity, Sequence[Fact]],
-        titles_elsewhere: Mapping[str, Mapping[Entity, str]],
-        random: Random,
-    ) -> None:
-        """Prepare for a wiki; `facts` are those of each entity that may be stated."""
-        self._book, self._site, self._facts = book, site, facts
-        self._titles_elsewhere, self._random = titles_elsewhere, random
-        self._marker = Marker(book, aliases, book.headings["facts"], random)
+    book: Phrasebook
+    site: Site
+    aliases: Aliases
+    facts: Mapping[Entity, Sequence[Fact]]
+    """Those of each entity that may be stated."""
+    titles_elsewhere: Mapping[str, Mapping[Entity, str]]
+    random: Random
+
+    def __post_init__(self) -> None:
+        self._marker = Marker(self.book, self.aliases, self.book.headings["facts"], self.random)
 
     def write(
         self, subject: Entity, about: Sequence[Sentence], compared: Sequence[Sentence], number: int
     ) -> WikiPage:
         """Write an article; its number in the wiki selects its parts."""
-        book, titles, blocks = self._book, self._book.titles, []
+        book, titles, blocks = self.book, self.book.titles, []
         headings = {name: f"== {heading} ==" for name, heading in book.headings.items()}
         if number % 3 == 0:
             blocks.append(self._infobox(subject))
         if number % 5 == 1:
-            caption = book.note("caption", subject)
-            start, end, _ = caption.mentions[0]
-            linked = (
-                f"{caption.text[:start]}[[{titles[subject]}|{caption.text[start:end]}]]{caption.text[end:]}"
-            )
-            file = f"{self._site.names[6]}:{subject.kind} {subject.code} map.svg"
+            linked = _linked(book.note("caption", subject), titles[subject])
+            file = f"{self.site.names[6]}:{subject.kind} {subject.code} map.svg"
             blocks.append(f'[[{file}|thumb|220px|{linked}<ref name="cldr" />]]')
         blocks.append(self._prose(about[:2], subject, lead=True))
         if about[2:]:
             blocks += headings["facts"], self._prose(about[2:], subject)
         if number % 7 == 2:
-            facts = self._facts[subject][:5]
+            facts = self.facts[subject][:5]
             rows = [f"|-\n| [[{titles[fact.subject]}]] || [[{titles[fact.object]}]]\n" for fact in facts]
-            caption_of_list = book.headings["list"]
-            blocks.append(
-                f'{{| class="wikitable sortable"\n|+ {caption_of_list}\n! A !! B\n{"".join(rows)}|}}'
-            )
+            head = f'{{| class="wikitable sortable"\n|+ {book.headings["list"]}\n! A !! B\n'
+            blocks.append(f"{head}{''.join(rows)}|}}")
         if compared:
-            bullet = self._random.choice("*#") if number % 4 == 3 else None
+            bullet = self.random.choice("*#") if number % 4 == 3 else None
             blocks += headings["comparison"], self._prose(compared, subject, bullet)
         if number % 12 == 5:
             others = [entity for entity in titles if entity.kind == subject.kind and entity != subject]
-            items = [book.note("item", other) for other in self._random.sample(others, min(2, len(others)))]
-            blocks += headings["see_also"], self._prose(items, subject, self._random.choice("*#"))
+            items = [book.note("item", other) for other in self.random.sample(others, min(2, len(others)))]
+            blocks += headings["see_also"], self._prose(items, subject, self.random.choice("*#"))
         if number % 40 == 7:  # a sentence that shows wiki syntax, which is not a link
             before, _, after = book.notes["markup"].partition("{X}")
             blocks.append(f"{before}<nowiki>[[{titles[subject]}]]</nowiki>{after}")
         blocks.append(self._foot(subject, number))
-        text = "\n\n".join(block for block in blocks if block)
-        return WikiPage(titles[subject], text)
+        return WikiPage(titles[subject], "\n\n".join(blocks))
 
     def _prose(
-        self,
-        sentences: Sequence[Sentence],
-        subject: Entity,
-        bullet: str | None = None,
-        lead: bool = False,
+        self, sentences: Sequence[Sentence], subject: Entity, bullet: str | None = None, lead: bool = False
     ) -> str:
         """Write a list, or a paragraph with line breaks that parsers must ignore."""
-        space = Language(self._book.language).sentence_separator
+        space = Language(self.book.language).sentence_separator
         text = ""
         for position, sentence in enumerate(sentences):
             markup, _ = self._marker.write(sentence, subject, lead and position == 0)
@@ -281,28 +269,28 @@ class ArticleWriter:
     def _infobox(self, subject: Entity) -> str:
         """Write a template with links, a file and nested templates."""
         rows = [
-            f"| name = {self._book.names[subject]}",
-            f"| image = [[{self._site.names[6]}:{subject.kind} {subject.code}.svg|200px]]",
+            f"| name = {self.book.names[subject]}",
+            f"| image = [[{self.site.names[6]}:{subject.kind} {subject.code}.svg|200px]]",
             f"| code = {{{{Code|{{{{uc:{subject.code}}}}}|kind={subject.kind}}}}}",
         ]
-        for fact in self._facts[subject][:4]:
+        for fact in self.facts[subject][:4]:
             other = fact.object if fact.subject == subject else fact.subject
-            noun, title = self._book.words[other.kind]["short"], self._book.titles[other]
+            noun, title = self.book.words[other.kind]["short"], self.book.titles[other]
             rows.append(f"| {noun} = {{{{Nowrap|[[{title}]]}}}}")
         return "\n".join([f"{{{{Infobox {subject.kind}", *rows, "}}"])
 
     def _foot(self, subject: Entity, number: int) -> str:
         """Write the end of a page: references, navigation, categories, links to other languages."""
-        category = self._site.names[14] if number % 2 else "Category"
+        category = self.site.names[14] if number % 2 else "Category"
         sort_key = f"|{subject.code}" if number % 3 == 1 else ""
         lines = ["<references />"] if number % 4 < 2 else ["{{Reflist|2|refs={{{1|}}}}}"]
         lines.append(f"{{{{DEFAULTSORT:{subject.code}}}}}")
-        lines.append(f"[[{category}:{self._book.words[subject.kind]['many']}{sort_key}]]")
+        lines.append(f"[[{category}:{self.book.words[subject.kind]['many']}{sort_key}]]")
         if number % 6 == 4:
             lines += [
                 f"[[{language}:{titles[subject]}]]"
-                for language, titles in self._titles_elsewhere.items()
-                if subject in titles and language != self._book.language
+                for language, titles in self.titles_elsewhere.items()
+                if subject in titles and language != self.book.language
             ][:5]
         return "\n".join(lines)
 
@@ -345,8 +333,8 @@ def write_redirects(book: Phrasebook, site: Site, aliases: Aliases) -> Iterator[
 
 def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
     """Yield a page for each name of several entities, and for one code of both a country and a language."""
-    meanings: list[tuple[str, tuple[Entity, ...], tuple[str, ...]]]
-    meanings = [(title, entities, ()) for title, entities in book.ambiguous.items()]
+    none: tuple[str, ...] = ()
+    meanings = [(title, entities, none) for title, entities in book.ambiguous.items()]
     by_code = {entity.code.upper(): entity for entity in book.titles if entity.kind == "territory"}
     taken = {*book.titles.values(), *book.ambiguous}
     for entity in book.titles:
@@ -358,13 +346,15 @@ def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
     before, _, after = book.notes["disambiguation"].partition("{X}")
     for title, entities, others in meanings:
         lines = [f"{before}'''{title}'''{after}", ""]
-        for entity in entities:
-            item, target = book.note("item", entity), book.titles[entity]
-            start, end, _ = item.mentions[0]
-            lines.append(f"* {item.text[:start]}[[{target}|{item.text[start:end]}]]{item.text[end:]}")
+        lines += [f"* {_linked(book.note('item', entity), book.titles[entity])}" for entity in entities]
         lines += [f"* [[{other}]]" for other in others]
-        text = "\n".join([*lines, "", "{{Disambiguation}}"])
-        yield WikiPage(title, text)
+        yield WikiPage(title, "\n".join([*lines, "", "{{Disambiguation}}"]))
+
+
+def _linked(note: Sentence, title: str) -> str:
+    """Return a note with a link for its name."""
+    start, end, _ = note.mentions[0]
+    return f"{note.text[:start]}[[{title}|{note.text[start:end]}]]{note.text[end:]}"
 
 
 def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -61,7 +61,7 @@ MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
 MOST_PAID = 0.4
 """Maximum share of parallel facts about currencies, since territories have fewer currencies than languages."""
 
-NLI_PREMISES, TRAINING_FACTS = 1500, 1500
+NLI_PREMISES = TRAINING_FACTS = 1500
 """Premises of inferences, and training facts, worded in every language, as far as the facts suffice."""
 
 Couple = tuple[Fact, Fact]
@@ -222,7 +222,6 @@ XNLI_COLUMNS = tuple(
 )
 FACT_COLUMNS = ("fact_id", "language", "text")
 
-
 Premise = tuple[Statement, Statement, Statement, Statement]
 """A premise, and its hypotheses.
 
@@ -252,27 +251,17 @@ def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -
         ]
         values = [entity for entity, own in by_entity.items() if own and entity.kind == fact.object.kind]
         for partner in (None, random.choice(partners)) if partners else (None,):
-            changed = [
-                Fact(fact.relation, fact.subject, value) for value in random.sample(values, len(values))
-            ]
-            wrong = next((one for one in changed if one not in true), None)
-            if wrong is not None:
+            changed = (fact._replace(object=value) for value in random.sample(values, len(values)))
+            if wrong := next((one for one in changed if one not in true), None):
                 statement = statement_of_two(fact, partner) if partner else statement_of(fact)
-                another = _draw_another((of_subject, of_object, facts), (fact, partner), random) or fact
+                unsaid = (
+                    [o for o in of if o not in (fact, partner)] for of in (of_subject, of_object, facts)
+                )
+                another = random.choice(next(filter(None, unsaid), [fact]))
                 hypotheses = statement_of(fact), statement_of(another), statement_of(wrong)
                 premises.append((statement, *hypotheses))
     random.shuffle(premises)
     return premises[:NLI_PREMISES]
-
-
-def _draw_another(
-    choices: Iterable[Sequence[Fact]], said: Collection[Fact | None], random: Random
-) -> Fact | None:
-    """Draw a fact that is not said, of the first choices that have one."""
-    for facts in choices:
-        if others := [other for other in facts if other not in said]:
-            return random.choice(others)
-    return None
 
 
 def word_inferences(
@@ -302,26 +291,25 @@ def word_inferences(
 
 
 class SampleFiles:
-    """Paths of a sample's files in its folder."""
+    """Paths of a sample's files in its folder.
+
+    Attributes:
+        wikipedia: Folder of the Wikipedia dumps: pages, and the table page_props.
+        wikidata: Wikidata dump in JSON.
+        truthy: Dump of Wikidata's truthy statements.
+        parallel: Held-out facts in every language: fact_id, language, text.
+        graded: Held-out English pairs: sentence1, sentence2, score (0 to 5).
+        graded_dev: English pairs about the facts of the parallel sentences, with the same columns.
+        nli: Training inferences, with XNLI's columns.
+        parallel_train: Training facts in every language: fact_id, language, text.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.wikipedia = folder / "wikipedia"
-        """Folder of the Wikipedia dumps: pages, and the table page_props."""
-        self.wikidata = folder / WIKIDATA_NAME
-        """Wikidata dump in JSON."""
-        self.truthy = folder / TRUTHY_NAME
-        """Dump of Wikidata's truthy statements."""
-        self.parallel = folder / "parallel.parquet"
-        """Held-out facts in every language: fact_id, language, text."""
-        self.graded = folder / "graded.parquet"
-        """Held-out English pairs: sentence1, sentence2, score (0 to 5)."""
-        self.graded_dev = folder / "graded_dev.parquet"
-        """English pairs about the facts of the parallel sentences, with the same columns."""
+        self.folder, self.wikipedia = folder, folder / "wikipedia"
+        self.wikidata, self.truthy = folder / WIKIDATA_NAME, folder / TRUTHY_NAME
+        self.parallel, self.parallel_train = folder / "parallel.parquet", folder / "parallel_train.tsv.gz"
+        self.graded, self.graded_dev = folder / "graded.parquet", folder / "graded_dev.parquet"
         self.nli = folder / "nli.tsv.gz"
-        """Training inferences, with XNLI's columns."""
-        self.parallel_train = folder / "parallel_train.tsv.gz"
-        """Training facts in every language: fact_id, language, text."""
 
 
 def write_sample(
@@ -339,9 +327,8 @@ def write_sample(
     """
     options = options or SampleOptions()
     write = partial(_write_files, languages=sorted(languages), options=options)
-    return SampleFiles(
-        generate_folder(folder, "sample", languages, SAMPLE_LANGUAGES, options, SAMPLE_WIKI, write)
-    )
+    made = generate_folder(folder, "sample", languages, SAMPLE_LANGUAGES, options, SAMPLE_WIKI, write)
+    return SampleFiles(made)
 
 
 def _write_files(folder: Path, languages: Sequence[str], options: SampleOptions) -> None:

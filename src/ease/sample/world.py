@@ -18,14 +18,19 @@ from ease.io.files import read_data_file
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.titles import capitalize_first
 
-STANDARDS: dict[str, str] = read_data_file("ease.sample", "frames.yml")["kinds"]
+_TABLES = read_data_file("ease.sample", "frames.yml")
+STANDARDS: dict[str, str] = _TABLES["kinds"]
 """Standards that name the entities of each kind by codes."""
 KINDS = tuple(STANDARDS)
 """Kinds of entities; each kind is a class in the sample's Wikidata dump."""
-
+FRAMES: dict[str, list[str]] = _TABLES["slots"]
+"""The slots of each frame's templates, in the order of a statement's entities."""
+SHARED_FRAMES: dict[str, str] = _TABLES["shared"]
+"""By relation, the frames that state it for two territories at once."""
+SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
+"""The languages of the sample wiki."""
 MINIMUM_SPEAKERS = 10.0
 """A language without official status counts as spoken in a territory from this percentage of the population."""
-
 QID_BASE = 9_000_000_000
 """Synthetic Wikidata numbers start here, far above the real ones."""
 
@@ -73,10 +78,9 @@ def read_world(territories: int) -> World:
         for continent, regions in read_data_file("ease.sample", "regions.yml").items()
         for region, codes in regions.items()
     ]
-    longest = max(len(codes) for _, _, codes in by_region)
     places = [
         (continent, region, Entity("territory", codes[turn]))
-        for turn in range(longest)
+        for turn in range(max(len(codes) for _, _, codes in by_region))
         for continent, region, codes in by_region
         if turn < len(codes)
     ][:territories]
@@ -111,14 +115,13 @@ def facts_by_entity(facts: Iterable[Fact], entities: Iterable[Entity]) -> dict[E
 
 _BIDI = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 _UNFIT = re.compile(r"[.。?!#<>\[\]{}|/:_«»\"]")
+_SLOT = re.compile(r"\{(\w+)\}")
+_NUMBERS = (-2, -1, *range(1, 16))
 
 
 def clean_name(name: str) -> str:
     """Normalise to NFC; remove bidirectional control characters and double spaces, as MediaWiki does."""
     return " ".join(unicodedata.normalize("NFC", name).translate(_BIDI).split())
-
-
-_NUMBERS = (-2, -1, *range(1, 16))
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,6 @@ class Site:
         """Name of the wiki's database, the beginning of its dumps' names."""
         return Language(self.language).database + ("wiki" if self.project == "wikipedia" else self.project)
 
-    @property
-    def address(self) -> str:
-        """Beginning of the addresses of its pages."""
-        return f"https://{self.language}.{self.project}.org/wiki/"
-
 
 @cache
 def read_site(language: str) -> Site:
@@ -147,18 +145,6 @@ def read_site(language: str) -> Site:
     content = read_data_file("ease.sample", "namespaces.yml")[language]
     names = dict(zip(_NUMBERS, content["names"], strict=True))
     return Site(language, {0: "", **names}, content["redirect"])
-
-
-SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
-"""The languages of the sample wiki."""
-
-_TABLES = read_data_file("ease.sample", "frames.yml")
-FRAMES: dict[str, list[str]] = _TABLES["slots"]
-"""The slots of each frame's templates, in the order of a statement's entities."""
-SHARED_FRAMES: dict[str, str] = _TABLES["shared"]
-"""By relation, the frames that state it for two territories at once."""
-
-_SLOT = re.compile(r"\{(\w+)\}")
 
 
 class Statement(NamedTuple):
@@ -221,7 +207,6 @@ class Phrasebook:
             frame: tuple(map(split_template, lines.splitlines()))
             for frame, lines in content["frames"].items()
         }
-        """Templates by frame, each split into literal text (even positions) and slots (odd positions)."""
         self._articles = {
             Entity(kind, code): f"{article} "
             for kind, by_article in content.get("articles", {}).items()
@@ -245,10 +230,9 @@ class Phrasebook:
         for title, sharers in sharing.items():
             kinds = [entity.kind for entity in sharers]
             for entity in sharers:
-                note = self.words[entity.kind]["short"]
-                if kinds.count(entity.kind) > 1:
-                    note += f" {entity.code}"
-                self.titles[entity] = f"{title} ({note})" if len(sharers) > 1 else title
+                code = f" {entity.code}" if kinds.count(entity.kind) > 1 else ""
+                note = f" ({self.words[entity.kind]['short']}{code})"
+                self.titles[entity] = title + note * (len(sharers) > 1)
 
     def say(self, statement: Statement, template: int) -> Sentence:
         """Word a statement with one of its frame's templates; the number wraps around."""

@@ -36,9 +36,8 @@ from ease.wikimedia.languages import MEWSC16_LANGUAGES, Language
 from ease.wikimedia.wikitext.titles import capitalize_first
 
 
-@dataclass(frozen=True)
-class Topic:
-    """A topic of MewsC-16 in one wiki."""
+class Topic(NamedTuple):
+    """A topic of MewsC-16 in one wiki; its sentence templates are split as by `split_template`."""
 
     name: str
     """The English name, as in the paper."""
@@ -46,21 +45,17 @@ class Topic:
     former: str | None
     """A category that redirects to this category."""
     templates: tuple[tuple[str, ...], ...]
-    """Sentence templates, split into literal text (even positions) and slots (odd positions)."""
 
 
-@dataclass(frozen=True)
-class NewsWords:
-    """The words of one wiki."""
+class NewsWords(NamedTuple):
+    """The words of one wiki: names of its templates `date`, `source`, `archived` and `lead`, the sources' heading."""
 
     site: Site
     topics: tuple[Topic, ...]
     templates: Mapping[str, str]
-    """Names of the templates `date`, `source`, `archived` and `lead` in the wiki."""
     sources: str
-    """Heading of the sources."""
     renamed: tuple[Topic, ...]
-    """Topics whose category was renamed."""
+    """Topics whose category was renamed: in MediaWiki, and by a template."""
 
 
 @cache
@@ -68,26 +63,24 @@ def read_news_words(language: str) -> NewsWords:
     """Read the words of a wiki."""
     content = read_data_file("ease.sample.news", f"templates/{language}.yml")
     wikipedia = read_site(language)
-    own = dict(zip((4, 5), content["project"], strict=True))
-    own |= dict(zip((2, 3), content.get("users", ()), strict=False))
+    names = dict(zip((4, 5, 2, 3), [*content["project"], *content.get("users", ())], strict=False))
     topics = tuple(
         Topic(
             name,
-            topic["category"],
-            topic.get("former"),
-            tuple(split_template(line) for line in topic["sentences"].splitlines()),
+            own["category"],
+            own.get("former"),
+            tuple(map(split_template, own["sentences"].splitlines())),
         )
-        for name, topic in content["topics"].items()
+        for name, own in content["topics"].items()
     )
     renamed = tuple(topic for topic in topics if topic.former)
-    site = replace(wikipedia, names={**wikipedia.names, **own}, project="wikinews")
+    site = replace(wikipedia, names={**wikipedia.names, **names}, project="wikinews")
     return NewsWords(site, topics, content["templates"], content["sources"], renamed)
 
 
 _FIRST_DAY, _DAYS = date(2005, 1, 1), 6900
 _NUMBERS = tuple(str(tens + ones) for tens in (10, 20, 30, 40) for ones in range(5 if tens > 10 else 1, 10))
 """11 to 19, 25 to 29 and so on: Slavic languages and Arabic use one form of the noun after these numbers."""
-_SHORTEST, _LONGEST = 2, 4
 
 
 def _write_day(day: date, style: Literal["full", "long"], language: str) -> str:
@@ -98,8 +91,6 @@ def _write_day(day: date, style: Literal["full", "long"], language: str) -> str:
 PLAIN = "plain"
 CASES: dict[str, str | None] = read_data_file("ease.sample.news", "cases.yml")
 """Special cases of articles, with the reason why a parser must drop the article, or None."""
-
-_LEFT_TO_RIGHT_MARK = "\u200e"
 
 
 @dataclass(frozen=True)
@@ -140,12 +131,10 @@ class NewsWriter:
 
     def write(self, topic: Topic, case: str, number: int) -> NewsPage:
         """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN`."""
-        while True:
+        story = self._draw(topic)
+        while not self._used.isdisjoint(keys := (story.title, story.sentences[0].text)):
             story = self._draw(topic)
-            keys = {story.title, story.sentences[0].text}
-            if not keys & self._used:
-                self._used |= keys
-                break
+        self._used.update(keys)
         written = [self._marker.write(sentence) for sentence in story.sentences]
         blocks = []
         if case != "empty":
@@ -154,7 +143,7 @@ class NewsWriter:
             if case not in ("template_only", "date_only"):
                 blocks += self._foot(story, case, number)
             if case == "archived":
-                blocks.append(f"{{{{{self._words.templates['archived']}}}}}")
+                blocks.append(self._template("archived"))
             blocks.append("\n".join(self._categories(story, case, number)))
         text = "\n\n".join(block for block in blocks if block)
         self._last_title = story.title
@@ -167,12 +156,10 @@ class NewsWriter:
     def _draw(self, topic: Topic) -> Story:
         random, book = self._random, self._book
         territory = random.choice(self._territories)
-        facts = {slot for slot, subject in self._others if subject == territory}
-        fitting = [
-            template for template in topic.templates if facts.issuperset({"C", "L"} & {*template[1::2]})
-        ]
+        lacking = {slot for slot in ("C", "L") if (slot, territory) not in self._others}
+        fitting = [template for template in topic.templates if lacking.isdisjoint(template[1::2])]
         sentences = []
-        for template in random.sample(fitting, random.randint(_SHORTEST, min(_LONGEST, len(fitting)))):
+        for template in random.sample(fitting, random.randint(2, min(4, len(fitting)))):
             entities = {"T": territory}
             for slot in template[1::2]:
                 if slot == "T2":
@@ -187,14 +174,13 @@ class NewsWriter:
 
     def _head(self, story: Story, case: str, number: int) -> list[str]:
         """Write what precedes the prose: a date, infoboxes, pictures."""
-        language, territory = self._book.language, story.territory
-        blocks = []
+        language, territory, blocks = self._book.language, story.territory, []
         if case in ("date_line", "date_line_bold", "date_only"):
             quotes = "" if case == "date_line" else "'''"
             blocks.append(f"{quotes}{_write_day(story.day, 'full', language)}{quotes}")
         elif number % 3 == 0 and case != "date_line_break":
             day = _write_day(story.day, "long", language)
-            blocks.append(f"{{{{{self._words.templates['date']}|{day}}}}}")
+            blocks.append(self._template("date", f"|{day}"))
         if number % 5 == 2:
             name = self._book.names[territory]
             blocks.append(f"{{{{Infobox\n| name = {name}\n| code = {{{{Code|{territory.code}}}}}\n}}}}")
@@ -206,13 +192,11 @@ class NewsWriter:
     def _body(self, story: Story, case: str, prose: Sequence[str]) -> list[str]:
         """Write the prose in one or two paragraphs; a template may hide a part or all of it."""
         space = Language(self._book.language).sentence_separator
-        lead = self._words.templates["lead"]
         if case == "date_only":
             return []
-        if case == "template_only":
-            return [f"{{{{{lead}|1={space.join(prose)}}}}}"]
-        if case == "lead_in_template":
-            return [f"{{{{{lead}|1={prose[0]}}}}}", space.join(prose[1:])]
+        if case in ("template_only", "lead_in_template"):
+            hidden = len(prose) if case == "template_only" else 1
+            return [self._template("lead", f"|1={space.join(prose[:hidden])}"), space.join(prose[hidden:])]
         first, rest = space.join(prose[:2]), space.join(prose[2:])
         if case == "date_line_break":
             first = f"{_write_day(story.day, 'full', self._book.language)}<br />{first}"
@@ -223,25 +207,25 @@ class NewsWriter:
         blocks, related = [], []
         if number % 3 == 1 and self._last_title:
             related.append(f"* [[{self._last_title}]]")
+        other = self._link(self._other(story).category)
         if case == "linked_category":
-            related.append(f"* [[:{self._category}:{self._other(story).category}]]")
+            related.append(f"* {other.replace('[[', '[[:')}")
         if related:
             blocks.append("\n".join([f"== {self._book.headings['see_also']} ==", *related]))
         address = f"https://www.example.org/{story.day:%Y/%m/%d}/{number}"
         day = _write_day(story.day, "long", self._book.language)
-        source = f"{{{{{self._words.templates['source']}|url={address}|title={story.title}|date={day}}}}}"
+        source = self._template("source", f"|url={address}|title={story.title}|date={day}")
         sources = [f"* {source}", f"* [{address} {story.title}]"]
         blocks.append("\n".join([f"== {self._words.sources} ==", *sources[: 1 + number % 2]]))
         if case == "hidden_categories":
-            hidden = self._link(self._other(story).category)
-            blocks.append(f"<!-- {hidden} -->\n<nowiki>{hidden}</nowiki>")
+            blocks.append(f"<!-- {other} -->\n<nowiki>{other}</nowiki>")
         return blocks
 
     def _categories(self, story: Story, case: str, number: int) -> list[str]:
         """Write the links to the place's category and, in the form of the case, to the topics'."""
         topic, prefix, language = story.topic, self._category, self._book.language
         name, former = topic.category, self._link(topic.former or "")
-        mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else _LEFT_TO_RIGHT_MARK
+        mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else "\u200e"
         # The English prefix if the wiki's own has no capital.
         lower = prefix.lower() if prefix.lower() != prefix else "category"
         links = {
@@ -261,11 +245,13 @@ class NewsWriter:
         place = self._link(self._book.names[story.territory])
         return [place, *links] if number % 2 or not links else [*links, place]
 
+    def _template(self, name: str, arguments: str = "") -> str:
+        return f"{{{{{self._words.templates[name]}{arguments}}}}}"
+
     def _link(self, category: str) -> str:
         return f"[[{self._category}:{category}]]"
 
     def _other(self, story: Story) -> Topic:
-        """Return another topic than the story's own."""
         topics = self._words.topics
         return topics[(topics.index(story.topic) + 1) % len(topics)]
 
@@ -317,7 +303,6 @@ def write_other_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str])
 
 SMALL_CLASS = 6
 """Articles of the last topic of a wiki; a class of MewsC-16 needs ten."""
-
 _TERRITORIES = 243
 _ARTICLES_PER_CASE = 50
 """One of this many articles is of each case."""
@@ -331,18 +316,16 @@ _TRUTH = pa.schema(
 
 
 class SampleNews:
-    """Paths of a sample Wikinews in its folder."""
+    """Paths of a sample Wikinews in its folder.
+
+    Attributes:
+        wikinews: Folder of the Wikinews dumps.
+        truth: Expected result for each page of the dumps: language, page_id, revision_id, namespace, title, case; topic
+            (in English) and first_sentence, or why the page is dropped. Small classes are not dropped here.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.wikinews = folder / "wikinews"
-        """Folder of the Wikinews dumps."""
-        self.truth = folder / "news_truth.parquet"
-        """Expected result for each page of the dumps.
-
-        Columns: language, page_id, revision_id, namespace, title, case; topic (in English) and first_sentence, or
-        the reason why the page is dropped. Small classes are not dropped here.
-        """
+        self.folder, self.wikinews, self.truth = folder, folder / "wikinews", folder / "news_truth.parquet"
 
 
 def write_sample_news(
@@ -395,11 +378,9 @@ def write_news_pages(language: str, world: World, options: SampleNewsOptions) ->
     }
     special = [case for case in CASES for _ in range(max(1, options.news_per_language // _ARTICLES_PER_CASE))]
     plain = options.news_per_language - len(special) - SMALL_CLASS
-    articles = [
-        (case, choices.get(case, topics)[number % len(choices.get(case, topics))])
-        for number, case in enumerate(special)
-    ]
-    articles += [(PLAIN, topics[number % len(topics)]) for number in range(plain)]
+    cases = [*enumerate(special), *enumerate([PLAIN] * plain)]
+    fitting = [(case, choices.get(case, topics), number) for number, case in cases]
+    articles = [(case, among[number % len(among)]) for case, among, number in fitting]
     articles += [(PLAIN, last)] * SMALL_CLASS
     writer = NewsWriter(book, words, world, random)
     pages = [writer.write(topic, case, number) for number, (case, topic) in enumerate(articles)]
