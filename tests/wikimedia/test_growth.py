@@ -15,8 +15,7 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import iterate_pages
-from ease.wikimedia.dumps.sql import PageItemReader
-from ease.wikimedia.wikidata import ingest_truthy, ingest_wikidata, parse_lines
+from ease.wikimedia.wikidata import PageItemReader, ingest_truthy, ingest_wikidata, parse_lines
 from tests.wikimedia.made_dumps import ONE, as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
 

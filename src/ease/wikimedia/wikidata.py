@@ -18,13 +18,7 @@ from joblib import cpu_count
 
 from ease.errors import EaseError
 from ease.io.result_versions import PAGE_PROPS_PARTS, TRUTHY_PARTS, WIKIDATA_PARTS
-from ease.wikimedia.dumps.files import (
-    DumpFile,
-    check_dates,
-    dump_date,
-    list_files,
-    nearest_table_first,
-)
+from ease.wikimedia.dumps.files import DumpFile, check_dates, dump_date, list_files, nearest_table_first
 from ease.wikimedia.dumps.parts import (
     Counts,
     IngestOptions,
@@ -36,14 +30,12 @@ from ease.wikimedia.dumps.parts import (
     make_parts,
     part_name,
 )
-from ease.wikimedia.dumps.sql import PageItemReader
 from ease.wikimedia.dumps.streams import FASTEST_FIRST, LineChunks, content_digest
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
-SITELINKS_FILE = "sitelinks.parquet"
-TYPES_FILE = "entity_types.parquet"
+SITELINKS_FILE, TYPES_FILE = "sitelinks.parquet", "entity_types.parquet"
 SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
 ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
 
@@ -93,9 +85,8 @@ def ingest_wikidata(
     Other items are skipped, since no link can lead to them. If `languages` is None, the types of all items are read and
     no sitelinks.
 
-    Returns:
-        The parts, with the counts `items`, `items_with_sitelinks`, `other_entities`, `broken_lines`, `sitelinks` (by
-        language), `entity_types`, `truncated`, `file` and `date`.
+    The counts are `items`, `items_with_sitelinks`, `other_entities`, `broken_lines`, `sitelinks` (by language),
+    `entity_types`, `truncated`, `file` and `date`.
 
     Raises:
         EaseError: The file is not a Wikidata dump, is broken, is truncated while `options.truncated` is "drop", or the
@@ -249,15 +240,15 @@ def _types(statements: Sequence[Any]) -> list[int]:
     """Return the distinct items of the preferred statements, else of the normal ones; skip malformed statements."""
     ranked = [(statement.get("rank"), statement) for statement in statements if isinstance(statement, dict)]
     preferred = [statement for rank, statement in ranked if rank == "preferred"]
-    types: dict[int, None] = {}
+    types = []
     for statement in preferred or [statement for rank, statement in ranked if rank == "normal"]:
         match statement.get("mainsnak"):  # `somevalue` (unknown) and `novalue` have no item
             case {"snaktype": "value", "datavalue": {"value": {**value}}}:
                 identifier = value.get("id", f"Q{value.get('numeric-id')}")
                 is_item = value.get("entity-type", "item") == "item"
                 if is_item and isinstance(identifier, str) and _ITEM_ID.fullmatch(identifier):
-                    types[int(identifier[1:])] = None
-    return list(types)
+                    types.append(int(identifier[1:]))
+    return list(dict.fromkeys(types))
 
 
 STATEMENTS_FILE = "statements.parquet"
@@ -275,13 +266,10 @@ _TRUTHY_CHUNK_BYTES = 4 << 20
 
 
 def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataParts:
-    """Read the types of all items. Decompression dominates the time; threads share it for a .bz2 file.
+    """Read the types of all items: parts of `entity_types` only. Threads share the decompression of a .bz2 file.
 
-    Returns:
-        Parts of `entity_types` only, with the counts `statements`, `other_statements`, `broken_lines`, `lines`,
-        `truncated`, `file` and `date`.
-
-    Raises EaseError as `ingest_wikidata` does.
+    The counts are `statements`, `other_statements`, `broken_lines`, `lines`, `truncated`, `file` and `date`. Raises
+    EaseError as `ingest_wikidata` does.
     """
 
     def write(folder: Path) -> Counts:
@@ -335,6 +323,52 @@ PAGE_ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qi
 _NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz|zst))?")
 
 
+_PROPS_CHUNK_BYTES = 1 << 20
+_BEGINNING = rb"\((\d{1,18}),(?:_binary )?'wikibase_item',"
+_ROW = re.compile(_BEGINNING + rb"(?:_binary )?'[Qq]([1-9]\d{0,17})'(?:,(?:NULL|-?[0-9.][0-9.eE+-]*+))?\)")
+"""`(page,'wikibase_item','Q42',NULL)`. Line breaks and quotes in values are escaped: no line ends inside a row, and the
+pattern matches no text."""
+_ANY_ROW = re.compile(_BEGINNING)
+_TABLE = re.compile(rb"(?:CREATE TABLE|INTO) (?:IF NOT EXISTS )?`?page_props`?")
+_OPENS_DUMP = re.compile(rb"-- (?:MySQL|MariaDB) dump")
+_ENDS_DUMP = b"-- Dump completed"
+
+
+class PageItemReader:
+    """The items of pages in a MySQL or MariaDB dump of the table page_props, streamed in bounded memory.
+
+    Attributes:
+        broken_rows: After the iteration, the number of rows that should have an item and cannot be read.
+        truncated: After the iteration, whether the file ends inside its compressed data, or lacks the line that ends a
+            dump.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.broken_rows, self.truncated = path, 0, False
+
+    def __iter__(self) -> Iterator[list[tuple[bytes, bytes]]]:
+        """Yield the pages and the numbers of their items, of some lines each time.
+
+        Raises EaseError if the file is missing, broken or not a dump of the table.
+        """
+        chunks = LineChunks(self.path, _PROPS_CHUNK_BYTES)
+        is_table = is_complete = False
+        for _, chunk in chunks:
+            is_table = is_table or _TABLE.search(chunk) is not None
+            is_complete = is_complete or _ENDS_DUMP in chunk
+            found = _ROW.findall(chunk)
+            self.broken_rows += sum(1 for _ in _ANY_ROW.finditer(chunk)) - len(found)
+            yield found
+        yield _ROW.findall(chunks.rest)  # whose last row may be cut
+        if not is_table and not _TABLE.search(chunks.rest):
+            raise EaseError(
+                f"{self.path} is not a dump of a table `page_props`: get {{wiki}}-{{date}}-page_props.sql.gz."
+            )
+        if self.broken_rows:
+            logger.warning("%s: %d rows cannot be read", self.path, self.broken_rows)
+        self.truncated = chunks.truncated or (_OPENS_DUMP.match(chunks.head) is not None and not is_complete)
+
+
 class PageItemParts(NamedTuple):
     """The part files of a table (language, page_id, qid), and the counts of each language."""
 
@@ -345,22 +379,18 @@ class PageItemParts(NamedTuple):
 def find_page_props(places: Sequence[Path], dates: Mapping[str, str | None]) -> list[DumpFile]:
     """Find the page_props file of each language in some files and folders, which are searched recursively.
 
-    Args:
-        places: Files and folders.
-        dates: Date of each language's dump. The table is the newest at or before this date, else the first one after
-            it; the newest of all if the date is None.
+    `dates` are those of the languages' dumps. The table is the newest at or before this date, else the first one after
+    it; the newest of all if the date is None.
 
-    Raises:
-        EaseError: A language has no file, or files both with and without a date.
+    Raises EaseError if a language has no file, or files both with and without a date.
     """
     asked = {Language(language).database: language for language in dates}
-    found: dict[str, dict[Path, DumpFile]] = defaultdict(dict)
+    found: dict[str, list[DumpFile]] = defaultdict(list)
     pattern = "{wiki}-{date}-page_props.sql.gz"
-    for place in places:
-        for path in list_files(place, lambda name: True, pattern):
-            match = _NAME.fullmatch(path.name)
-            if match and (language := asked.get(match["wiki"])):
-                found[language][path] = DumpFile(path, language, dump_date(path))
+    for path in dict.fromkeys(path for place in places for path in list_files(place, bool, pattern)):
+        match = _NAME.fullmatch(path.name)
+        if match and (language := asked.get(match["wiki"])):
+            found[language].append(DumpFile(path, language, dump_date(path)))
     if missing := [language for language in dates if language not in found]:
         raise EaseError(
             f"There is no page_props table of {', '.join(missing)} in {', '.join(map(str, places))}: put "
@@ -368,8 +398,7 @@ def find_page_props(places: Sequence[Path], dates: Mapping[str, str | None]) -> 
         )
     chosen = []
     for language, date in dates.items():
-        tables = list(found[language].values())
-        check_dates(tables)
+        check_dates(tables := found[language])
         known = [table.dump_date for table in tables if table.dump_date]
         nearest = next(iter(nearest_table_first(known, date or max(known, default=""))), None)
         if nearest and nearest != date:
@@ -385,12 +414,8 @@ def ingest_page_props(
 ) -> PageItemParts:
     """Read the items of pages into parts, which are kept in the folder from run to run.
 
-    `map_shards` says where files are read; None uses `options.workers` local processes.
-
-    Returns:
-        The parts, with the counts `page_items`, `broken_rows`, `truncated`, `file` and `date`.
-
-    Raises EaseError as `ingest_wikidata` does.
+    `map_shards` says where files are read; None uses `options.workers` local processes. The counts are `page_items`,
+    `broken_rows`, `truncated`, `file` and `date`. Raises EaseError as `ingest_wikidata` does.
     """
     parts = {
         folder / "page_props" / part_name(PAGE_PROPS_PARTS, content_digest(file.path), file.language): file

@@ -127,10 +127,7 @@ def read_dump(
     return articles()
 
 
-SENTENCES_FILE = "sentences.parquet"
-REDIRECTS_FILE = "redirects.parquet"
-PAGES_FILE = "pages.parquet"
-
+SENTENCES_FILE, REDIRECTS_FILE, PAGES_FILE = "sentences.parquet", "redirects.parquet", "pages.parquet"
 _LINK = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
 SENTENCES = pa.schema(
     [
@@ -277,15 +274,11 @@ def ingest_wikipedia(
 ) -> WikipediaParts:
     """Parse the shards that are not parsed yet, and list all parts. The rows do not depend on the number of processes.
 
-    Args:
-        dumps: From `find_dumps`. If two files of a language have an article, the first file's is kept.
-        options: How the dumps are read.
-        folder: Where parts are kept from run to run.
-        map_shards: Where shards are parsed; None uses `options.workers` local processes.
+    If two files of a language have an article, the first file's is kept. `folder` keeps the parts from run to run;
+    without `map_shards`, shards are parsed in `options.workers` local processes.
 
-    Raises:
-        EaseError: A file is broken or not a dump, all files of a language are dropped, or the folder is full or not
-            writable.
+    Raises EaseError if a file is broken or not a dump, all files of a language are dropped, or the folder cannot be
+    written.
     """
     is_compiled = not passes.__file__.endswith(".py")
     logger.info("Wikitext is read by %s functions", "compiled" if is_compiled else "uncompiled (slower)")
@@ -295,8 +288,7 @@ def ingest_wikipedia(
     reports = make_parts(
         tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps"
     )
-    used: list[Path] = []
-    counts: dict[str, dict[str, Any]] = {}
+    used, counts = list[Path](), dict[str, dict[str, Any]]()
     for language in dict.fromkeys(dump.language for dump in plans):
         files = {dump: list(parts) for dump, parts in plans.items() if dump.language == language}
         parts, counts[language] = _gather(language, files, reports, options)
@@ -312,10 +304,8 @@ def _plan(
     digests = Parallel(n_jobs=options.workers or -1, prefer="threads")(
         delayed(content_digest)(dump.path) for dump in dumps
     )
-    depends_on = (
-        *(options.splitter, splitter_version(options.splitter)),
-        *(options.max_page_bytes, options.max_page_seconds),
-    )
+    splitting = options.splitter, splitter_version(options.splitter)
+    depends_on = *splitting, options.max_page_bytes, options.max_page_seconds
     plans: dict[DumpFile, dict[Path, ShardTask]] = {}
     seen: dict[tuple[str, str], DumpFile] = {}
     for dump, digest in zip(dumps, digests, strict=True):
@@ -350,8 +340,7 @@ def _gather(
         raise EaseError(
             f"All dump files of language {language} are truncated and dropped: set `truncated` to keep their pages."
         )
-    totals: Counter[str] = Counter(dict.fromkeys(_TOTALS, 0))
-    skipped: Counter[str] = Counter()
+    totals, skipped = Counter(dict.fromkeys(_TOTALS, 0)), Counter[str]()
     for part in parts:
         counts = read_counts(part)["counts"]
         skipped.update(counts.pop("skipped"))

@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import expressions
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.sql import PageItemReader
+from ease.wikimedia.wikidata import PageItemReader
 from tests.wikimedia.made_dumps import PACK
 from tests.wikimedia.made_tables import dump, insert, item, write
 

@@ -6,7 +6,7 @@ import glob
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -55,8 +55,6 @@ _MAX_FIRST_PAGE = 1000
 _MAX_GZIP_SHARDS = 16
 """Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
 _MAX_HEADER_BYTES = 16 << 20
-_HEADER_END = re.compile(rb"</siteinfo|<page[\s>]|</mediawiki")
-_OVERLAP = 16  # Bytes of a block that are searched again with the next, since a tag may span both
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
 Project = Literal["wiki", "wikinews"]
@@ -106,20 +104,14 @@ class Shard:
 def find_dumps(
     source: str | Path | Sequence[Path], languages: Sequence[str], project: Project = "wiki"
 ) -> list[DumpFile]:
-    """Find the dump files of some languages' wikis.
+    """Find the dump files of some languages' wikis in files, or in a folder (searched recursively), a glob or a file.
 
     Articles dumps and content exports are recognised by their names, files with other names by their header. Of each
     language, the newest complete date is used and logged, and only one form: a single file rather than parts,
     multistream rather than plain. Dumps without a date (`latest`, slices) are all used.
 
-    Args:
-        source: Folder (searched recursively), glob or file; local, or an address that fsspec supports. Or the files.
-        languages: Language codes of the wikis.
-        project: Which wikis: Wikipedia or Wikinews.
-
-    Raises:
-        EaseError: The source is missing, lacks a language, has dumps both with and without a date, or has a file
-            that is not a MediaWiki export.
+    Raises EaseError if the source is missing, lacks a language, has dumps both with and without a date, or has a file
+    that is not a MediaWiki export.
     """
 
     def may_be_dump(name: str) -> bool:
@@ -264,9 +256,6 @@ def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
 
     Missing and overlapping page ranges are logged, unless another date or layout is complete. If `whole`, files that a
     list of checksums beside them names must be there, and others are not used.
-
-    Raises:
-        EaseError: Some files have a date and others have none, or each date lacks files that its list names.
     """
     check_dates(dumps)
     editions: dict[tuple[str, bool], list[DumpFile]] = defaultdict(list)
@@ -369,9 +358,7 @@ def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
     """Find the newest Wikidata dump, in the compression that is fastest to read.
 
     The source is a folder (searched recursively), a glob or a file; the form is all of Wikidata, or truthy statements.
-
-    Raises:
-        EaseError: There is no dump, or the newest of several is unclear, for example if one has no date.
+    Raises EaseError if there is no dump, or the newest of several is unclear, for example if one has no date.
     """
     name, in_words = _WIKIDATA_NAMES[form]
     dates = {file: dump_date(file) for file in list_files(source, name.fullmatch, in_words)}
@@ -388,59 +375,52 @@ def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
 def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
     """Read the namespaces and title rules of an export's wiki, which precede its first page.
 
-    Args:
-        path: The export.
-        language: Language of the wiki; None: the one that the export names, or an empty text.
-
-    Raises:
-        EaseError: The file is missing, broken, or not a MediaWiki export.
+    Without a language, that of the result is the one that the export names, or an empty text. Raises EaseError if the
+    file is missing, broken, or not a MediaWiki export.
     """
-    content, is_complete = _read_header(path)
-    # Does not expand entities, which no MediaWiki export declares.
-    parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
-    fault: etree.XMLSyntaxError | None = None
-    try:
-        parser.feed(content)  # not closed, since the header ends inside the root element
-    except etree.XMLSyntaxError as error:
-        fault = error
     site: dict[str, str] = {}
     namespaces: dict[str, int] = {}
-    refusal = "{} is not a MediaWiki export (XML with the root <mediawiki>): {}. Name another file."
-    for event, element in parser.read_events():
-        name, text = etree.QName(element).localname, (element.text or "").strip()
+    for event, name, element in _header_elements(path):
+        text = (element.text or "").strip()
         if not site:
-            if name != "mediawiki":
-                raise EaseError(refusal.format(path, f"its root is <{name}>"))
             site["language"] = language or element.get("{http://www.w3.org/XML/1998/namespace}lang", "")
+        elif name == "page" or (event == "end" and name in ("siteinfo", "mediawiki")):
+            return SiteInfo(**site, namespaces=namespaces)
         elif event == "end" and text and name in ("dbname", "case"):
             site[name] = text
-        elif name == "namespace" and text:
+        elif event == "end" and text and name == "namespace":
             with suppress(ValueError):
                 namespaces[text] = read_number(element.get("key", ""))
-    if content.strip() and not fault and not is_complete:
-        raise EaseError(f"{path} is truncated before its first page: download it again.")
-    if not site:
-        raise EaseError(
-            refusal.format(path, f"it begins with {content[:40]!r}" if fault else "it has no element")
-        )
-    if fault:
-        raise EaseError(f"{path} is broken before its first page: {fault.msg}. Download it again.")
-    return SiteInfo(**site, namespaces=namespaces)
+    raise EaseError(f"{path} is truncated before its first page: download it again.")
 
 
-def _read_header(path: Path) -> tuple[bytes, bool]:
-    """Return the bytes up to the end of the siteinfo or the first page, and whether they are complete."""
-    content = bytearray()
+def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
+    """Yield the beginnings and ends of an export's elements, of which the first is the root's beginning."""
+    # Does not expand entities, which no MediaWiki export declares.
+    parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
+    refusal = f"{path} is not a MediaWiki export (XML with the root <mediawiki>): {{}}. Name another file."
+    head, root, size = b"", "", 0
     for _, block in DecompressedStream(path):
-        searched = max(0, len(content) - _OVERLAP)
-        content += block
-        if end := _HEADER_END.search(content, searched):
-            return bytes(content[: end.end()]), True
-        if len(content) > _MAX_HEADER_BYTES:
+        head, size, fault = head or block.lstrip(), size + len(block), ""
+        try:
+            parser.feed(block)
+        except etree.XMLSyntaxError as error:  # perhaps in a page after the header
+            fault = error.msg
+        for event, element in parser.read_events():
+            name = etree.QName(element).localname
+            root = root or name
+            if root != "mediawiki":
+                raise EaseError(refusal.format(f"its root is <{root}>"))
+            yield event, name, element
+        if fault:
+            broken = f"{path} is broken before its first page: {fault}. Download it again."
+            raise EaseError(broken if root else refusal.format(f"it begins with {head[:40]!r}"))
+        if size > _MAX_HEADER_BYTES:
             raise EaseError(
-                f"{path} has no <page> in its first {len(content):,} bytes: choose a file …-pages-articles….xml."
+                f"{path} has no <page> in its first {size:,} bytes: choose a file …-pages-articles….xml."
             )
-    return bytes(content), False
+    if not head:
+        raise EaseError(refusal.format("it has no element"))
 
 
 def read_number(text: str) -> int:

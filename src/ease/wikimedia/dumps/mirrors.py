@@ -50,13 +50,8 @@ Found = TypeVar("Found")
 class MirrorOptions:
     """Which dumps to download, and where to.
 
-    Attributes:
-        folder: Gets the dumps in `{wiki}/{date}/` below it.
-        date: YYYYMMDD, or `latest` for the newest complete dump.
-        layout: `content` exports, `articles` dumps, or `auto`: the exports if the mirror has them, else the dumps.
-        page_props: Whether to download the wikis' page_props tables, too.
-        wikidata_form: Form of Wikidata's dump.
-        download: Connections and retries.
+    The folder gets the dumps in `{wiki}/{date}/`; the date is YYYYMMDD, or `latest` for the newest complete dump; the
+    layout `auto` stands for the content exports if the mirror has them, else the articles dumps.
     """
 
     folder: Path
@@ -68,13 +63,11 @@ class MirrorOptions:
 
 
 class FetchedDumps(NamedTuple):
-    """The downloaded files."""
+    """Files of the dumps, all of one date, and page_props tables (none if not wanted), by language."""
 
     date: str
     pages: Mapping[str, tuple[Path, ...]]
-    """Files of the dumps, all of one date, by language."""
     tables: Mapping[str, Path]
-    """page_props tables by language; empty if not wanted."""
 
 
 class Unavailable(EaseError):
@@ -91,11 +84,8 @@ def fetch_dumps(
 ) -> FetchedDumps:
     """Download the dumps of some languages' wikis, all of one date, from a mirror such as https://dumps.wikimedia.org.
 
-    Files that exist are skipped.
-
-    Raises:
-        Unavailable: If the mirror has no complete dump of a language.
-        EaseError: If a file is missing or has a wrong checksum, or the disk is full. Downloaded files are kept.
+    Files that exist are skipped. Raises Unavailable if the mirror has no complete dump of a language, and EaseError if
+    a file is missing or has a wrong checksum, or the disk is full; downloaded files are kept.
     """
     wikis = {Language(language).database + project: language for language in languages}
     with Client(options.download) as client:
@@ -124,17 +114,11 @@ def fetch_dumps(
 
 
 def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
-    """Download Wikidata's dump; skips a file that exists.
-
-    Raises:
-        Unavailable: If the mirror does not have the dump.
-        EaseError: If its checksum is wrong, or the disk is full.
-    """
+    """Download Wikidata's dump; skips a file that exists, and raises as `fetch_dumps` does."""
     with Client(options.download) as client:
-        layout = _ArchivedWikidata if _is_archive(mirror) else _WikidataDumps
-        wiki, dumps = "wikidatawiki", layout(mirror, options, client)
+        dumps = (_ArchivedWikidata if _is_archive(mirror) else _WikidataDumps)(mirror, options, client)
         try:
-            file = _choose(dumps, [wiki], options.date)[1][wiki][0]
+            ((file, *_),) = _choose(dumps, ["wikidatawiki"], options.date)[1].values()
         except Unavailable as fault:
             undated = dumps.undated() if isinstance(dumps, _WikidataDumps) else None
             if options.date != LATEST or undated is None:
@@ -199,10 +183,8 @@ def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, di
         if wanted == LATEST:
             return date, found
         raise Unavailable(f"{reasons[0]} The nearest complete date there is {date}.")
-    shown = " ".join(reasons[:1])
-    raise Unavailable(
-        f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {shown}".strip()
-    )
+    nothing = f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}."
+    raise Unavailable(" ".join([nothing, *reasons[:1]]))
 
 
 def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
@@ -356,9 +338,8 @@ class _WikidataDumps(_Layout):
     def undated(self) -> RemoteFile | None:
         """Return the newest JSON dump from the folder without dates and checksums; None if it is not there."""
         url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.bz2"
-        if self._options.wikidata_form != "json" or not (size := self._size(url)):
-            return None
-        return self._file(url, "wikidatawiki", LATEST, {"size": size})
+        size = self._size(url) if self._options.wikidata_form == "json" else None
+        return self._file(url, "wikidatawiki", LATEST, {"size": size}) if size else None
 
 
 class _Archive(_Layout):
@@ -381,17 +362,12 @@ class _Archive(_Layout):
             found |= {name[-8:] for name in names if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name)}
         return sorted(found)
 
-    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
-        with suppress(Unavailable):
-            return self.files(wiki, date, _DUMP)
-        old_form = rf"{wiki}-{date}-pages-articles\d*\.xml(-p\d+p\d+)?\.bz2"
-        if files := self._named(wiki, date, old_form):
-            return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
-        raise Unavailable(f"{self.place} has no dump of the articles of {wiki} of {date}.")
-
     def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
-        if files := self._named(wiki, date, f"{wiki}-{date}-{_NAMES[what]}"):
-            return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
+        for name in dict.fromkeys(
+            (_NAMES[what], _NAMES[what].replace("-multistream", ""))
+        ):  # as of old dumps
+            if files := self._named(wiki, date, f"{wiki}-{date}-{name}"):
+                return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
         raise Unavailable(f"{self.place} has no {what} of {wiki} of {date}.")
 
     def _named(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:

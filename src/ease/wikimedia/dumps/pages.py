@@ -127,17 +127,13 @@ def iterate_pages(
     tally: PageTally | None = None,
     namespaces: Collection[int] | None = None,
 ) -> Iterator[Page]:
-    """Yield the readable pages that start in a shard, in the order of the dump.
+    """Yield the readable pages that start in a shard, in the order of the dump; `tally` gets the counts.
 
-    Args:
-        shard: Byte range of a dump file.
-        max_page_bytes: Larger pages are skipped without being held in memory.
-        tally: Gets the counts.
-        namespaces: Pages of other namespaces have no text and no other part of their revision; None: all pages have.
+    Larger pages than `max_page_bytes` are skipped without being held in memory. Pages of other namespaces than these
+    have no text and no other part of their revision (None: all have).
 
-    Raises:
-        EaseError: The file is missing, its data do not decode, or too many pages fail. A truncated file is not an
-            error but sets `tally.truncated`.
+    Raises EaseError if the file is missing, its data do not decode, or too many pages fail. A truncated file is not an
+    error but sets `tally.truncated`.
     """
     tally = PageTally() if tally is None else tally
     site = cache(partial(read_siteinfo, shard.dump.path, shard.dump.language))
@@ -178,16 +174,13 @@ def _scan(
     """
     stream = DecompressedStream(shard.dump.path, shard.start, shard.end)
     buffer = bytearray()
-    base = scanned = (
-        0  # decompressed offset of the buffer from the shard's start, and what of it has been searched
-    )
-    limit: int | None = (
-        None  # decompressed offset of the shard's end, once known; later pages are the next shard's
-    )
+    # The buffer's decompressed offset from the shard's start, and what of it has been searched.
+    base = scanned = 0
+    # Decompressed offset of the shard's end, once known; later pages are the next shard's.
+    limit: int | None = None
     inside = closed = False  # whether the buffer begins with a page, and the root element has ended
-    huge = (
-        False  # whether the page is oversized: the buffer has only its head and the possible start of a tag
-    )
+    # Whether the page is oversized: the buffer has only its head and the possible start of a tag.
+    huge = False
     owned = shard.start == 0
     for offset, block in stream:
         if limit is None and offset >= shard.end:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import orjson
 import pyarrow as pa
@@ -58,21 +58,14 @@ class IngestOptions(StrictModel):
 _ROUNDS = 4
 """Tasks per Spark slot in one job. Results arrive job by job, and each job waits for its slowest task."""
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-
-class MapShards(Protocol):
-    """Applies a function to tasks, in any order and in any number of processes."""
-
-    def __call__(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-        """Yield results as they are finished."""
+MapShards = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Applies a function to tasks, in any number of processes, and yields results as they are finished."""
 
 
 def joblib_map(workers: int | None) -> MapShards:
     """Map in local processes; None uses one per core, 1 uses the current process."""
 
-    def apply(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    def apply(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
         processes = min(workers, len(tasks)) if workers else -1
         parallel = Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1)
         return parallel(delayed(function)(task) for task in tasks)
@@ -83,7 +76,7 @@ def joblib_map(workers: int | None) -> MapShards:
 def spark_map(context: SparkContext) -> MapShards:
     """Map on a Spark cluster whose machines can all access the folders of the dumps and the parts."""
 
-    def apply(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    def apply(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         size = max(1, _ROUNDS * context.defaultParallelism)
         for start in range(0, len(tasks), size):
             chunk = tasks[start : start + size]
@@ -125,9 +118,8 @@ class TableWriter:
 
     def _flush(self) -> None:
         if self._rows:
-            columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)
-            arrays = [pa.array(column, kind) for column, kind in columns]
-            self._tables.append(pa.Table.from_arrays(arrays, schema=self._schema))
+            columns = map(pa.array, zip(*self._rows, strict=True), self._schema.types)
+            self._tables.append(pa.Table.from_arrays(list(columns), schema=self._schema))
         if self._tables:
             table = pa.concat_tables(self._tables)
             with report_write_errors(self._path):
@@ -166,11 +158,7 @@ def part_name(version: int, *rows_depend_on: object) -> str:
 
 
 def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
-    """Write a part unless it exists: `write` fills a folder and returns counts. Return the kept counts.
-
-    Raises:
-        EaseError: From `write`, or the part cannot be written.
-    """
+    """Write a part as `make_parts` does, in this process; `write` fills a folder and returns counts."""
     _remove_leftovers({part.parent})
     if not _is_complete(part):
         _write_part(part, write)
@@ -186,15 +174,10 @@ def make_parts(
 ) -> dict[Path, Counts]:
     """Write the missing parts in parallel, and return the counts of all parts.
 
-    Args:
-        sources: What each part is made from, by the folder of the part.
-        write: Fills a folder from a source, and returns the counts; runs in other processes.
-        size: Bytes of a source, for the progress bar.
-        map_shards: Where `write` runs.
-        progress: Label of the progress bar.
+    `sources` says what each part is made from; `write` fills a folder from a source, in another process, and returns
+    the counts. `size` counts the bytes of a source, for the bar `progress`.
 
-    Raises:
-        EaseError: From `write`, or a part cannot be written. Finished parts are kept.
+    Raises EaseError as `write` does, or if a part cannot be written. Finished parts are kept.
     """
     folders = {part.parent for part in sources}
     _remove_leftovers(folders)

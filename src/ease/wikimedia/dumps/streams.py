@@ -222,14 +222,10 @@ class LineChunks:
         progress: str | None = None,
         opening: tuple[re.Pattern[bytes], str] | None = None,
     ) -> None:
-        """Prepare to read.
+        """Prepare to read chunks of at least `chunk_bytes`, but for the last; threads decompress a bz2 file.
 
-        Args:
-            path: The file; its suffix names the compression.
-            chunk_bytes: Smallest size of a chunk, except for the last.
-            threads: Threads that decompress a bz2 file.
-            progress: Label of a progress bar; None shows none.
-            opening: Pattern of the first bytes, and the name of the format for an error message.
+        `progress` labels a progress bar (None shows none). `opening` has the pattern of the first bytes, and the name
+        of the format for an error message.
         """
         self.head = self.last_byte = self.rest = b""
         self.next_line, self.truncated = 1, False

@@ -49,10 +49,8 @@ READ = pa.schema(
         ("dump_date", pa.string()),
     ]
 )
-"""Columns that are read from a dump.
-
-`category` is the topic in English; `revised` is the day of the last revision; `date` is the day in the article's own
-date line, or null; `dump_date` is YYYYMMDD, or null if unknown.
+"""Columns that are read from a dump: `category` is the topic in English, `revised` the day of the last revision, `date`
+that of the article's own date line, or null; `dump_date` is YYYYMMDD, or null if unknown.
 """
 
 _LICENCES = read_data_file("ease.wikimedia.wikinews", "licences.yml")
@@ -65,8 +63,6 @@ _MARKUP = re.compile(
     r"|^[;:*#]"
 )
 _SENTENCES = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
-
-
 _MIN_WIDTH = 20
 """Least width of a sentence in columns; East Asian characters take two."""
 _MAX_REPEATS = 10
@@ -145,37 +141,29 @@ def finish_language(
 ) -> Counts:
     """Clean a language's rows (columns `READ`) where the edition says so, and write its files.
 
-    Returns:
-        `sentences`, `classes` and `dropped_classes` (rows by topic), `removed` (rows by reason), `licences` (rows by
-        licence), and `splits` (rows by split).
+    Returns `sentences`, `classes` and `dropped_classes` (rows by topic), and the rows `removed` by reason, and those of
+    `licences` and `splits`.
     """
-    removed = Counter[str]()
-    if options.edition == "clean":
-        table, removed = clean(table, language)
+    is_clean = options.edition == "clean"
+    table, removed = clean(table, language) if is_clean else (table, Counter[str]())
     sizes = _sizes(table, "category")
     dropped = {name: size for name, size in sizes.items() if size < options.min_class_size}
     table = table.filter(pc.invert(pc.is_in(table["category"], pa.array(dropped, pa.string()))))
     history = licence_history(language)
-    licences = [
-        source.licence if source.licence is not None else licence_in_force(history, day)
-        for day in table["revised"].to_pylist()
-    ]
+    licences = [source.licence or licence_in_force(history, day) for day in table["revised"].to_pylist()]
     table = table.append_column("licence", pa.array(licences, pa.string()))
-    splits: dict[str, int] = {}
     if table.num_rows:
         pq.write_table(table, folder / f"{language}.parquet", compression="zstd")
         for name, column in (("sentences", "sentence"), ("categories", "category")):
             lines = "".join(f"{line}\n" for line in table[column].to_pylist())
             (folder / f"{language}_{name}.txt").write_text(lines, encoding="utf-8", newline="\n")
-    if options.edition == "clean":
-        splits = _write_splits(folder, language, table)
     return {
         "sentences": table.num_rows,
         "classes": _sizes(table, "category"),
         "dropped_classes": dropped,
         "removed": {**removed, "small_class": sum(dropped.values())},
         "licences": _sizes(table, "licence"),
-        "splits": splits,
+        "splits": _write_splits(folder, language, table) if is_clean else {},
     }
 
 
@@ -200,15 +188,9 @@ def _write_splits(folder: Path, language: str, table: pa.Table) -> dict[str, int
 
 
 def balanced(labels: Sequence[str], limit: int, seed: int) -> NDArray[np.int64]:
-    """Draw rows with classes of equal size as far as possible.
+    """Draw at most `limit` rows with classes of equal size as far as possible, by the label of each row.
 
-    Args:
-        labels: Label of each row.
-        limit: Largest number of rows.
-        seed: Seed of the draw.
-
-    Returns:
-        The places of the drawn rows, ascending. Classes that are smaller than the others' share are complete.
+    Returns the places of the drawn rows, ascending. Classes that are smaller than the others' share are complete.
     """
     names, classes, sizes = np.unique(np.asarray(labels, str), return_inverse=True, return_counts=True)
     shares, left = np.zeros(len(names), int), limit
@@ -259,16 +241,11 @@ def finish_folder(
 
 
 def clean(table: pa.Table, language: str) -> tuple[pa.Table, Counter[str]]:
-    """Remove sentences of one language.
+    """Remove sentences (columns `sentence`, `category` and any others) of one language; of duplicates, the first stays.
 
-    Args:
-        table: Columns `sentence` and `category`, and any others; of duplicates the first row is kept.
-        language: Wikipedia's code.
-
-    Returns:
-        The remaining rows in their order, and the number of removed rows by reason: `markup` (template, category or
-        file text), `short`, `abbreviation` (the sentence was cut after one), `notice` (on more than 10
-        pages), `contradictory` (duplicates with several labels) and `duplicate`.
+    Returns the remaining rows in their order, and the number of removed rows by reason: `markup` (template, category or
+    file text), `short`, `abbreviation` (the sentence was cut after one), `notice` (on more than 10 pages),
+    `contradictory` (duplicates with several labels) and `duplicate`.
     """
     removed = Counter[str]()
 
@@ -307,16 +284,10 @@ def normalized(text: str) -> str:
 
 
 def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -> NDArray[np.int64]:
-    """Number the groups of texts that are alike.
+    """Return the number of each text's group of texts that are alike, shape (texts,).
 
-    Args:
-        texts: Normalised texts.
-        similarity: Least Jaccard similarity of two texts' sets of n-grams for them to belong together; groups are the
-            connected components. At 1, only equal sets belong together.
-        characters: Length of the n-grams; a shorter text is one n-gram.
-
-    Returns:
-        The group of each text, shape (texts,).
+    Normalised texts belong together if their sets of n-grams of so many characters have at least the Jaccard
+    `similarity`; groups are the connected components. A shorter text is one n-gram.
     """
     from sklearn.feature_extraction.text import HashingVectorizer  # slow to import
 
@@ -353,19 +324,10 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
 def clean_released(
     folder: Path, options: NewsOptions, target: Path, languages: Sequence[str]
 ) -> dict[str, Counts]:
-    """Write the edition `clean` of published files.
+    """Write the edition `clean` of published files, two for each language, atomically into the folder `target`.
 
-    Args:
-        folder: Has two text files for each language.
-        options: Smallest class, and whether it is for publishing.
-        target: Folder of the cleaned data set, written atomically.
-        languages: Those to clean, of which the folder may lack some.
-
-    Returns:
-        For each language what `finish_language` returns; the labels are those of the files.
-
-    Raises:
-        EaseError: The folder has no such files, two files do not fit each other, or nothing is left.
+    The folder may lack some languages; the labels are those of the files. Returns what `finish_language` returns.
+    Raises EaseError if the folder has no such files, two files do not fit each other, or nothing is left.
     """
     options = options.model_copy(update={"edition": "clean"})
     there = sorted(

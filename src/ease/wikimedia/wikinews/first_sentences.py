@@ -46,10 +46,9 @@ _AFTER_MARKUP = ("", ">", "}", "]", "=")
 
 
 class Abbreviations:
-    """The abbreviations of one language: initials, and CLDR's sentence break suppressions ("Dr.", "Prof.", "bzw.")."""
+    """The abbreviations of one language: initials, and CLDR's sentence break suppressions, if any ("Dr.", "bzw.")."""
 
     def __init__(self, language: str) -> None:
-        """Load the language's data; languages without it have initials only."""
         locale = Language(language).locale
         bundle = icu.ResourceBundle("ICUDATA-brkitr", locale)
         self._words: frozenset[str] = frozenset()
@@ -78,8 +77,7 @@ class Dates:
 
     def __init__(self, language: str) -> None:
         numbered: dict[str, list[tuple[str, int]]] = {}
-        self._months: set[str] = set()
-        self._names: set[str] = set()
+        self._months, self._names = set[str](), set[str]()
         for calendar, months, weekdays in _date_names(language):
             self._months.update(_words(months))
             self._names.update(_words(weekdays))

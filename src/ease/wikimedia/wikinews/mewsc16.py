@@ -61,21 +61,13 @@ class _Task:
 def build_mewsc16(
     dumps: Sequence[DumpFile], options: NewsOptions, folder: Path, source: NewsSource
 ) -> dict[str, Counts]:
-    """Write the data set into a folder, atomically.
+    """Write `{language}.parquet`, `{language}_sentences.txt`, `{language}_categories.txt` and README.md, atomically.
 
-    Args:
-        dumps: From `find_dumps`.
-        options: Topics, and how dumps are read.
-        folder: Gets `{language}.parquet`, `{language}_sentences.txt`, `{language}_categories.txt` and README.md.
-        source: Source and licence of the dumps, for the card.
+    Returns for each language what `finish_language` returns, `pages`, `skipped` (pages by reason, including removed
+    ones), `faults` (messages about skipped pages) and `dumps` (file, date, truncated, used). The numbers of sentences
+    and of skipped pages add up to the number of pages.
 
-    Returns:
-        For each language what `finish_language` returns, `pages`, `skipped` (pages by reason, including removed ones),
-        `faults` (messages about skipped pages) and `dumps` (file, date, truncated, used). The numbers of sentences and
-        of skipped pages add up to the number of pages.
-
-    Raises:
-        EaseError: A file is broken, a language has no topic, no page is left, or the folder cannot be written.
+    Raises EaseError if a file is broken, a language has no topic, no page is left, or the folder cannot be written.
     """
     with atomic_folder(folder) as aside:
         parts = aside / "parts"
@@ -167,8 +159,8 @@ def _read_shard(task: _Task) -> tuple[Path, Counts]:
         with suppress(ValueError):  # a dump without times
             revised = date.fromisoformat(page.timestamp[:10])
         title, published = normalize_title(page.title, site), sentences.dates.find(page.text)
-        page_key = (page.page_id, title, page.revision_id)
-        return (sentence, topics.pop(), *page_key, revised, published, task.shard.dump.dump_date)
+        of_page = page.page_id, title, page.revision_id, revised, published
+        return sentence, topics.pop(), *of_page, task.shard.dump.dump_date
 
     with TableWriter(task.part, READ) as table:
         for page in iterate_pages(task.shard, options.max_page_bytes, tally, ARTICLES):
@@ -252,15 +244,12 @@ def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) ->
     Redirects map categories to their targets; loops are allowed.
     """
     found = dict(topics)
-    for category, topic in topics.items():
-        # A topic's category may have been renamed.
-        name = category
-        while name in redirects and redirects[name] not in found:
-            name = redirects[name]
-            found[name] = topic
+    for category, topic in topics.items():  # a topic's category may have been renamed
+        while category in redirects and redirects[category] not in found:
+            category = redirects[category]
+            found[category] = topic
     for start in redirects:
-        path: list[str] = []
-        name = start
+        name, path = start, list[str]()
         while name not in found and name in redirects and name not in path:
             path.append(name)
             name = redirects[name]
