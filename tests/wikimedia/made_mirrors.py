@@ -54,11 +54,7 @@ def add_page_props(server: FileServer, wiki: str, date: str, content: bytes, sta
 
 
 def add_wikidata(
-    server: FileServer,
-    date: str,
-    content: bytes,
-    summed: bool = True,
-    form: str = "all.json",
+    server: FileServer, date: str, content: bytes, summed: bool = True, form: str = "all.json"
 ) -> None:
     """Add a Wikidata dump to a mirror; the checksums of a finished dump are listed."""
     folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-{form}.bz2"

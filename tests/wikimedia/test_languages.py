@@ -7,26 +7,21 @@ import re
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.languages import (
-    WIKIPEDIA_LANGUAGES,
-    Language,
-    check_codes,
-    check_languages,
-    nearest_companions,
-)
+from ease.wikimedia import languages
+from ease.wikimedia.languages import Language, check_codes, check_languages, nearest_companions
 
 
 @pytest.mark.parametrize(
-    ("languages", "message"),
+    ("chosen", "message"),
     [
         ([], "No language is given"),
         (["en", "jp"], "Unknown language 'jp'"),
         (["en", "ja", "en"], "names en more than once"),
     ],
 )
-def test_wrong_choices_are_refused(languages: list[str], message: str) -> None:
+def test_wrong_choices_are_refused(chosen: list[str], message: str) -> None:
     with pytest.raises(EaseError, match=message):
-        check_languages(languages)
+        check_languages(chosen)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +42,7 @@ def test_a_language_has_codes_in_other_systems(
 
 
 def test_databases_lead_back_to_their_languages() -> None:
-    for code in WIKIPEDIA_LANGUAGES:
+    for code in languages.WIKIPEDIA_LANGUAGES:
         language = Language(code)
         assert Language.from_database(language.database).database == language.database
 

@@ -11,22 +11,12 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from tests.wikimedia.made_dumps import (
-    TAIL,
-    article,
-    as_dump,
-    as_shard,
-    made,
-    make_export,
-    make_page,
-)
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_shard, made, make_export, make_page
 
 
 def read_export(path: Path, export: str, max_page_bytes: int = 20_000_000) -> tuple[list[Page], PageTally]:
-    dump, tally = (
-        as_dump(path / "enwiki-1-pages-articles.xml", export.encode("utf-8", "surrogateescape")),
-        PageTally(),
-    )
+    tally = PageTally()
+    dump = as_dump(path / "enwiki-1-pages-articles.xml", export.encode("utf-8", "surrogateescape"))
     return list(iterate_pages(as_shard(dump), max_page_bytes, tally)), tally
 
 

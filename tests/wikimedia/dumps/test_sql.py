@@ -112,18 +112,9 @@ def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing:
     assert 10_000 < len(pages) < 29_999
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", r"is empty \(0 bytes\)"),
-        (b"<html>404</html>", "is not a dump of a table `page_props`"),
-    ],
-)
-def test_files_that_are_not_dumps_of_the_table_are_refused(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    with pytest.raises(EaseError, match=message):
-        rows_of(PageItemReader(write(tmp_path, content)))
+def test_files_that_are_not_dumps_of_the_table_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="is not a dump of a table `page_props`"):
+        rows_of(PageItemReader(write(tmp_path, b"<html>404</html>")))
 
 
 @pytest.mark.slow

@@ -45,13 +45,8 @@ def statement(qid: int | None, rank: str = "normal", kind: str = "value") -> dic
 
 def make_item(qid: int, types: Sequence[dict[str, Any]] = (), **titles: str) -> Entity:
     claims = {"P31": list(types)} if types else []
-    return {
-        "type": "item",
-        "id": f"Q{qid}",
-        "labels": {},
-        "claims": claims,
-        "sitelinks": sitelinks(**titles) or [],
-    }
+    links: Any = sitelinks(**titles) or []
+    return {"type": "item", "id": f"Q{qid}", "labels": {}, "claims": claims, "sitelinks": links}
 
 
 def lines_of(*entities: Entity | str) -> str:
@@ -149,10 +144,8 @@ def test_files_that_are_not_dumps_are_refused(tmp_path: Path, content: str, mess
 
 
 def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
-    names = [
-        f"wikidata-{end}" for end in ("20240101-all.json.gz", "20240301-all.json.bz2", "20240301-all.json.gz")
-    ]
-    for name in (*names, "wikidata-20240301-lexemes.json.gz", "other.json"):
+    dumps = "20240101-all.json.gz 20240301-all.json.bz2 20240301-all.json.gz 20240301-lexemes.json.gz".split()
+    for name in (*(f"wikidata-{dump}" for dump in dumps), "other.json"):
         (tmp_path / name).write_bytes(b"")
     assert find_wikidata(tmp_path).name == "wikidata-20240301-all.json.gz"
     assert find_wikidata(f"{tmp_path}/*0101*").name == "wikidata-20240101-all.json.gz"

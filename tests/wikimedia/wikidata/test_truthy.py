@@ -105,10 +105,7 @@ def test_broken_lines_are_counted(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ('[\n{"id":"Q1"}\n]\n', r"is not an N-Triples dump: it begins with b'\[\\n"),
-        (
-            f'<{WD}Q1> <http://schema.org/name> "x"@en .\n',
-            r"has no P31 statement about an item \(1 lines",
-        ),
+        (f'<{WD}Q1> <http://schema.org/name> "x"@en .\n', r"no P31 statement about an item \(1 lines"),
     ],
 )
 def test_files_that_are_not_truthy_dumps_are_refused(tmp_path: Path, content: str, message: str) -> None:

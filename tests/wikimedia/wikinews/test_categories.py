@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ease.wikimedia.dumps.pages import Page
-from ease.wikimedia.wikinews.mewsc16 import (
-    category_redirect,
-    read_categories,
-)
+from ease.wikimedia.wikinews.mewsc16 import category_redirect, read_categories
 from ease.wikimedia.wikitext.titles import SiteInfo
 
-ENGLISH = SiteInfo("en")
-TURKISH = SiteInfo("tr", namespaces={"kategori": 14})
+ENGLISH, TURKISH = SiteInfo("en"), SiteInfo("tr", namespaces={"kategori": 14})
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,7 @@ def test_dates_as_people_write_them(language: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("language", "text"),
-    [
-        ("en", "On May 3, 2022, it rained."),
-        ("en", "May I?"),
-        ("ja", "5月3日、雨が降った。"),
-    ],
+    [("en", "On May 3, 2022, it rained."), ("en", "May I?"), ("ja", "5月3日、雨が降った。")],
 )
 def test_texts_that_are_not_dates(language: str, text: str) -> None:
     assert not Dates(language).is_date(text)

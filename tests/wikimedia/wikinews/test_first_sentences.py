@@ -63,12 +63,7 @@ def test_templates_that_are_replaced_by_their_text(source: str, expected: str) -
 
 
 @pytest.mark.parametrize(
-    "source",
-    [
-        "",
-        "May 3, 2022",
-        "== Sources ==\n* [http://example.org It rained] – ''Paper'', May 3, 2022",
-    ],
+    "source", ["", "May 3, 2022", "== Sources ==\n* [http://example.org It rained] – ''Paper'', May 3, 2022"]
 )
 def test_a_page_without_a_sentence(source: str) -> None:
     assert first(source) is None

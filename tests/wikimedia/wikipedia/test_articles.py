@@ -55,16 +55,8 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogC
     options = IngestOptions(workers=1, max_page_bytes=4000)
     parts = ingest_wikipedia([made(tmp_path, *pages)], options, tmp_path / "parts")
     counts = parts.counts["en"]
-    assert counts["skipped"] == {
-        "bad_title": 1,
-        "empty": 1,
-        "malformed": 1,
-        "no_sentences": 1,
-        "not_wikitext": 1,
-        "other_namespace": 1,
-        "redirect": 3,
-        "too_large": 1,
-    }
+    once = "bad_title empty malformed no_sentences not_wikitext other_namespace too_large".split()
+    assert counts["skipped"] == {**dict.fromkeys(once, 1), "redirect": 3}
     assert (counts["pages"], counts["articles"], counts["redirects"]) == (11, 1, 2)
     assert counts["pages"] == counts["articles"] + sum(counts["skipped"].values())
     assert (counts["sentences"], counts["links"]) == (len(rows(parts.sentences)), 2)
@@ -105,14 +97,10 @@ def test_a_page_that_fails_or_takes_too_long_is_counted_named_and_skipped(
     assert (counts["pages"], counts["articles"]) == (4, 2)
     assert [row["page_id"] for row in rows(parts.pages)] == [1, 2, 3, 4]
     assert {row["page_id"] for row in rows(parts.sentences)} == {2, 4}
-    faults = (
-        "page 'Faulty' is skipped: RuntimeError: a bug",
-        "page 'Slow' is skipped: it takes more than 0.2 s",
-    )
-    assert all(fault in caplog.text for fault in faults)
     caplog.clear()
     assert [one.page_id for one in read_dump(dump.path, max_page_seconds=0.2)] == [2, 4]
-    assert all(fault in caplog.text for fault in faults)
+    assert "page 'Faulty' is skipped: RuntimeError: a bug" in caplog.text
+    assert "page 'Slow' is skipped: it takes more than 0.2 s" in caplog.text
 
 
 def split(text: str, *links: Link) -> tuple[list[tuple[str, list[str]]], dict[str, int]]:
@@ -155,29 +143,15 @@ def test_the_stream_agrees_with_the_ingested_table(
     parts = ingest_wikipedia([made(tmp_path / "plain", *PAGES, language="de")], ONE, tmp_path / "parts")
     assert [part.name for part in parts.sentences] == [SENTENCES_FILE]
     found = [
-        (
-            one.language,
-            one.page_id,
-            one.title,
-            number,
-            sentence.text,
-            [tuple(link) for link in sentence.links],
-        )
+        (one.language, one.page_id, one.title, number, sentence.text, list(map(tuple, sentence.links)))
         for one in read_dump(path)
         for number, sentence in enumerate(one.sentences("polyglot"))
     ]
-    expected = [
-        (
-            row["language"],
-            row["page_id"],
-            row["page_title"],
-            row["sentence_index"],
-            row["text"],
-            [tuple(link.values()) for link in row["links"]],
-        )
+    names = ("language", "page_id", "page_title", "sentence_index", "text")
+    assert found == [
+        (*(row[name] for name in names), [tuple(link.values()) for link in row["links"]])
         for row in rows(parts.sentences)
     ]
-    assert found == expected
 
 
 def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:

@@ -81,9 +81,7 @@ def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark
     there = ingest_wikipedia([streams_dump], options, tmp_path / "spark", on_spark)
     assert len(there.sentences) > 3
     assert contents(there) == contents(ingest_wikipedia([streams_dump], options, tmp_path / "here"))
-    with pytest.raises(
-        EaseError, match=r"^\S+dewiki-1-pages-articles.xml.bz2 has other data after"
-    ) as caught:
+    with pytest.raises(EaseError, match=r"^\S+dewiki-1-pages-articles.xml.bz2 has other data") as caught:
         ingest_wikipedia([broken], options, tmp_path / "spark", on_spark)
     assert "\n" not in str(caught.value)
 
@@ -104,9 +102,7 @@ def test_a_truncated_file_is_kept_or_dropped(
     drop = options.model_copy(update={"truncated": "drop"})
     dropped = ingest_wikipedia([cut_dump, sound], drop, tmp_path / "parts")
     assert {row["page_id"] for row in rows(dropped.sentences)} == {1000}
-    assert [(file["truncated"], file["used"]) for file in dropped.counts["en"]["dumps"]] == [
-        (True, False),
-        (False, True),
-    ]
+    files = [(file["truncated"], file["used"]) for file in dropped.counts["en"]["dumps"]]
+    assert files == [(True, False), (False, True)]
     with pytest.raises(EaseError, match="All dump files of language en are truncated and dropped"):
         ingest_wikipedia([cut_dump], drop, tmp_path / "parts")

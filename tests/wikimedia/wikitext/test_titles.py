@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
-from ease.wikimedia.wikitext.titles import (
-    CATEGORY,
-    FILE,
-    SiteInfo,
-    TargetKind,
-    known_namespaces,
-    normalize_title,
-    read_target,
-    resolve_target,
-)
+from ease.wikimedia.wikitext import titles
+from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, normalize_title, read_target, resolve_target
 
 ENGLISH = SiteInfo("en")
 
@@ -80,11 +72,7 @@ def test_links_to_articles(raw: str, title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "file", "category"),
-    [
-        ("de", "Bild", "Kategorie"),
-        ("zh-yue", "檔", "類"),
-    ],
+    ("language", "file", "category"), [("de", "Bild", "Kategorie"), ("zh-yue", "檔", "類")]
 )
 def test_local_names_are_known_even_if_the_dump_has_english_ones(
     language: str, file: str, category: str
@@ -97,9 +85,9 @@ def test_local_names_are_known_even_if_the_dump_has_english_ones(
 
 
 def test_the_names_that_wikipedia2vec_knows_are_known() -> None:
-    for number, table in ((FILE, MEDIA_ALIASES), (CATEGORY, CATEGORY_ALIASES)):
+    for number, table in ((titles.FILE, MEDIA_ALIASES), (titles.CATEGORY, CATEGORY_ALIASES)):
         for language, names in table.items():
-            known = known_namespaces(language.replace("_", "-"))
+            known = titles.known_namespaces(language.replace("_", "-"))
             assert {known.get(name.replace("_", " ").lower()) for name in names} <= {number}, language
 
 
