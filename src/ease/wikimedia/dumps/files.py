@@ -54,7 +54,7 @@ _MAX_FIRST_PAGE = 1000
 """Largest page id that the first file of a dump may begin with; a larger one means that a file is missing."""
 _MAX_GZIP_SHARDS = 16
 """Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
-_MAX_HEADER_BYTES = 16 << 20
+_MAX_HEADER_BYTES, _PIECE = 16 << 20, 16 << 10
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
 Project = Literal["wiki", "wikinews"]
@@ -400,10 +400,12 @@ def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
     parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
     refusal = f"{path} is not a MediaWiki export (XML with the root <mediawiki>): {{}}. Name another file."
     head, root, size = b"", "", 0
-    for _, block in DecompressedStream(path):
-        head, size, fault = head or block.lstrip(), size + len(block), ""
+    # Pieces of a block, since the header is much shorter.
+    blocks = (block for _, block in DecompressedStream(path))
+    for piece in (block[at : at + _PIECE] for block in blocks for at in range(0, len(block), _PIECE)):
+        head, size, fault = head or piece.lstrip(), size + len(piece), ""
         try:
-            parser.feed(block)
+            parser.feed(piece)
         except etree.XMLSyntaxError as error:  # perhaps in a page after the header
             fault = error.msg
         for event, element in parser.read_events():
