@@ -19,9 +19,7 @@ T = TypeVar("T")
 
 def command_line_parser(documentation: str | None) -> argparse.ArgumentParser:
     """Return a parser whose help starts with a module's docstring, with its line breaks."""
-    return argparse.ArgumentParser(
-        description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    return argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def print_head(*heads: str, texts: int = 1) -> None:

@@ -33,9 +33,7 @@ def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps:
     generator = torch.Generator().manual_seed(0)
     with accelerated(options) as accelerator:
         device = accelerator.device
-        method = Ease(
-            EaseOptions(self_supervised=False), dimension, torch.rand(entities, dimension, device=device)
-        )
+        method = Ease(EaseOptions(self_supervised=False), dimension, torch.rand(entities, dimension, device=device))
         empty = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
         optimizers = Optimizers(TrainingModel(empty, torch.nn.Identity(), method).to(device), options)
         marks = []
@@ -70,9 +68,7 @@ def main() -> None:
     print_head("moments", "entities", "milliseconds per step", "peak MB")
     for entities in given.entities:
         for moments in ("fp32", "bf16"):
-            options = TrainingOptions.model_validate(
-                {"batch_size": given.batch_size, "entity_moments": moments}
-            )
+            options = TrainingOptions.model_validate({"batch_size": given.batch_size, "entity_moments": moments})
             milliseconds, peak = measured_alone(measure, options, entities, given.dimension)
             print_row(moments, f"{entities:,}", f"{milliseconds:.2f}", f"{peak:,.0f}")
 

@@ -111,9 +111,7 @@ def score_here(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int
     with tempfile.TemporaryDirectory() as cache:
         encode = encode_with(encoder, EncodingOptions(batch_size=batch_size, cache=Path(cache)))
         scores = score_tasks(encode, list(tasks), tasks)
-    return {
-        f"{one.task}/{one.subset}": one.value for one in scores if one.metric == get_task(one.task).METRIC
-    }
+    return {f"{one.task}/{one.subset}": one.value for one in scores if one.metric == get_task(one.task).METRIC}
 
 
 def score_by_mteb(

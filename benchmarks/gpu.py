@@ -54,9 +54,7 @@ class Part(NamedTuple):
 
 def _training(full: str, tiny: str) -> Part:
     shared = f"--inputs {INPUTS} --rounds 1"
-    on_gpu = (
-        f"{shared} --encoder base --entities 1000000 --batch-sizes 256 --warmup 60 --threads 8 --seconds 3"
-    )
+    on_gpu = f"{shared} --encoder base --entities 1000000 --batch-sizes 256 --warmup 60 --threads 8 --seconds 3"
     on_cpu = f"{shared} --entities 500 --batch-sizes 8 --warmup 3 --device cpu --seconds 0.1"
     on_cpu += " --curve-batch-size 4 --curve-steps 2"
     return Part("benchmarks.training_speed", f"{on_gpu} {full}", f"{on_cpu} {tiny}")
@@ -66,9 +64,7 @@ def _tests(chosen: str) -> Part:
     files = "training/test_gpu.py encoders/test_gpu.py evaluation/test_search.py"
     full = " ".join(f"tests/{file}" for file in files.split())
     tiny = "tests/methods/components/test_losses.py"
-    return Part(
-        "pytest", f"-q -m gpu -p no:cacheprovider -k '{chosen}' {full}", f"-q -p no:cacheprovider {tiny}"
-    )
+    return Part("pytest", f"-q -m gpu -p no:cacheprovider -k '{chosen}' {full}", f"-q -p no:cacheprovider {tiny}")
 
 
 SPEED_OF_EASE = "--methods ease --tables speed"
@@ -85,12 +81,8 @@ PARTS: dict[str, Part] = {
         "--encoder base --sentences 20000 --batch-size 256 --rounds 9 --seconds 6",
         "--sentences 50 --batch-size 8",
     ),
-    "profile": _training(
-        "--methods ease --tables profile --ways ours", "--methods ease --tables profile --ways ours"
-    ),
-    "losses": _training(
-        "--methods ease --ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"
-    ),
+    "profile": _training("--methods ease --tables profile --ways ours", "--methods ease --tables profile --ways ours"),
+    "losses": _training("--methods ease --ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
     "resume": _tests("resume and not compiled"),
     "simcse": _training(
         "--methods simcse --ways ours --tables speed --seconds 2",
@@ -199,9 +191,7 @@ def command_of(part: Part, tiny: bool, sentences: Path | None, inputs: Path) -> 
     return ["-m", part.module, *read, *(str(inputs.resolve()) if word == INPUTS else word for word in words)]
 
 
-def run_part(
-    name: str, command: list[str], folder: Path, machine: dict[str, str], seconds: float = SECONDS
-) -> Result:
+def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str], seconds: float = SECONDS) -> Result:
     """Return the result of a part: the one in the folder if code, command and machine are the same, else of a new run.
 
     Standard error is written beside the output, since warnings would break tables.

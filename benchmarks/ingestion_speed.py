@@ -116,17 +116,14 @@ def print_readers(dump: Dump, rounds: int, folder: Path) -> None:
         ],
         "bz2": [*OURS, "bz2", dump.path, folder],
     }
-    speeds: dict[str, list[float]] = {
-        name: [] for name, (program, *_) in commands.items() if Path(program).exists()
-    }
+    speeds: dict[str, list[float]] = {name: [] for name, (program, *_) in commands.items() if Path(program).exists()}
     for _ in range(rounds):
         for name, found in speeds.items():
             found.append(dump.megabytes / cost_of(commands[name], folder).cpu_seconds)
     medians = {name: statistics.median(found) for name, found in speeds.items()}
     ours = medians.pop("ease")
     others = [
-        f"{medians[name]:.1f} ({ours / medians[name]:.2f})" if name in medians else "–"
-        for name in [*commands][1:]
+        f"{medians[name]:.1f} ({ours / medians[name]:.2f})" if name in medians else "–" for name in [*commands][1:]
     ]
     print_row(dump.name, f"{dump.megabytes:.0f}", f"{ours:.1f}", *others)
 
@@ -149,9 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--megabytes", type=float, default=30, help="size of the XML that each reader reads")
     parser.add_argument("--scaling-megabytes", type=float, help="of two workers; default: `--megabytes`")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument(
-        "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
-    )
+    parser.add_argument("--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as made:
         work, out = Path(made), Path(made) / "out"

@@ -21,9 +21,7 @@ CONFIGURED = Path(__file__).parents[1] / "conf" / "base" / "parameters" / "tasks
 
 ENCODERS = {
     "small": RandomBertOptions(),
-    "base": RandomBertOptions(
-        layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522
-    ),
+    "base": RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522),
 }
 """Encoders with random weights: that of the sample, and one of the size of BERT-base."""
 
@@ -61,9 +59,7 @@ def evaluation_tasks(work: Path) -> TaskOptions:
     """Return the options of the tasks whose data is available, or of the sample's tasks, written below `work`."""
     data = real_data()
     if data:
-        tasks = {
-            name: {**(own := _configured(name)), "path": str(data / "eval" / own["path"])} for name in TASKS
-        }
+        tasks = {name: {**(own := _configured(name)), "path": str(data / "eval" / own["path"])} for name in TASKS}
     else:
         sample = _sample(work)
         paths = {"sample_parallel": sample.parallel, "sample_graded": sample.graded}

@@ -98,9 +98,7 @@ def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int
     options = PairOptions(min_characters=10, max_characters=1000, max_pairs_per_language=per_language)
     pairs = stage(select_pairs(filter_links(sentences, links, vocabulary, options), sentences, options))
     appearing = links.select("language", "page_id", "entity")
-    mined = stage(
-        mine_hard_negatives(pairs, Mining(appearing, types, HardNegativeOptions(without="drop")), vocabulary)
-    )
+    mined = stage(mine_hard_negatives(pairs, Mining(appearing, types, HardNegativeOptions(without="drop")), vocabulary))
     process = connection._session._jvm.ProcessHandle.current().pid() if engine == "spark" else "self"
     gigabytes = peak_megabytes(process) / 1024
     seconds = [after - before for before, after in itertools.pairwise(marks)]
@@ -123,9 +121,7 @@ def main() -> None:
     parser.add_argument("--links", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--per-language", type=int, default=3_000_000, help="most pairs of a language")
     parser.add_argument("--engines", nargs="+", choices=["duckdb", "spark"], default=["duckdb"])
-    parser.add_argument(
-        "--memory-limit", default="6GB", help="of DuckDB, and Spark's heap; both spill to disk"
-    )
+    parser.add_argument("--memory-limit", default="6GB", help="of DuckDB, and Spark's heap; both spill to disk")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="parent of the temporary folder for the tables")
     given = parser.parse_args()
@@ -137,9 +133,7 @@ def main() -> None:
             folder = Path(work) / str(links)
             write_link_tables(folder, links, given.memory_limit)
             for engine in given.engines:
-                run = in_new_process(
-                    mine, folder, given.per_language, engine, given.memory_limit, given.threads
-                )
+                run = in_new_process(mine, folder, given.per_language, engine, given.memory_limit, given.threads)
                 each = run.seconds[-1] / (run.links * math.log(run.links))
                 growth = each / first.setdefault(engine, each)
                 seconds = [f"{stage:.1f}" for stage in run.seconds]

@@ -34,9 +34,7 @@ def main() -> None:
         if given.shards:
             size = -(-given.dump.stat().st_size // given.shards)
             options = options.model_copy(update={"bytes_per_shard": size})
-        ingest_wikipedia(
-            find_dumps(given.dump, [given.dump.name.partition("wiki")[0]]), options, given.folder
-        )
+        ingest_wikipedia(find_dumps(given.dump, [given.dump.name.partition("wiki")[0]]), options, given.folder)
     print(peak_megabytes())
 
 

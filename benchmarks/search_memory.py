@@ -83,9 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cost = measured_alone(measure, way, queries, targets, given.dimension, given.threads)
             first = first or cost
             if not np.allclose(cost.nearest, first.nearest, atol=1e-5):
-                raise SystemExit(
-                    f"{way} finds different neighbours than ease for {size}: compare the two searches"
-                )
+                raise SystemExit(f"{way} finds different neighbours than ease for {size}: compare the two searches")
             sizes = f"{queries:,}", f"{targets:,}"
             ratio = f"{cost.seconds / first.seconds:.2f}"
             print_row(way, *sizes, f"{cost.seconds:.1f}", ratio, f"{cost.megabytes:,.0f}")

@@ -156,9 +156,7 @@ class EntityLoss(nn.Module):
     def forward(self, columns: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
         """Return the sum of equations 2 and 3; labels have shape (n, 2)."""
         embeddings = [self.encoder(column)["sentence_embedding"] for column in columns]
-        entities = functional.normalize(
-            self.projection(self.table(labels.T.flatten())), dim=1
-        )  # (2n, dimension)
+        entities = functional.normalize(self.projection(self.table(labels.T.flatten())), dim=1)  # (2n, dimension)
         logits = SCALE * functional.normalize(embeddings[0], dim=1) @ entities.T
         entity_loss = functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
         return entity_loss + self.views.compute_loss_from_embeddings(embeddings, labels)
@@ -224,9 +222,7 @@ def train_peer(
 def sparse_and_dense(loss: EntityLoss) -> AdamW:
     """Return AdamW for all parameters but the entity table, which `SparseAdam` updates after each of its steps."""
     sparse = SparseAdam([loss.table.weight], lr=RATE)
-    dense = AdamW(
-        [weights for weights in loss.parameters() if weights is not loss.table.weight], lr=RATE, fused=True
-    )
+    dense = AdamW([weights for weights in loss.parameters() if weights is not loss.table.weight], lr=RATE, fused=True)
 
     def step_table(*_: Any) -> None:
         sparse.step()
@@ -252,9 +248,7 @@ def our_job(folder: Path, work: Path, method: str, encoder: str = "encoder", **t
 def our_curve(folder: Path, method: str, **training: Any) -> Curve:
     """Return the losses of the EASE trainer, without dropout."""
     with tempfile.TemporaryDirectory() as work:
-        job = our_job(
-            folder, Path(work), method, "still", learning_rate=CURVE_RATE, report_every=1, **training
-        )
+        job = our_job(folder, Path(work), method, "still", learning_rate=CURVE_RATE, report_every=1, **training)
         return np.array([line["loss"] for line in run_job(job).history])
 
 

@@ -155,9 +155,7 @@ class Setup:
             torch.cuda.reset_peak_memory_stats()
         with suppress(Enough):
             train(mark)
-        seconds = statistics.median(
-            (end - start) / (last - first) for (first, start), (last, end) in pairwise(marks)
-        )
+        seconds = statistics.median((end - start) / (last - first) for (first, start), (last, end) in pairwise(marks))
         return Speed(batch_size / seconds, torch.cuda.max_memory_allocated() / 2**30 if on_gpu else math.nan)
 
 
@@ -205,9 +203,7 @@ def train_ours(
 def matrix_peak(setup: Setup, attempts: int = 5) -> float:
     """Return the operations per second of a large matrix product in the precision of the training."""
     size, warm_up = (2048, 0.0) if setup.device == "cpu" else (8192, 1.0)
-    values = torch.randn(
-        size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32
-    )
+    values = torch.randn(size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32)
     values @ values
     began = time.perf_counter()
     seconds: list[float] = []
@@ -338,9 +334,7 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
         expected = plain(half=False)
         training = {**setup.options, "batch_size": batch_size, "max_steps": steps}
         curves = {
-            f"{name}, {training['precision']}": partial(
-                our_curve, folder, method, **{**training, **WAYS[name]}
-            )
+            f"{name}, {training['precision']}": partial(our_curve, folder, method, **{**training, **WAYS[name]})
             for name in setup.ways
         }
         for name, curve in {**curves, "plain loop, bf16": partial(plain, half=True)}.items():
@@ -360,9 +354,7 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
     parser.add_argument("--seconds", type=float, default=10, help="time of a training after its warm-up")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--tables", nargs="*", choices=TABLES, default=TABLES[:3], help="none: only make inputs"
-    )
+    parser.add_argument("--tables", nargs="*", choices=TABLES, default=TABLES[:3], help="none: only make inputs")
     parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="ways of the EASE trainer")
@@ -382,9 +374,7 @@ def main(given: Sequence[str] | None = None) -> None:
     machine = torch.cuda.get_device_name() if device == "cuda" else f"{arguments.threads} thread(s) of a CPU"
     libraries = (torch, transformers, sentence_transformers)
     versions = ", ".join(f"{library.__name__} {library.__version__}" for library in libraries)
-    print(
-        f"{machine}; {'bf16' if half else 'fp32'}; {versions}; Python {platform.python_version()}", flush=True
-    )
+    print(f"{machine}; {'bf16' if half else 'fp32'}; {versions}; Python {platform.python_version()}", flush=True)
     with tempfile.TemporaryDirectory() as made:
         folder = arguments.inputs or Path(made)
         folder.mkdir(parents=True, exist_ok=True)

@@ -107,9 +107,7 @@ def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
         made.truthy(packing).write_bytes(compress(b"".join(triples)))
     for language, own in rows.items():
         statements = (own[start : start + 10_000] for start in range(0, len(own), 10_000))
-        content = b"".join(
-            b"INSERT INTO `page_props` VALUES " + b",".join(some) + b";\n" for some in statements
-        )
+        content = b"".join(b"INSERT INTO `page_props` VALUES " + b",".join(some) + b";\n" for some in statements)
         packed = gzip.compress(CREATE + content + b"-- Dump completed\n", mtime=0)
         (folder / page_props_name(language)).write_bytes(packed)
     pq.write_table(pa.Table.from_pylist(pages, schema=PAGES), made.pages)
@@ -125,13 +123,10 @@ def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
         "type": "item",
         "id": f"Q{qid}",
         "labels": {code: {"language": code, "value": f"{name} {qid}"} for code in LABELLED},
-        "descriptions": {
-            code: {"language": code, "value": " ".join(rng.choices(WORDS, k=5))} for code in LABELLED
-        },
+        "descriptions": {code: {"language": code, "value": " ".join(rng.choices(WORDS, k=5))} for code in LABELLED},
         "claims": {name: [_statement(qid, name, rng)] for name in properties},
         "sitelinks": {
-            f"{language}wiki": {"site": f"{language}wiki", "title": f"{name} {qid}", "badges": []}
-            for language in wikis
+            f"{language}wiki": {"site": f"{language}wiki", "title": f"{name} {qid}", "badges": []} for language in wikis
         },
         "lastrevid": rng.randrange(10**9),
     }
@@ -252,8 +247,7 @@ def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata)
         seconds = time.process_time() - start
         megabytes = peak_megabytes()
         links, types = (
-            {tuple(row.values()) for path in paths for row in pq.read_table(path).to_pylist()}
-            for paths in tables
+            {tuple(row.values()) for path in paths for row in pq.read_table(path).to_pylist()} for paths in tables
         )
     return Measured(seconds, megabytes, (links, types))
 
@@ -270,9 +264,7 @@ def print_rows(made: Sequence[MadeWikidata], items: Sequence[int], repeats: int,
         rate_of_the_loop: float | None = None
         for (name, reader), measured in zip(READERS.items(), zip(*rounds, strict=True), strict=True):
             if any(one.rows != rounds[0][0].rows for one in measured):
-                raise SystemExit(
-                    f"{name} (.{packing}) returns other rows than the plain loop: compare the readers"
-                )
+                raise SystemExit(f"{name} (.{packing}) returns other rows than the plain loop: compare the readers")
             rate = items[-1] / statistics.median(one.seconds for one in measured)
             rate_of_the_loop, on_bz2 = rate_of_the_loop or rate, on_bz2 or rate
             ratios = [f"{rate / loop:.1f}" for loop in (rate_of_the_loop, on_bz2)]

@@ -38,9 +38,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
-exclude_patterns = [
-    "README.md"
-]  # the list of documents for readers of the repository; index.md is the site's
+exclude_patterns = ["README.md"]  # the list of documents for readers of the repository; index.md is the site's
 
 html_theme = "furo"
 html_static_path = ["_static"]

@@ -18,9 +18,7 @@ from ease.io.files import read_json
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 NONE = "No model has been published yet."
-HEADER = (
-    "| name | base | languages | scores with 95% intervals | licence | hours |\n|---|---|---|---|---|---:|"
-)
+HEADER = "| name | base | languages | scores with 95% intervals | licence | hours |\n|---|---|---|---|---|---:|"
 
 
 def main(folders: Sequence[str], published: Path = PUBLISHED, page: Path = PAGE) -> None:
@@ -43,9 +41,7 @@ def table_row(row: dict[str, Any]) -> str:
     name = f"[`{row['name']}`](https://huggingface.co/{row['repository']})"
     scores = "<br>".join(map(score, row["scores"])) or "none"
     hours = "" if row["hours"] is None else f"{row['hours']:.2f}"
-    return (
-        f"| {name} | {row['base']} | {' '.join(row['languages'])} | {scores} | {row['licence']} | {hours} |"
-    )
+    return f"| {name} | {row['base']} | {' '.join(row['languages'])} | {scores} | {row['licence']} | {hours} |"
 
 
 def score(row: dict[str, Any]) -> str:

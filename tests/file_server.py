@@ -74,9 +74,7 @@ class FileServer:
 
 
 @contextmanager
-def serving(
-    handler: type[BaseHTTPRequestHandler], certificate: ssl.SSLContext | None = None
-) -> Iterator[int]:
+def serving(handler: type[BaseHTTPRequestHandler], certificate: ssl.SSLContext | None = None) -> Iterator[int]:
     """Yield the port of a running server and stop it at the end."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     if certificate:

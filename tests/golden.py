@@ -77,9 +77,7 @@ def mewsc16(folder: Path) -> Found:
     for edition in ("paper", "clean"):
         project = make_project(folder / edition)
         project.kedro("run", "--pipelines=mewsc16", "--params", f"mewsc16.edition={edition}")
-        for file in sorted(
-            file for file in project.latest("05_model_input/mewsc16").rglob("*") if file.is_file()
-        ):
+        for file in sorted(file for file in project.latest("05_model_input/mewsc16").rglob("*") if file.is_file()):
             is_table = file.suffix == ".parquet"
             content = hash_rows([file]) if is_table else hashlib.sha256(file.read_bytes()).hexdigest()
             found[f"{edition} {file.name}"] = content
@@ -106,9 +104,7 @@ def slices(folder: Path) -> Found:
     """Parse the real slices of Wikipedia."""
     dumps = find_dumps(dump_slices(folder), ["en", "it"])
     parts = ingest_wikipedia(dumps, IngestOptions(splitter="icu", workers=1), folder / "parts")
-    names = {
-        name: files for name, files in parts._asdict().items() if name in ("pages", "sentences", "redirects")
-    }
+    names = {name: files for name, files in parts._asdict().items() if name in ("pages", "sentences", "redirects")}
     return {name: hash_rows(files) for name, files in names.items()}
 
 
@@ -144,16 +140,12 @@ def differences(found: Found, recorded: Found) -> list[str]:
 
 def main() -> int:
     """Compute the parts; compare them, or record them."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--record", action="store_true", help="write the record instead of comparing")
     given = parser.parse_args()
     if "EASE_TEST_DATA" not in os.environ:
-        parser.error(
-            "EASE_TEST_DATA names the folder of the real data, without which nothing can be compared."
-        )
+        parser.error("EASE_TEST_DATA names the folder of the real data, without which nothing can be compared.")
     torch.set_num_threads(1)
     projects.LIMIT = 7200  # seconds of a run
     recorded = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}

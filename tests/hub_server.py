@@ -136,9 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         name = f"{kind}s/{asked.get('organization')}/{asked['name']}"
         self.hub.private[name] = asked.get("visibility") == "private" or bool(asked.get("private"))
         if name in self.hub.repositories:
-            self.reply(
-                409, {"error": "You already created this model repo", "url": f"{self.hub.address}/{name}"}
-            )
+            self.reply(409, {"error": "You already created this model repo", "url": f"{self.hub.address}/{name}"})
             return
         self.hub.repositories[name] = {".gitattributes": b""}
         self.reply(200, {"url": f"{self.hub.address}/{name}"})

@@ -77,9 +77,7 @@ class Project:
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
-    def run(
-        self, pipeline: str, *arguments: str, check: bool = True, start: bool = False, **parameters: Any
-    ) -> Done:
+    def run(self, pipeline: str, *arguments: str, check: bool = True, start: bool = False, **parameters: Any) -> Done:
         """Run pipelines, separated by commas, with the parameters `SMALL` and others, as in `params`."""
         given = ("run", f"--pipelines={pipeline}", "--params", params(**parameters), *arguments)
         return self.kedro(*given, check=check, start=start)
@@ -171,8 +169,6 @@ def run_forked(arguments: tuple[str, ...], folder: Path, environment: dict[str, 
         if not select.select([server.stdout], [], [], LIMIT)[0]:
             os.killpg(server.pid, signal.SIGKILL)
             kedro_server.cache_clear()
-            pytest.fail(
-                f"kedro {' '.join(arguments)} timed out after {LIMIT} s:\n{stderr.read_text('utf-8')}"
-            )
+            pytest.fail(f"kedro {' '.join(arguments)} timed out after {LIMIT} s:\n{stderr.read_text('utf-8')}")
         status = int(server.stdout.readline())
         return Done(arguments, status, stdout.read_text("utf-8"), stderr.read_text("utf-8"))

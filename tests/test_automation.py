@@ -18,9 +18,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 DECLARED_PYTHONS = {
-    classifier.rsplit(" ", 1)[1]
-    for classifier in PROJECT["classifiers"]
-    if re.search(r":: 3\.\d+$", classifier)
+    classifier.rsplit(" ", 1)[1] for classifier in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", classifier)
 }
 
 
@@ -41,9 +39,7 @@ def test_automation_makes_existing_goals() -> None:
     commands += [attributes["label"] for attributes in container["portsAttributes"].values()]
     goals = {goal for command in commands for goal in re.findall(r"\bmake ([a-z-]+)", command)}
     assert {"setup-dev", "test", "test-all", "test-data", "docs", "lock"} <= goals
-    done = subprocess.run(
-        ["make", "-n", *sorted(goals)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["make", "-n", *sorted(goals)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -82,9 +82,7 @@ def test_a_stopped_and_then_killed_training_ends_like_an_uninterrupted_one(
     stopped = Started(copy, tmp_path / "stopped.log")
     stopped.wait_for_step(30)
     status, said = stopped.end(signal.SIGINT)
-    found = re.search(
-        rf"^Training stopped after step (\d+) of {STEPS}: the same command resumes it", said, re.M
-    )
+    found = re.search(rf"^Training stopped after step (\d+) of {STEPS}: the same command resumes it", said, re.M)
     assert status == 1, said
     assert found, said
     assert not re.search("error", said, re.I), "a requested stop is none"

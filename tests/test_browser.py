@@ -198,9 +198,7 @@ def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
         page.open(printed_address(log))
         score = runs["multilingual.simcse"].data.metrics["sample_parallel/average"]
         listed = page.wait_for("train_multilingual, en ja ar de", "multilingual.simcse", f"{score:.3f}"[:4])
-        assert all(
-            column in listed for column in ("sample_parallel/average", "sample_graded/en", "training_pairs")
-        )
+        assert all(column in listed for column in ("sample_parallel/average", "sample_graded/en", "training_pairs"))
         page.open(f"{address}/#/compare-runs?{urllib.parse.urlencode(query)}")
         page.wait_for("Comparing 2 Runs from 1 Experiment", "multilingual.ease", "multilingual.simcse")
         shown = rows_of(page.wait_for("training.learning_rate"))

@@ -150,9 +150,7 @@ def complete(catalog: Catalog, setting: str, method: str) -> CompleteRecipe:
         {"multilingual": "xlm-roberta-base", "monolingual": "roberta-base"},
     ],
 )
-def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
-    bare: Project, encoders: dict[str, str]
-) -> None:
+def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(bare: Project, encoders: dict[str, str]) -> None:
     given = {f"{setting}__setting__encoder__name": encoder for setting, encoder in encoders.items()}
     catalog = load_catalog(bare, "paper", **given)
     rows = [(row, values) for row, values in TABLE_9.items() if encoders[row[0]] == row[2]]

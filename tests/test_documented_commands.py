@@ -164,9 +164,7 @@ def nested(given: dict[str, Any]) -> dict[str, Any]:
     return groups
 
 
-@pytest.mark.parametrize(
-    "runs", grouped([*documented_runs(), *rehearsed_runs()]), ids=lambda runs: runs[0].command
-)
+@pytest.mark.parametrize("runs", grouped([*documented_runs(), *rehearsed_runs()]), ids=lambda runs: runs[0].command)
 def test_runs_have_their_pipelines_nodes_parameters_and_datasets(runs: list[Run], bare: Project) -> None:
     env = runs[0].env
     assert env is None or (ROOT / "conf" / env).is_dir()
@@ -176,9 +174,7 @@ def test_runs_have_their_pipelines_nodes_parameters_and_datasets(runs: list[Run]
     assert env != "paper" or {text for text in read if text.startswith(SAMPLE)} == set()
 
 
-def resolve_parameters(
-    project: Project, env: str | None, given: dict[str, Any], inputs: set[str]
-) -> set[str]:
+def resolve_parameters(project: Project, env: str | None, given: dict[str, Any], inputs: set[str]) -> set[str]:
     """Load the parameters that nodes read, which validates them by their options classes.
 
     Returns:

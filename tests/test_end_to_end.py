@@ -55,9 +55,7 @@ def runs(client: MlflowClient) -> dict[str, Run]:
 def scores_of(project: Project) -> pd.DataFrame:
     """Return the saved scores of all encoders."""
     path = "07_model_output/multilingual/{}/scores.json"
-    found = [
-        pd.DataFrame(project.json(path.format(name))).assign(method=name) for name in ("untrained", *METHODS)
-    ]
+    found = [pd.DataFrame(project.json(path.format(name))).assign(method=name) for name in ("untrained", *METHODS)]
     return pd.concat(found)
 
 
@@ -89,9 +87,7 @@ def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) 
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_model_card_names_languages_data_licences_parameters_and_scores(
-    project: Project, method: str
-) -> None:
+def test_the_model_card_names_languages_data_licences_parameters_and_scores(project: Project, method: str) -> None:
     folder = project.latest(f"06_models/multilingual/{method}/encoder")
     card = ModelCard.load(folder / "README.md")
     assert sorted(card.data.language) == ["ar", "de", "en", "ja"]
@@ -166,9 +162,7 @@ def test_the_runs_are_named_described_and_scored_for_the_list(
     assert ease.info.run_name == f"multilingual.ease, {changed}"
     assert parent.data.tags["kedro_command"] == "kedro run --pipelines=train_multilingual"
     scores = scores_of(project).reset_index(drop=True)
-    main = scores[scores["subset"].isin(["average", "en"])].assign(
-        name=lambda rows: rows.task + "/" + rows.subset
-    )
+    main = scores[scores["subset"].isin(["average", "en"])].assign(name=lambda rows: rows.task + "/" + rows.subset)
     expected = {f"multilingual.{row.method}/{row.name}": row.value for row in main.itertuples()}
     best = main.loc[main[main.task == "sample_parallel"].value.idxmax(), "method"]
     expected |= main[main.method == best].set_index("name").value.to_dict()
@@ -188,9 +182,7 @@ def test_the_runs_are_named_described_and_scored_for_the_list(
     assert names == {*TRAINED_ON["ease"], *TRAINED_ON["simcse"]}
 
 
-def test_the_parent_run_holds_table_plots_and_each_parameter_once(
-    client: MlflowClient, runs: dict[str, Run]
-) -> None:
+def test_the_parent_run_holds_table_plots_and_each_parameter_once(client: MlflowClient, runs: dict[str, Run]) -> None:
     parent = runs["train_multilingual"]
     artifacts = {file.path for file in client.list_artifacts(parent.info.run_id)}
     assert {"comparison.json", "comparison.html", "curves.html"} <= artifacts

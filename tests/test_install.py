@@ -26,9 +26,7 @@ Done = subprocess.CompletedProcess[str]
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """Return the contents of a folder's files by their relative paths."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def run_command(*command: str | Path, cwd: Path, library: Path | None = None) -> Done:
@@ -116,9 +114,7 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
     assert made.returncode == 0, made.stderr
     assert made.stdout == "Made a project in mine. Next, in that folder: kedro run\n"
     project = tmp_path / "mine"
-    where = run_command(
-        sys.executable, "-c", "import ease; print(ease.__file__)", cwd=project, library=library
-    )
+    where = run_command(sys.executable, "-c", "import ease; print(ease.__file__)", cwd=project, library=library)
     assert where.stdout.startswith(str(library))
     run = (
         "-m",

@@ -110,10 +110,7 @@ def execute(project: Project, name: str, **values: Any) -> nbformat.NotebookNode
 
 def text_of(notebook: nbformat.NotebookNode) -> str:
     """Return the outputs as text; styled tables without their HTML."""
-    html = (
-        re.sub(r"<style.*?</style>|<[^>]+>", " ", each, flags=re.DOTALL)
-        for each in shown(notebook, "text/html")
-    )
+    html = (re.sub(r"<style.*?</style>|<[^>]+>", " ", each, flags=re.DOTALL) for each in shown(notebook, "text/html"))
     return "\n".join((*shown(notebook, "text/plain"), *html))
 
 

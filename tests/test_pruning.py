@@ -97,9 +97,7 @@ def test_inputs_of_the_newest_version_are_kept(data: Data) -> None:
 
 
 def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinished(data: Data) -> None:
-    used, superseded, unfinished = (
-        data.part(f"en/{name}", "rows" * number) for number, name in enumerate("abc")
-    )
+    used, superseded, unfinished = (data.part(f"en/{name}", "rows" * number) for number, name in enumerate("abc"))
     data.sentences(TIMES[0], superseded)
     newest = data.sentences(TIMES[1], used)
     assert "en/c: no version uses it; it may belong to an unfinished run" in data.prune("--delete")

@@ -65,9 +65,7 @@ def test_a_second_training_is_refused_and_leaves_the_first_one_alone(copy: Proje
     job = work / "job.json"
     before = (job.stat().st_mtime_ns, job.read_bytes())
     try:
-        second = copy.run(
-            "train", "--namespaces=multilingual.ease", check=False, multilingual__ease__training__seed=5
-        )
+        second = copy.run("train", "--namespaces=multilingual.ease", check=False, multilingual__ease__training__seed=5)
         after = (job.stat().st_mtime_ns, job.read_bytes())
     finally:
         status, said = first.end(signal.SIGINT)

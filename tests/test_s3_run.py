@@ -19,10 +19,7 @@ __all__ = ["make_bucket", "start_s3_server"]
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 PATHS = [
-    *(
-        f"02_intermediate/multilingual/{name}"
-        for name in ("sentences", "redirects", "sitelinks", "links.parquet")
-    ),
+    *(f"02_intermediate/multilingual/{name}" for name in ("sentences", "redirects", "sitelinks", "links.parquet")),
     "03_primary/multilingual/entity_vocabulary.parquet",
     "03_primary/multilingual/pairs.parquet",
     "05_model_input/multilingual/training_pairs.parquet",

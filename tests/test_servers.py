@@ -13,7 +13,4 @@ def test_a_port_in_use_is_named_with_the_remedy(capsys: pytest.CaptureFixture[st
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["viz", f"--port={port}"]) == 1
-    assert (
-        f"Port {port} is in use: choose another (`make viz ARGS=--port={port + 1}`)."
-        in capsys.readouterr().err
-    )
+    assert f"Port {port} is in use: choose another (`make viz ARGS=--port={port + 1}`)." in capsys.readouterr().err

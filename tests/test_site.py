@@ -52,18 +52,14 @@ def test_every_document_is_a_page(site: Path) -> None:
 def test_links_to_files_of_the_repository_lead_to_copies(site: Path) -> None:
     pages = {path: path.read_text(encoding="utf-8") for path in site.glob("*.html")}
     copies = [
-        (path, link)
-        for path, text in pages.items()
-        for link in re.findall(r'href="([^"]*_downloads/[^"]*)"', text)
+        (path, link) for path, text in pages.items() for link in re.findall(r'href="([^"]*_downloads/[^"]*)"', text)
     ]
     assert any(link.endswith("/encoders.yml") for _, link in copies)
     assert all((path.parent / link).is_file() for path, link in copies)
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
-    loaded = re.compile(
-        r'<(?:script|img|iframe|source)[^>]*\ssrc="(https?:|//)|<link[^>]*\shref="(https?:|//)'
-    )
+    loaded = re.compile(r'<(?:script|img|iframe|source)[^>]*\ssrc="(https?:|//)|<link[^>]*\shref="(https?:|//)')
     pages = list(site.rglob("*.html"))
     assert pages
     for page in pages:
@@ -79,9 +75,7 @@ def test_pages_fit_the_screen(site: Path, opened: Browser, width: int, scheme: s
     for name in PAGES:
         opened.open((site / f"{name}.html").as_uri())
         opened.wait_until("document.readyState === 'complete' && !!document.querySelector('h1')")
-        assert opened.evaluate(
-            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        ), name
+        assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
         shrunk = opened.evaluate(
             "[...document.querySelectorAll('article img[src*=\"_images\"]')]"
             ".filter(one => one.width < Math.min(500, 0.85 * one.naturalWidth)).map(one => one.src)"

@@ -39,9 +39,7 @@ def on_spark(project: Project, workers: Path, tmp_path_factory: pytest.TempPathF
     return copy
 
 
-@pytest.mark.parametrize(
-    "path", [f"{layer}/multilingual/{name}" for layer in TABLES for name in TABLES[layer]]
-)
+@pytest.mark.parametrize("path", [f"{layer}/multilingual/{name}" for layer in TABLES for name in TABLES[layer]])
 def test_spark_rows_equal_duckdb_rows(on_spark: Project, path: str) -> None:
     duckdb, spark = on_spark.versions(path)[:2]
     found = rows(spark)

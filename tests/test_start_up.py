@@ -48,9 +48,7 @@ def test_a_command_that_runs_nothing_imports_no_slow_library(arguments: tuple[st
 @pytest.mark.slow
 def test_a_run_without_a_training_does_not_import_torch(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LIST_IMPORTED, "run", "--pipelines=acquire"]
-    done = subprocess.run(
-        command, cwd=make_project(tmp_path).folder, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=make_project(tmp_path).folder, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     imported = set(done.stderr.partition("IMPORTED ")[2].split())
     assert "ease.pipelines.acquire" in imported

@@ -80,9 +80,7 @@ def test_one_module_imports_polyglot() -> None:
 
 
 @pytest.mark.slow
-def test_the_ingest_gives_the_same_sentences_without_polyglot(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_ingest_gives_the_same_sentences_without_polyglot(environment: dict[str, str], tmp_path: Path) -> None:
     dumps = [made(tmp_path, article(1), article(2)), made(tmp_path, article(3), language="de")]
     assert "No module named 'polyglot'" in run_python("import polyglot", environment).stderr
     expected = rows(ingest_wikipedia(dumps, IngestOptions(workers=1), tmp_path / "parts").sentences)

@@ -78,8 +78,7 @@ def _create_pipelines() -> dict[str, Pipeline]:
     located = {setting: acquire_evaluation(setting) for setting in SETTINGS}
     scored = {setting: add(evaluate(setting, name) for name in (UNTRAINED, *trained)) for setting in SETTINGS}
     swept = {
-        setting: [name for name, of in SWEEPS.items() if of.setting == setting]
-        for setting in (*SETTINGS, LOW_RESOURCE)
+        setting: [name for name, of in SWEEPS.items() if of.setting == setting] for setting in (*SETTINGS, LOW_RESOURCE)
     }
     data = {setting: add(create_stages(setting).values()) for setting in swept}
     sweeps = {}

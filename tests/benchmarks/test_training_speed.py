@@ -99,9 +99,7 @@ def test_operations_of_a_pair_match_its_matrix_products(work: Work) -> None:
 @pytest.mark.parametrize("method", ["simcse", "ease"])
 def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -> None:
     expected = plain_curve(work.folder, method, 8, 12, "cpu", half=False)
-    found = our_curve(
-        work.folder, method, batch_size=8, max_steps=12, device="cpu", precision="fp32", packed=True
-    )
+    found = our_curve(work.folder, method, batch_size=8, max_steps=12, device="cpu", precision="fp32", packed=True)
     assert np.ptp(expected) > 1e-3
     assert np.allclose(found, expected, rtol=1e-5)
 
@@ -120,9 +118,7 @@ def test_tables_report_real_trainings(
     speeds = [row for row in rows if len(row) == 7][2:]
     costs, curves = ([row for row in rows if len(row) == 4][first:last] for first, last in ((2, 6), (8, 12)))
     trainers = ["sentence-transformers", *training_speed.WAYS_OF_A_CPU]
-    assert [row[:2] for row in speeds] == [
-        [method, trainer] for method in ("simcse", "ease") for trainer in trainers
-    ]
+    assert [row[:2] for row in speeds] == [[method, trainer] for method in ("simcse", "ease") for trainer in trainers]
     for first, row in zip([0] * 4 + [4] * 4, speeds, strict=True):
         rate, base = (float(one[3].replace(",", "")) for one in (row, speeds[first]))
         assert float(row[4]) == pytest.approx(rate / base, rel=0.01, abs=0.01)  # both are rounded

@@ -105,14 +105,10 @@ def test_valid_and_empty_tables_are_saved(catalog: DataCatalog) -> None:
 
 
 @pytest.mark.parametrize(("name", "change", "message"), FAULTS)
-def test_a_table_with_a_fault_is_not_saved(
-    catalog: DataCatalog, name: str, change: Change, message: str
-) -> None:
+def test_a_table_with_a_fault_is_not_saved(catalog: DataCatalog, name: str, change: Change, message: str) -> None:
     rows = several(name)
     change(rows[0])
-    with pytest.raises(
-        (DatasetError, DataValidationError), match=rf"`{name}` is wrong and is not saved: .*{message}"
-    ):
+    with pytest.raises((DatasetError, DataValidationError), match=rf"`{name}` is wrong and is not saved: .*{message}"):
         catalog.save(f"made.{name}", table(name, rows))
     assert not catalog.exists(f"made.{name}")
 

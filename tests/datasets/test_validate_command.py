@@ -12,9 +12,7 @@ from tests.contexts import undisturbed
 from tests.project import Project
 
 
-def test_a_folder_without_tables_is_one_line(
-    bare: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_without_tables_is_one_line(bare: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, message in {
         bare.folder: f"{bare.folder} has no tables to check: make them by `kedro run --pipelines=train_multilingual`.",
         tmp_path: f"{tmp_path} has no conf/base/globals.yml: run this command in the project's folder.",

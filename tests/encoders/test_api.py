@@ -31,9 +31,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_encoder_is_scored_from_memory_and_from_its_folder(
-    encoder: SentenceTransformer, data: Path
-) -> None:
+def test_an_encoder_is_scored_from_memory_and_from_its_folder(encoder: SentenceTransformer, data: Path) -> None:
     scores = evaluate(encoder, ["stsb:test", "stsb:dev"], data)
     assert list(zip(scores["task"], scores["subset"], strict=True)) == [("stsb", "test"), ("stsb", "dev")]
     assert scores["value"].between(-100, 100).all()
@@ -65,9 +63,7 @@ def test_wrong_arguments_are_named(
 
 
 def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer, tmp_path: Path) -> None:
-    with pytest.raises(
-        EaseError, match="No encoder of the setting 'small' and the method 'ease' in .*: train one"
-    ):
+    with pytest.raises(EaseError, match="No encoder of the setting 'small' and the method 'ease' in .*: train one"):
         load("small", "ease", tmp_path)
     versions = tmp_path / "data" / "06_models" / "small" / "ease" / "encoder"
     save_encoder(tiny_encoder(["a"], hidden_size=8), versions / "2024-01-01T00.00.00.000Z" / "encoder")

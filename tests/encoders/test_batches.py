@@ -48,9 +48,7 @@ def test_batches_are_ordered_by_tokens_within_a_budget(encoder: SentenceTransfor
 
 
 @pytest.mark.slow
-def test_embeddings_equal_the_encoders_with_any_number_of_threads(
-    encoder: SentenceTransformer, threads: int
-) -> None:
+def test_embeddings_equal_the_encoders_with_any_number_of_threads(encoder: SentenceTransformer, threads: int) -> None:
     assert can_share(encoder)
     wanted: Any = SentenceTransformer(str(get_model_path()), device="cpu").encode(SENTENCES)
     several = encode_with(encoder)(SENTENCES)

@@ -93,9 +93,7 @@ def test_a_model_that_does_not_load_is_refused_with_the_cause(
 def test_pickled_weights_with_other_objects_are_refused(model: Path) -> None:
     (model / "model.safetensors").unlink()
     torch.save({"code": os.getcwd}, model / "pytorch_model.bin")  # noqa: TID251
-    with pytest.raises(
-        EaseError, match="holds more than tensors, which may run code: save it as safetensors"
-    ):
+    with pytest.raises(EaseError, match="holds more than tensors, which may run code: save it as safetensors"):
         load_encoder(str(model))
 
 

@@ -45,9 +45,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("pooling", sorted(POOLINGS))
-def test_every_pooling_loads_in_plain_libraries_and_follows_its_definition(
-    pooling: str, tmp_path: Path
-) -> None:
+def test_every_pooling_loads_in_plain_libraries_and_follows_its_definition(pooling: str, tmp_path: Path) -> None:
     encoder = build(pooling)
     found = encoder.encode(SENTENCES)
     save_encoder(encoder, tmp_path)

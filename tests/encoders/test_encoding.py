@@ -86,9 +86,7 @@ def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: P
 def test_the_error_for_a_broken_cache_says_how_to_fix_it(tmp_path: Path) -> None:
     file = tmp_path / "m.sqlite"
     file.write_text("no database at all, but long enough to be read as a header of one" * 20)
-    with pytest.raises(
-        EaseError, match=r"m\.sqlite: the cache of embeddings cannot be used.*delete the file"
-    ):
+    with pytest.raises(EaseError, match=r"m\.sqlite: the cache of embeddings cannot be used.*delete the file"):
         EmbeddingCache(file)
 
 

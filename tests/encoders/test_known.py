@@ -35,9 +35,7 @@ def test_a_file_agrees_with_its_architecture_and_names_its_sources(name: str) ->
         model = AutoModel.from_config(CONFIG_MAPPING[sizes.pop("model_type")](**sizes))
     weights = sum(weight.numel() for weight in model.parameters())
     assert file.parameters == weights + DENSE.get(name, 0)
-    linear = {
-        path.rpartition(".")[2] for path, layer in model.named_modules() if isinstance(layer, torch.nn.Linear)
-    }
+    linear = {path.rpartition(".")[2] for path, layer in model.named_modules() if isinstance(layer, torch.nn.Linear)}
     assert set(file.lora_targets) == linear
     assert file.name.rpartition("/")[2] == name
     training_options(file.training)
@@ -62,9 +60,7 @@ def test_a_file_agrees_with_mteb(name: str) -> None:
 
 def test_the_values_of_table_9() -> None:
     """EASE (Nishikawa et al. 2022), Table 9."""
-    found = {
-        name: known(name).methods["ease"].training for name in known_names() if "ease" in known(name).methods
-    }
+    found = {name: known(name).methods["ease"].training for name in known_names() if "ease" in known(name).methods}
     assert {name: (values["batch_size"], values["learning_rate"]) for name, values in found.items()} == {
         "bert-base-uncased": (64, 3e-5),
         "roberta-base": (128, 5e-5),

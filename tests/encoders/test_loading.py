@@ -60,9 +60,7 @@ def test_what_was_saved_is_used_by_default(folder: Path) -> None:
     retrieval = encode_for(encode, "belebele", "Retrieval")
     queries, passages = (encode_in_role(retrieval, role)(SENTENCES) for role in ("query", "passage"))  # type: ignore[arg-type]
     np.testing.assert_allclose(queries, plain.encode_query(SENTENCES, normalize_embeddings=True), atol=1e-6)
-    np.testing.assert_allclose(
-        passages, plain.encode_document(SENTENCES, normalize_embeddings=True), atol=1e-6
-    )
+    np.testing.assert_allclose(passages, plain.encode_document(SENTENCES, normalize_embeddings=True), atol=1e-6)
     assert retrieval.describe_prompts() == "query: 'find: '; passage: 'text: '"  # type: ignore[attr-defined]
 
 

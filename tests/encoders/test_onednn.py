@@ -13,9 +13,7 @@ from ease.encoders.onednn import OneDnnLinear, has_onednn, onednn_products, use_
     ("shape", "outputs", "bias"),
     [((7,), 3, True), ((3, 4, 7), 20, False)],
 )
-def test_values_and_gradients_are_those_of_double_precision(
-    shape: tuple[int, ...], outputs: int, bias: bool
-) -> None:
+def test_values_and_gradients_are_those_of_double_precision(shape: tuple[int, ...], outputs: int, bias: bool) -> None:
     torch.manual_seed(0)
     layer = nn.Sequential(nn.Linear(7, outputs, bias=bias))
     use_onednn(layer)

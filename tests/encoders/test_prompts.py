@@ -25,9 +25,7 @@ PROMPTS: dict[str, str | None] = {
 @pytest.mark.parametrize("dropped", [(), ("STS17-query",), ("STS17", "STS", "STS17-query")])
 @pytest.mark.parametrize("role", [None, "query", "document"])
 @pytest.mark.parametrize(("task", "kind"), [("STS17", "STS"), ("NFCorpus", "Retrieval")])
-def test_the_order_of_prompts_is_mtebs(
-    dropped: tuple[str, ...], role: str | None, task: str, kind: str
-) -> None:
+def test_the_order_of_prompts_is_mtebs(dropped: tuple[str, ...], role: str | None, task: str, kind: str) -> None:
     prompts = {name: text for name, text in PROMPTS.items() if name not in dropped}
     use = Use(task, kind, {None: None, "query": "query", "document": "passage"}[role])  # type: ignore[arg-type]
     metadata = mteb.get_task(task).metadata
@@ -48,9 +46,7 @@ def test_given_prompts_replace_saved_ones_and_a_prompt_of_all_replaces_them_all(
 
 
 def test_prompts_of_unknown_names_are_refused_with_the_known_ones() -> None:
-    LoadingOptions(
-        prompts={"query": "", "stsb": "", "tatoeba-query": "", "Retrieval-document": "", "all": ""}
-    )
+    LoadingOptions(prompts={"query": "", "stsb": "", "tatoeba-query": "", "Retrieval-document": "", "all": ""})
     for name in ("stsb-qurey", "nothing-query"):
         with pytest.raises(ValidationError, match=rf"Unknown prompt '{name}'"):
             LoadingOptions(prompts={name: ""})

@@ -65,9 +65,7 @@ def test_ids_are_those_of_the_encoder(
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_embeddings_equal_the_encoders(
-    precision: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_embeddings_equal_the_encoders(precision: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(encoding, "UNIT", 25)
     encoder = tiny_encoder(TEXTS).append(Normalize())
     encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"all": "text: "}, "all", 12
@@ -90,9 +88,7 @@ class Own(SentenceTransformer):
 
 
 @pytest.mark.usefixtures("gpu")
-def test_other_encoders_encode_by_themselves(
-    tiny: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_encoders_encode_by_themselves(tiny: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = encode_with(tiny)(TEXTS)
     own = Own(modules=list(tiny), device="cpu")
     np.testing.assert_allclose(encode_with(own, EncodingOptions(batch_size=9))(TEXTS), -wanted, atol=1e-6)

@@ -73,15 +73,11 @@ def test_directions_without_variance_are_dropped(count: int, rank: int, kept: in
     whitening = fit_whitening(moments_of(rows))
     whitened = (rows - whitening.moments.mean) @ whitening.weight
     assert whitened.shape == (count, kept)
-    np.testing.assert_allclose(
-        np.atleast_2d(np.cov(whitened, rowvar=False, bias=True)), np.eye(kept), atol=1e-4
-    )
+    np.testing.assert_allclose(np.atleast_2d(np.cov(whitened, rowvar=False, bias=True)), np.eye(kept), atol=1e-4)
 
 
 def test_vectors_without_enough_variance_are_refused() -> None:
-    with pytest.raises(
-        EaseError, match="of 6 sentences vary in 5 of 12 dimensions, .* asks for 6: set it to 5"
-    ):
+    with pytest.raises(EaseError, match="of 6 sentences vary in 5 of 12 dimensions, .* asks for 6: set it to 5"):
         fit_whitening(moments_of(vectors(6)), 6)
     with pytest.raises(EaseError, match="of 3 sentences are all the same"):
         fit_whitening(moments_of(np.repeat(vectors(1), 3, axis=0)))
@@ -125,9 +121,7 @@ def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project)
     assert set(scores["task"]) == {"sample_parallel", "sample_graded"}
     assert set(zip(scores["base"], scores["pooling"], strict=True)) == {("random:", "first_last_mean")}
     assert set(scores["model"]) == {folder.parent.name}
-    run = MlflowClient(copy.store).get_run(
-        json.loads((folder / "training/mlflow_run.json").read_text())["run_id"]
-    )
+    run = MlflowClient(copy.store).get_run(json.loads((folder / "training/mlflow_run.json").read_text())["run_id"])
     assert run.info.run_name.startswith("multilingual.whitening")
     assert run.data.metrics["sentences"] == len(sentences)
     graded = main_figures(scores).query("task == 'sample_graded'")["value"]

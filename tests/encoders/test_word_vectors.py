@@ -88,9 +88,7 @@ def test_words_with_spaces_and_repeated_words_are_skipped(tmp_path: Path) -> Non
         ("a.txt", b"x" * (LONGEST_LINE + 1), "line 1: longer than 1048576 bytes"),
     ],
 )
-def test_the_error_names_the_line_of_an_invalid_file(
-    tmp_path: Path, name: str, text: str | bytes, said: str
-) -> None:
+def test_the_error_names_the_line_of_an_invalid_file(tmp_path: Path, name: str, text: str | bytes, said: str) -> None:
     path = write(tmp_path / name, text)
     with pytest.raises(EaseError, match=said) as caught:
         load_encoder(str(path))

@@ -29,17 +29,12 @@ def page(language: str, item: int) -> int:
     return item + (1000 if language == "eo" else 0)
 
 
-def inputs(
-    tables: Any, sentences: Any, links: Any, types: Any = ((1, CITY), (2, CITY), (3, RIVER))
-) -> Inputs:
+def inputs(tables: Any, sentences: Any, links: Any, types: Any = ((1, CITY), (2, CITY), (3, RIVER))) -> Inputs:
     """Tables of an English and an Esperanto wiki about three items; sentences and links name items, not pages."""
-    titles = {
-        (language, item): f"{name} {language}" for language in LANGUAGES for item, name in ITEMS.items()
-    }
+    titles = {(language, item): f"{name} {language}" for language in LANGUAGES for item, name in ITEMS.items()}
     return [
         tables.sentences(
-            (code, page(code, item), titles[code, item], index, text, [])
-            for code, item, index, text in sentences
+            (code, page(code, item), titles[code, item], index, text, []) for code, item, index, text in sentences
         ),
         tables.links((code, page(code, item), i, "T", entity) for code, item, i, entity in links),
         tables.sitelinks((item, code, title) for (code, item), title in titles.items()),
@@ -82,9 +77,7 @@ def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
     return {(kind, own["left"], own["right"]) for (_, kind), own in sides.items()}
 
 
-def test_pairs_are_first_sentences_and_later_ones_with_equal_links(
-    duckdb_engine: SQLBackend, wiki: Inputs
-) -> None:
+def test_pairs_are_first_sentences_and_later_ones_with_equal_links(duckdb_engine: SQLBackend, wiki: Inputs) -> None:
     assert answers(audit(duckdb_engine, wiki)) == {
         ("first", "eo Rome 0", "en Rome 0"),
         ("first", "eo Oslo 0", "en Oslo 0"),
@@ -99,9 +92,7 @@ def test_distractors_are_of_the_same_page_with_other_links_and_of_the_same_type(
 ) -> None:
     rows = audit(duckdb_engine, wiki, OPTIONS.model_copy(update={"distractors": 10}))
     found: dict[tuple[str, str, str], set[str]] = {}
-    pair_of = {
-        row["pair_id"]: row["text"] for row in rows if row["grade"] == "answer" and row["side"] == "right"
-    }
+    pair_of = {row["pair_id"]: row["text"] for row in rows if row["grade"] == "answer" and row["side"] == "right"}
     for row in rows:
         found.setdefault((pair_of[row["pair_id"]], row["side"], row["grade"]), set()).add(row["text"])
     # Sentences 3 and 4 of a page link to nothing, as the first one: links cannot tell them apart.
@@ -122,9 +113,7 @@ def test_distractors_are_of_the_same_page_with_other_links_and_of_the_same_type(
         ({"min_characters": 8}, {"first": 2, "links": 2}),  # "en Po 0" is shorter
     ],
 )
-def test_limits(
-    duckdb_engine: SQLBackend, wiki: Inputs, changes: dict[str, Any], pairs: dict[str, int]
-) -> None:
+def test_limits(duckdb_engine: SQLBackend, wiki: Inputs, changes: dict[str, Any], pairs: dict[str, int]) -> None:
     found = answers(audit(duckdb_engine, wiki, OPTIONS.model_copy(update=changes)))
     assert Counter(kind for kind, *_ in found) == pairs
 

@@ -32,14 +32,11 @@ def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
                 sentences.append((language, page, f"{page}", index, "four" * rng.randint(1, 4), []))
                 links += [(language, page, index, "t", rng.randint(1, 30)) for _ in range(rng.randint(0, 3))]
     options = CandidateOptions(min_characters=5, max_sentences_per_entity=8)
-    given = stored(
-        duckdb_engine, tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links)
-    )
+    given = stored(duckdb_engine, tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links))
     pairs = language_pairs(["en", "de", "fr"], options)
     numbered = number_sentences(given[0], given[1], pairs, options)
     found = {
-        tuple(row.values())
-        for row in find_candidates(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
+        tuple(row.values()) for row in find_candidates(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
     }
     rows = numbered.to_pyarrow().to_pylist()
     linked = {

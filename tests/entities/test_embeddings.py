@@ -39,9 +39,7 @@ WITH_TABS = "the\t9 9 9\n" + "".join(
     f"ENTITY/{title}\t{' '.join(map(str, numbers))}\n" for title, numbers in VECTORS.items()
 )
 """The text that the package writes by default"""
-WITH_UNDERSCORES = (
-    WITH_TABS.replace(" (", "_(").replace(" 都", "_都").replace("\t", " ") + "zürich\u2028 9 9 9\n"
-)
+WITH_UNDERSCORES = WITH_TABS.replace(" (", "_(").replace(" 都", "_都").replace("\t", " ") + "zürich\u2028 9 9 9\n"
 HEADED = f"{len(VECTORS) + 2} 3\n{WITH_UNDERSCORES}"
 """The text of the published files: a header, words, entities with underscores"""
 
@@ -96,9 +94,7 @@ def test_an_own_title_has_precedence_over_a_redirect(tmp_path: Path) -> None:
 def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend, tables: Any) -> None:
     labels = ["Roma", "Five", "Seis", "Seven"]
     vocabulary = ibis.memtable(pa.table({"row": range(4), "entity": [-9, 5, 6, 7], "label": labels}))
-    sitelinks = tables.sitelinks(
-        [(5, "en", "Five"), (6, "pt", "Seis"), (7, "en", "Seven"), (7, "pt", "Sete")]
-    )
+    sitelinks = tables.sitelinks([(5, "en", "Five"), (6, "pt", "Seis"), (7, "en", "Seven"), (7, "pt", "Sete")])
     english = [("5", "Five"), ("Seven", "Five"), ("Rome", "Roma"), ("Six", "Seis")]
     redirects = tables.redirects([("pt", "V", "Five"), *(("en", *own) for own in english)])
     named = name_entities(vocabulary, ibis.memtable(sitelinks), ibis.memtable(redirects))

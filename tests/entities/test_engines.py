@@ -31,9 +31,7 @@ from ease.entities.pairs import (
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 LANGUAGES = ("en", "ja", "pt")
-PAIRS = PairOptions(
-    min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5
-)
+PAIRS = PairOptions(min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5)
 NEGATIVES = HardNegativeOptions(without="drop", exhaustive_limit=4, draws=5, seed=3)
 AUDIT = audit.AuditOptions(pivot="pt", min_pairs=2, max_share=1, max_pairs=9, min_characters=1, seed=5)
 BITEXT = bitext.CandidateOptions(max_sentences_per_entity=8)
@@ -50,9 +48,7 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "links": lambda t: resolve_links(t["sentences"], t["redirects"], t["sitelinks"], LANGUAGES),
     "summary": lambda t: summarize_links(t["sentences"], t["links"]),
     "subjects": lambda t: page_subjects(t["sentences"], t["sitelinks"]),
-    "titles": lambda t: join_sitelinks(
-        t["sentences"].rename(title="page_title"), t["subjects"].rename(qid="entity")
-    ),
+    "titles": lambda t: join_sitelinks(t["sentences"].rename(title="page_title"), t["subjects"].rename(qid="entity")),
     "types": lambda t: types_of_linked(t["entity_types"], t["titles"]),
     "vocabulary": lambda t: build_vocabulary(
         t["links"], t["sitelinks"], VocabularyOptions(min_link_count=3), LANGUAGES

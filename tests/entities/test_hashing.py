@@ -34,9 +34,7 @@ def draw_one_by_one(seed: int, *keys: int) -> int:
 def test_engines_agree_with_python(engine: SQLBackend) -> None:
     large = [0, 1, -1, 2**31, 2**40 + 5, -(2**63) + 1, 2**63 - 1]
     table = ibis.memtable(pa.table({"small": pa.array(range(7), pa.int8()), "large": large}))
-    drawn = table.mutate(
-        drawn=draw(42, table.small + 1, table.large, ibis.literal(3)), one=draw(0, table.small)
-    )
+    drawn = table.mutate(drawn=draw(42, table.small + 1, table.large, ibis.literal(3)), one=draw(0, table.small))
     for row in engine.to_pyarrow(drawn).to_pylist():
         assert row["drawn"] == draw_one_by_one(42, row["small"] + 1, row["large"], 3)
         assert row["one"] == draw_one_by_one(0, row["small"])

@@ -31,13 +31,9 @@ def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in engine.to_pyarrow(table).to_pylist())
 
 
-def resolve(
-    sentences: pa.Table, redirects: pa.Table, sitelinks: pa.Table, languages: Sequence[str]
-) -> ibis.Table:
+def resolve(sentences: pa.Table, redirects: pa.Table, sitelinks: pa.Table, languages: Sequence[str]) -> ibis.Table:
     """Resolve links of tables in memory."""
-    return resolve_links(
-        ibis.memtable(sentences), ibis.memtable(redirects), ibis.memtable(sitelinks), languages
-    )
+    return resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), ibis.memtable(sitelinks), languages)
 
 
 def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> str | None:
@@ -53,9 +49,7 @@ def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> st
 
 def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
     """Resolve the links of a wiki without an engine."""
-    redirects = {
-        (row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()
-    }
+    redirects = {(row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()}
     items = {(row["language"], row["title"]): row["qid"] for row in wiki.sitelinks.to_pylist()}
     resolved = []
     for row in wiki.sentences.to_pylist():
@@ -95,13 +89,8 @@ def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables
     titles = ["Zürich", "東京", "😀", "", "Nowhere", "x"]
     sentences = tables.sentences([("en", 1, "Page", 0, "text", [*titles, "alias", "Page"])])
     redirects = tables.redirects([("en", "alias", "東京")])
-    resolved = rows(
-        duckdb_engine, resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), None, ["en"])
-    )
-    hashes = {
-        title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1)
-        for title in titles
-    }
+    resolved = rows(duckdb_engine, resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), None, ["en"]))
+    hashes = {title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1) for title in titles}
     assert resolved == sorted(("en", 1, 0, title, -hashes[title]) for title in [*titles, "東京"])
     assert len(set(hashes.values())) == len(titles)
 
@@ -113,9 +102,7 @@ def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, tabl
     links = resolve(sentences, tables.redirects([]), sitelinks, ["en", "ja"])
     summary = summarize_links(ibis.memtable(sentences), links)
     assert rows(duckdb_engine, summary) == [("en", 2, 3, 2), ("ja", 1, 1, 0)]
-    assert Counter(rows(duckdb_engine, links)) == {("en", 1, 0, "A", 7): 2}, (
-        "a link twice in a sentence is two links"
-    )
+    assert Counter(rows(duckdb_engine, links)) == {("en", 1, 0, "A", 7): 2}, "a link twice in a sentence is two links"
 
 
 def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
@@ -133,9 +120,7 @@ def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
 
 def test_joins_equal_those_of_dictionaries(duckdb_engine: SQLBackend) -> None:
     rng = random.Random(5)
-    pages = [
-        (language, page, f"{language} '東京' {page}") for language in ("en", "ja") for page in range(1, 200)
-    ]
+    pages = [(language, page, f"{language} '東京' {page}") for language in ("en", "ja") for page in range(1, 200)]
     items = [
         (language, page, rng.randrange(1, 150))
         for language in ("en", "ja", "de")
@@ -153,14 +138,10 @@ def test_joins_equal_those_of_dictionaries(duckdb_engine: SQLBackend) -> None:
     def table(names: str, values: list[tuple[Any, ...]]) -> ibis.Table:
         return ibis.memtable(pd.DataFrame(values, columns=names.split()))
 
-    sitelinks = join_sitelinks(
-        table("language page_id title", repeated), table("language page_id qid", items)
-    )
+    sitelinks = join_sitelinks(table("language page_id title", repeated), table("language page_id qid", items))
     assert list(map(tuple, duckdb_engine.to_pyarrow(sitelinks).to_pandas().to_numpy())) == expected
     types = duckdb_engine.to_pyarrow(types_of_linked(table("qid type_qid", statements), sitelinks))
-    assert list(map(tuple, types.to_pandas().to_numpy())) == sorted(
-        {pair for pair in statements if pair[0] in linked}
-    )
+    assert list(map(tuple, types.to_pandas().to_numpy())) == sorted({pair for pair in statements if pair[0] in linked})
 
 
 def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_languages(

@@ -48,9 +48,7 @@ def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> C
 
 def make_pairs(rows: Any) -> pa.Table:
     """Number pairs of language, page_id, sentence_index and entity."""
-    places = [
-        {"language": row[0], "page_id": row[1], "sentence_index": row[2], "entity": row[3]} for row in rows
-    ]
+    places = [{"language": row[0], "page_id": row[1], "sentence_index": row[2], "entity": row[3]} for row in rows]
     return pa.Table.from_pylist(
         [{"pair_id": number, "sentence": f"Sentence {number}.", **own} for number, own in enumerate(places)]
     )

@@ -27,9 +27,7 @@ from ease.entities.pairs import (
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.errors import EaseError
 
-OPTIONS = PairOptions(
-    min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5
-)
+OPTIONS = PairOptions(min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5)
 FILTERS = ["rare_entity", "too_short", "too_long", "over_entity_cap", "over_language_limit"]
 Rows = list[dict[str, Any]]
 

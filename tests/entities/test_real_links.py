@@ -20,13 +20,9 @@ LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")
 """Those that have the article Berlin in the excerpts."""
 
 
-def test_resolved_links_equal_the_handmade_list(
-    duckdb_engine: SQLBackend, test_data: Path, tmp_path: Path
-) -> None:
+def test_resolved_links_equal_the_handmade_list(duckdb_engine: SQLBackend, test_data: Path, tmp_path: Path) -> None:
     options = IngestOptions(workers=1, splitter="icu")
-    dumps = find_dumps(
-        str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), LANGUAGES
-    )
+    dumps = find_dumps(str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), LANGUAGES)
     wikipedia = ingest_wikipedia(dumps, options, tmp_path / "wikipedia")
     items = test_data / "dumps" / "wikidata" / "wikidata-49-items.json"
     wikidata = ingest_wikidata(items, LANGUAGES, options, tmp_path / "wikidata")
@@ -40,9 +36,7 @@ def test_resolved_links_equal_the_handmade_list(
     for row in duckdb_engine.to_pyarrow(links).to_pylist():
         # No link to the 49 items uses a redirect, so resolved titles are targets.
         (surface,) = {
-            row["text"][link["start"] : link["end"]]
-            for link in row["links"]
-            if link["target"] == row["title"]
+            row["text"][link["start"] : link["end"]] for link in row["links"] if link["target"] == row["title"]
         }
         found.append([row["language"], row["page_title"], row["title"], surface, str(row["entity"])])
     with HAND_MADE.open(encoding="utf-8", newline="") as file:

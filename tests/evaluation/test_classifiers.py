@@ -72,8 +72,7 @@ def test_the_learning_rate_decays_linearly() -> None:
 def test_the_step_is_chosen_on_the_development_data() -> None:
     training = blobs(0)
     often, last = (
-        train_classifier(training, inverted(training), 42, 32, 0.1, evaluation_steps=steps)
-        for steps in (1, 10_000)
+        train_classifier(training, inverted(training), 42, 32, 0.1, evaluation_steps=steps) for steps in (1, 10_000)
     )
     assert accuracy(last, training) == 1
     assert accuracy(often, inverted(training)) > accuracy(last, inverted(training))
@@ -85,8 +84,7 @@ def test_a_hyperparameter_is_chosen_by_folds_or_by_development_data() -> None:
     folds = stratified_folds(data.labels, 3, 7)
     model, grid = LogisticRegression(max_iter=1000), {"C": (0.001, 1.0, 100.0)}
     means = [
-        cross_val_score(LogisticRegression(C=c, max_iter=1000), rows, data.labels, cv=folds).mean()
-        for c in grid["C"]
+        cross_val_score(LogisticRegression(C=c, max_iter=1000), rows, data.labels, cv=folds).mean() for c in grid["C"]
     ]
     fitted, found = fit_selected(model, grid, data, folds)
     assert found == pytest.approx(max(means))

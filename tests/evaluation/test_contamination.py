@@ -125,9 +125,7 @@ def test_the_most_similar_of_several_near_duplicates_is_the_best_match() -> None
 
 
 @pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def test_an_engine_scans_the_training_sentences(
-    engine: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_an_engine_scans_the_training_sentences(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     connection: Any = ibis.duckdb.connect()
     if engine == "spark":
         connection = ibis.pyspark.connect(request.getfixturevalue("spark"))
@@ -139,9 +137,7 @@ def test_an_engine_scans_the_training_sentences(
         embedded(tests[3]),
         embedded(tests[5]),
     ]
-    pq.write_table(
-        pa.table({"sentence": training, "page": [1] * len(training)}), tmp_path / "training.parquet"
-    )
+    pq.write_table(pa.table({"sentence": training, "page": [1] * len(training)}), tmp_path / "training.parquet")
     table = read_parquet(connection, [tmp_path / "training.parquet"])
     found = find_matches(tests, table, ContaminationOptions())
     assert {text: (match.kind, count) for text, (match, count) in found.items()} == {

@@ -70,13 +70,11 @@ CLUSTERS = np.where(RANDOM.random(400) < 0.6, CLASSES, RANDOM.integers(0, 7, 400
 
 
 def test_scores_from_items_equal_scikit_learns_and_scipys() -> None:
-    assert paired_items("spearman", COSINES, GOLD).value() == pytest.approx(
-        100 * spearmanr(COSINES, GOLD).statistic
-    ), "ties on both sides"
-    positive = GOLD > 2
-    assert paired_items("auc", COSINES, positive).value() == pytest.approx(
-        100 * roc_auc_score(positive, COSINES)
+    assert paired_items("spearman", COSINES, GOLD).value() == pytest.approx(100 * spearmanr(COSINES, GOLD).statistic), (
+        "ties on both sides"
     )
+    positive = GOLD > 2
+    assert paired_items("auc", COSINES, positive).value() == pytest.approx(100 * roc_auc_score(positive, COSINES))
     runs = [CLUSTERS, CLUSTERS[::-1]]
     for kind, measure in {
         "v_measure": v_measure_score,

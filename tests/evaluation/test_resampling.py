@@ -132,8 +132,7 @@ def test_an_average_is_resampled_with_its_subsets_independently() -> None:
 
 def test_fewer_than_30_items_are_marked_and_have_no_interval() -> None:
     small, large = (
-        Score("t", str(rows), "m", 1.0, note="n", items=retrieved(np.random.default_rng(5), rows))
-        for rows in (29, 30)
+        Score("t", str(rows), "m", 1.0, note="n", items=retrieved(np.random.default_rng(5), rows)) for rows in (29, 30)
     )
     scores, resampled = with_intervals([small, large, *averages([small, large], 2)])
     assert (scores[0].low, scores[0].note) == (None, f"n; {TOO_FEW}")

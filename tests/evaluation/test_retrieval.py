@@ -68,9 +68,7 @@ def test_the_common_space_is_vecmaps() -> None:
     found = [side @ one for side, one in zip((source, target), maps, strict=True)]
     expected = mapped_by_vecmap((source, target), 60)
     for left, right in ((0, 1), (0, 0), (1, 1)):
-        np.testing.assert_allclose(
-            found[left] @ found[right].T, expected[left] @ expected[right].T, atol=1e-6
-        )
+        np.testing.assert_allclose(found[left] @ found[right].T, expected[left] @ expected[right].T, atol=1e-6)
 
 
 def test_directions_that_no_pair_has_are_mapped_onto_zero() -> None:
@@ -110,18 +108,14 @@ def test_ties_rank_before_the_gold_target_unless_they_are_gold() -> None:
 
 
 @pytest.mark.parametrize("block", [(1, 300), (40, 70), (4096, 8192)])
-def test_retrieval_agrees_with_nearest_neighbours(
-    block: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", block)
     left = random_rows(257, 12, 6)
     right = left + 0.9 * random_rows(257, 12, 7)
     found = parallel_hits(left, right)
 
     def hits(queries: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        nearest = (
-            NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
-        )
+        nearest = NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
         own: np.ndarray = nearest == np.arange(len(queries))
         return own
 
@@ -150,9 +144,7 @@ def test_ndcg_equals_trec_evals_and_scikit_learns(documents: int) -> None:
     ours = ndcg(rows, others, [{int(d): float(line[d]) for d in np.flatnonzero(line)} for line in grades])
     units = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in (rows, others)]
     cosines = units[0] @ units[1].T
-    assert ours == pytest.approx(
-        [ndcg_score([line], [own], k=10) for line, own in zip(grades, cosines, strict=True)]
-    )
+    assert ours == pytest.approx([ndcg_score([line], [own], k=10) for line, own in zip(grades, cosines, strict=True)])
     judged = {str(q): {str(d): int(grade) for d, grade in enumerate(line)} for q, line in enumerate(grades)}
     run = {str(q): {str(d): float(cosine) for d, cosine in enumerate(line)} for q, line in enumerate(cosines)}
     found = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"}).evaluate(run)
@@ -175,9 +167,7 @@ def f1(scores: np.ndarray, right: np.ndarray, gold: int, threshold: float) -> fl
 
 
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
-def test_a_pair_that_ties_with_a_wrong_one_is_wrong(
-    block: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pair_that_ties_with_a_wrong_one_is_wrong(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", block)
     targets = random_rows(60, 16, 11).astype(np.float32)
     targets[40] = 3 * targets[12]

@@ -107,9 +107,7 @@ def test_missing_neighbours_have_the_mean_cosine_of_their_place() -> None:
     candidates = (np.array([0, 0, 1]), np.array([0, 1, 1]))
     forward, backward = candidate_neighbours(left, right, [candidates], 3)
     assert forward.rows.tolist() == [[0, 1, MISSING], [1, MISSING, MISSING], [MISSING] * 3]
-    assert forward.cosines == pytest.approx(
-        np.array([[1, 0.8, 0.8], [0.6, 0.8, 0.8], [0.8, 0.8, 0.8]]), abs=1e-6
-    )
+    assert forward.cosines == pytest.approx(np.array([[1, 0.8, 0.8], [0.6, 0.8, 0.8], [0.8, 0.8, 0.8]]), abs=1e-6)
     assert backward.rows.tolist() == [[0, MISSING, MISSING], [0, 1, MISSING]]
     with pytest.raises(EaseError, match="There is no candidate to compare"):
         candidate_neighbours(left, right, [(candidates[0][:0], candidates[1][:0])], 1)
@@ -143,9 +141,7 @@ def test_matches_are_those_of_taking_the_best_free_pair_again_and_again(seed: in
     assert len(set(found.queries)) == len(set(found.targets)) == len(pairs) > 20
     assert (np.diff(found.scores) <= 0).all()
     assert found.scores.min() >= least
-    assert found.cosines == pytest.approx(
-        np.einsum("ij,ij->i", left[found.queries], right[found.targets]), abs=1e-6
-    )
+    assert found.cosines == pytest.approx(np.einsum("ij,ij->i", left[found.queries], right[found.targets]), abs=1e-6)
 
 
 @pytest.mark.gpu

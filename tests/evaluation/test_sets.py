@@ -75,9 +75,7 @@ def test_a_changed_evaluation_set_is_refused(options: dict[str, dict[str, Any]],
         file.unlink()
     else:
         file.write_text("new")
-    with pytest.raises(
-        EaseError, match=r"sts-dev\.csv of the evaluation set 'stsb'.*`acquire_evaluation` again"
-    ):
+    with pytest.raises(EaseError, match=r"sts-dev\.csv of the evaluation set 'stsb'.*`acquire_evaluation` again"):
         at_paths(options, located)
 
 
@@ -85,9 +83,7 @@ def test_training_without_the_development_set_is_refused(options: dict[str, dict
     located = locate_sets(["stsb", "sickr"], options)
     require_sets(["stsb:dev"], located, options)
     for reference, file in (("stsb:test", "sts-test.csv"), ("sickr:trial", "SICK_trial.txt")):
-        with pytest.raises(
-            EaseError, match=rf"development task .* lacks {file} in .*https://.*other `dev_tasks`"
-        ):
+        with pytest.raises(EaseError, match=rf"development task .* lacks {file} in .*https://.*other `dev_tasks`"):
             require_sets([reference], located, options)
 
 

@@ -37,9 +37,7 @@ def test_a_user_error_or_cause_is_printed_without_a_traceback(capsys: pytest.Cap
         (MlflowException("(sqlite3.OperationalError) database or disk is full"), "database or disk is full"),
     ],
 )
-def test_a_full_disk_is_printed_in_one_line(
-    error: Exception, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_printed_in_one_line(error: Exception, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = printed(error, capsys)
     assert line.startswith(f"Error: {words}: make room on the disk")
     assert line.count("\n") == 1

@@ -106,9 +106,7 @@ def test_a_version_that_does_not_exist_is_named(project: Project) -> None:
     assert done.stderr.startswith("Error: `multilingual.ease.scores` has no version 2020: see ")
 
 
-def test_spark_without_java_is_refused(
-    empty: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_without_java_is_refused(empty: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert_lines(faults_of(empty, "acquire", engine="spark"), "needs a Java runtime, 17 .*there is none in")
@@ -236,6 +234,4 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     assert_lines(faults, named, "No encoder is trained, and `evaluate.baselines` names none")
     typed = {"multilingual__setting__test_tasks": "stsb:test"}
     faults = faults_of(project, "acquire_evaluation", "multilingual", **typed)
-    assert_lines(
-        faults, "`multilingual.setting.test_tasks` names stsb:test, which lacks stsb/sts-test.csv in "
-    )
+    assert_lines(faults, "`multilingual.setting.test_tasks` names stsb:test, which lacks stsb/sts-test.csv in ")

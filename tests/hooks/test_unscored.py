@@ -31,9 +31,7 @@ def run(project: Project, pipeline: str, baselines: dict[str, Any]) -> None:
         session.run(pipeline_names=[pipeline], namespaces=["baselines"])
 
 
-def test_two_runs_in_one_process_do_not_share_missing_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_runs_in_one_process_do_not_share_missing_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project(tmp_path)
     with undisturbed():
         monkeypatch.chdir(project.folder)

@@ -56,9 +56,7 @@ def tables(parts: WikipediaParts) -> list[list[dict[str, Any]]]:
     return [read_parquet(connection, files).to_pyarrow().to_pylist() for files in parts[:3]]
 
 
-def test_dumps_and_parts_in_a_bucket_give_the_rows_of_a_folder(
-    bucket: Bucket, dumps: Path, tmp_path: Path
-) -> None:
+def test_dumps_and_parts_in_a_bucket_give_the_rows_of_a_folder(bucket: Bucket, dumps: Path, tmp_path: Path) -> None:
     # A second file, with an article of the first, whose parts are written again without it.
     made(dumps / "20240101", article(3), article(20), name="20240101").path.rename(
         dumps / "20240101" / "enwiki-20240101-extra-pages-articles.xml"
@@ -73,9 +71,7 @@ def test_dumps_and_parts_in_a_bucket_give_the_rows_of_a_folder(
     assert address_of(there.sentences[0]).startswith("s3://ease/parts/en/")
 
 
-def test_dumps_are_found_by_folder_glob_and_file_also_those_uploaded_later(
-    bucket: Bucket, dumps: Path
-) -> None:
+def test_dumps_are_found_by_folder_glob_and_file_also_those_uploaded_later(bucket: Bucket, dumps: Path) -> None:
     name = "enwiki-20240101-pages-articles-multistream.xml.bz2"
     bucket.put(dumps, "dumps")
     for source in ("dumps/*/enwiki-*.bz2", f"dumps/20240101/{name}"):
@@ -126,9 +122,7 @@ ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), SMALL_SHARDS, addresses.locate
 
 def test_a_partially_uploaded_part_is_made_again(bucket: Bucket, dumps: Path, tmp_path: Path) -> None:
     source, folder = bucket.put(dumps, "dumps"), f"{bucket.address}/parts"
-    killed = subprocess.run(
-        [sys.executable, "-c", BROKEN_OFF, source, folder], capture_output=True, text=True
-    )
+    killed = subprocess.run([sys.executable, "-c", BROKEN_OFF, source, folder], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     left = bucket.keys("parts")
     assert len(left) == 6, "one part whole, two files of another"
@@ -191,9 +185,7 @@ def test_a_folder_of_spark_is_a_version_once_it_has_the_success_file(bucket: Buc
     assert table_at(f"{bucket.address}/t.parquet").load().to_pandas()["n"].tolist() == [0, 1]
 
 
-def test_duckdb_reads_the_ranges_that_it_needs(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_duckdb_reads_the_ranges_that_it_needs(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = np.random.default_rng(0).random((10, 400_000))
     columns = {f"c{number}": column for number, column in enumerate(numbers)}
     pq.write_table(pa.table(columns), tmp_path / "t", row_group_size=100_000)

@@ -69,9 +69,7 @@ def assert_fetched(file: RemoteFile, client: Client) -> None:
 
 
 @pytest.mark.parametrize("known", [{}, sums(CONTENT, "sha256", "md5")])
-def test_fetches_a_file_once_and_says_who_asks(
-    server: FileServer, tmp_path: Path, known: dict[str, str]
-) -> None:
+def test_fetches_a_file_once_and_says_who_asks(server: FileServer, tmp_path: Path, known: dict[str, str]) -> None:
     file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2", known)
     with Client(QUICK.model_copy(update={"contact": "me@example.org"})) as client:
         assert_fetched(file, client)
@@ -114,9 +112,7 @@ def test_gives_up_after_the_last_attempt_and_keeps_the_received_bytes(
     server: FileServer, client: Client, file: RemoteFile
 ) -> None:
     server.answers["/file.bz2"] = [Answer(break_after=100_000), *[Answer(status=503)] * 3]
-    with pytest.raises(
-        EaseError, match=r"503 Service Unavailable, at the last of 3 attempts in a row\. .* are kept"
-    ):
+    with pytest.raises(EaseError, match=r"503 Service Unavailable, at the last of 3 attempts in a row\. .* are kept"):
         download(file, client)
     assert len(server.asked) == 4
     server.answers["/file.bz2"] = [Answer(status=429, headers={"Retry-After": "7200"})]
@@ -170,13 +166,9 @@ def test_an_unreachable_host_is_named(tmp_path: Path) -> None:
         address = gone.address
     files = [RemoteFile(f"{address}/{number}", tmp_path / str(number)) for number in range(5)]
     with Client(QUICK) as client:
-        with pytest.raises(
-            Unreachable, match=r"at the last of 3 attempts in a row\. Is this machine on the network"
-        ):
+        with pytest.raises(Unreachable, match=r"at the last of 3 attempts in a row\. Is this machine on the network"):
             download(files[0], client)
-        with pytest.raises(
-            EaseError, match=r"Is this machine on the network.* \(2 more errors like these\.\)"
-        ):
+        with pytest.raises(EaseError, match=r"Is this machine on the network.* \(2 more errors like these\.\)"):
             download_all(files, client)
 
 
@@ -292,9 +284,7 @@ def test_two_processes_do_not_write_one_file(server: FileServer, client: Client,
     file.partial.write_bytes(CONTENT[:1000])
     with file.partial.open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(
-            EaseError, match=r"Another process is fetching .*file\.bz2: wait for it, or stop it"
-        ):
+        with pytest.raises(EaseError, match=r"Another process is fetching .*file\.bz2: wait for it, or stop it"):
             download(file, client)
     assert file.partial.read_bytes() == CONTENT[:1000]
     assert server.asked == []

@@ -63,9 +63,7 @@ def test_a_locked_folder_is_refused_until_its_process_ends(tmp_path: Path) -> No
             pass
 
 
-def test_a_lock_is_of_the_file_that_its_folder_still_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_is_of_the_file_that_its_folder_still_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run may remove the folder, and a third one make it again, before the opened file is locked."""
     file = tmp_path / LOCK_FILE
     late = iter([True])

@@ -27,9 +27,7 @@ def test_distinct_names_are_distinct_files_that_mlflow_accepts(tmp_path: Path) -
         _validate_metric_name(f"stsb/{safe_name(name)}")
     assert sorted(path.read_text(encoding="utf-8") for path in tmp_path.iterdir()) == sorted(names)
     baselines = {name: {"name": f"encoder of {name}"} for name in names}
-    logged = flatten_options(
-        EvaluateOptions.model_validate({"tasks": None, "baselines": baselines}), "evaluate"
-    )
+    logged = flatten_options(EvaluateOptions.model_validate({"tasks": None, "baselines": baselines}), "evaluate")
     for name in logged:
         _validate_param_name(name)
     assert {f"encoder of {name}" for name in names} <= set(map(str, logged.values()))

@@ -19,9 +19,7 @@ ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))
 """Two pairs of one entity, one pair without a hard negative, one whose hard negative is the others' entity."""
 
 TEXTS = {
-    column: Texts(
-        torch.randint(5, 10, (4, 8), generator=torch.Generator().manual_seed(seed)), torch.ones(4, 8)
-    )
+    column: Texts(torch.randint(5, 10, (4, 8), generator=torch.Generator().manual_seed(seed)), torch.ones(4, 8))
     for seed, column in enumerate(("sentence", "positive"))
 }
 """Tokens of four sentences, and of four others."""

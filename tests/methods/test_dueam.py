@@ -180,9 +180,7 @@ def token_pairs(scale: float = 1.0) -> tuple[Tensor, ...]:
 def test_distances_are_those_of_linear_programmes_and_entropic_ones_are_near(scale: float) -> None:
     given = token_pairs(scale=scale)
     pairs = zip(*given, strict=True)
-    exact = np.array(
-        [linear_programme(one[mask].numpy(), two[rest].numpy()) for one, two, mask, rest in pairs]
-    )
+    exact = np.array([linear_programme(one[mask].numpy(), two[rest].numpy()) for one, two, mask, rest in pairs])
     np.testing.assert_allclose(word_movers_distances(*given), exact, rtol=1e-9)
     excess = {share: word_movers_distances(*given, share).numpy() / exact - 1 for share in (0.3, 0.1, 0.03)}
     assert (excess[0.3] > excess[0.1] - 1e-3).all()

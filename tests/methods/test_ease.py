@@ -43,9 +43,7 @@ def ease_loss(
         for place, entity in enumerate(negatives if hard_negatives else ()):
             candidates += [(entity, hard_negative_weight * (place == index))] if entity >= 0 else []
         others = [
-            logits[index, entity] + extra
-            for entity, extra in candidates
-            if not (mask_same_entity and entity == own)
+            logits[index, entity] + extra for entity, extra in candidates if not (mask_same_entity and entity == own)
         ]
         losses.append(logsumexp([logits[index, own], *others]) - logits[index, own])
     return float(np.mean(losses))
@@ -65,13 +63,9 @@ def ease_plus_loss(
     places = torch.cat([entities.positives[:, None], entities.further, subjects[:, None]], dim=1)
     candidates = [entities.positives, *([entities.hard_negatives] if hard_negatives else [])]
     losses = []
-    for logits, row in zip(
-        cosines(SENTENCES[0], projected(method)) / temperature, places.tolist(), strict=True
-    ):
+    for logits, row in zip(cosines(SENTENCES[0], projected(method)) / temperature, places.tolist(), strict=True):
         negatives = logsumexp([logits[c] for c in torch.cat(candidates).tolist() if c >= 0 and c not in row])
-        own = [
-            (entity, 1.0 if place < 4 else subject_weight) for place, entity in enumerate(row) if entity >= 0
-        ]
+        own = [(entity, 1.0 if place < 4 else subject_weight) for place, entity in enumerate(row) if entity >= 0]
         each = [np.logaddexp(logits[entity], negatives) - logits[entity] for entity, _ in own]
         losses.append(np.average(each, weights=[weight for _, weight in own]))
     return float(np.mean(losses))

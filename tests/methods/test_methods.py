@@ -43,9 +43,7 @@ def test_reads_entities_is_found_in_the_source(
 
 
 def test_the_guide_to_a_new_method_names_every_attribute() -> None:
-    guide = (
-        (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Add a training method")[1].split("\n## ")[0]
-    )
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Add a training method")[1].split("\n## ")[0]
     own = {name for name in {*TrainingMethod.__annotations__, *vars(TrainingMethod)} if name[0] != "_"}
     assert {"Options", "reads_entities", "required", "derived_columns", "build", "forward"} <= own
     assert {name for name in own if f"`{name}`" not in guide} == set()

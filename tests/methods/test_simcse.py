@@ -65,9 +65,7 @@ def test_the_mlm_loss_is_added_by_its_weight_and_draws_nothing_without_one() -> 
     ("options", "temperature", "weight"),
     [({}, 0.05, 0.0), ({"temperature": 0.3, "hard_negative_weight": 1.0}, 0.3, 1.0)],
 )
-def test_the_supervised_loss_is_equation_5(
-    options: dict[str, Any], temperature: float, weight: float
-) -> None:
+def test_the_supervised_loss_is_equation_5(options: dict[str, Any], temperature: float, weight: float) -> None:
     texts = floats(1, 3, 4, 6)
     for name in ("supervised_simcse", "msimcse"):
         method = build(name, **options)
@@ -76,9 +74,7 @@ def test_the_supervised_loss_is_equation_5(
         assert not list(method.parameters())
 
 
-def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(
-    files: Path, tmp_path: Path
-) -> None:
+def test_missing_positives_are_the_sentence_and_missing_negatives_are_left_out(files: Path, tmp_path: Path) -> None:
     encoder = load_encoder(str(files / "encoder_without_dropout"))
     method = get_method("msimcse").build(method_options("msimcse", {"temperature": 0.3}), encoder, None)
     model = TrainingModel(encoder, nn.Identity(), method)

@@ -54,9 +54,7 @@ def test_a_training_learns_and_leaves_a_plain_encoder(
         columns = {"sentence": [*texts], "positive": [texts[place] for place in order]}
     training = {"learning_rate": 1e-2}
     pairs = write_texts(tmp_path, **columns)
-    result = run_job(
-        make_job(pairs=pairs, method=method, method_options=options, training=training, development={})
-    )
+    result = run_job(make_job(pairs=pairs, method=method, method_options=options, training=training, development={}))
     found = np.array(list(losses(result).values())) - least
     assert found[-5:].mean() < 0.8 * found[:5].mean()
     assert (result.model / "training").exists() == (method == "simcse"), "only SimCSE's masked-LM head"

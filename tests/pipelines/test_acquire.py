@@ -51,14 +51,11 @@ def acquire(project: Project, server: FileServer, pipeline: str = "acquire", **g
 
 
 @pytest.mark.slow
-def test_dumps_are_downloaded_once_and_passed_on(
-    bare: Project, server: FileServer, dumps: dict[str, bytes]
-) -> None:
+def test_dumps_are_downloaded_once_and_passed_on(bare: Project, server: FileServer, dumps: dict[str, bytes]) -> None:
     acquire(bare, server, "acquire,ingest", acquire__contact="me@example.org")
     found = bare.json("01_raw/multilingual/dumps.json")
     read = [
-        (dump["language"], dump["dump_date"], (bare.folder / dump["path"]).read_bytes())
-        for dump in found["wikipedia"]
+        (dump["language"], dump["dump_date"], (bare.folder / dump["path"]).read_bytes()) for dump in found["wikipedia"]
     ]
     assert read == [(language, DATE, dumps[language]) for language in ("en", "de")]
     assert found["wikidata_date"] == WIKIDATA_DATE

@@ -90,9 +90,7 @@ def test_missing_files_are_downloaded_once_and_those_of_the_user_kept(
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])
-def test_extracts_valid_members_of_one_archive_for_two_tasks(
-    server: FileServer, tmp_path: Path, pack: Any
-) -> None:
+def test_extracts_valid_members_of_one_archive_for_two_tasks(server: FileServer, tmp_path: Path, pack: Any) -> None:
     server.files["/all"] = pack({"in/a": b"A", "in/b": b"B", "in/c": b"C", "../../evil": b"!", "/evil": b"!"})
     url = f"{server.address}/all"
     first = {
@@ -113,14 +111,11 @@ def test_extracts_valid_members_of_one_archive_for_two_tasks(
     assert len(server.asked) == 1
 
 
-def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(server: FileServer, tmp_path: Path) -> None:
     good = tar({"a": bytes(1 << 20)})
     server.files |= {"/page": b"<html>", "/cut": good[: len(good) // 2], "/good": b"good"}
     archives = [
-        {"url": f"{server.address}/{name}", "members": {"a": {"path": f"set/{name}"}}}
-        for name in ("page", "cut", "no")
+        {"url": f"{server.address}/{name}", "members": {"a": {"path": f"set/{name}"}}} for name in ("page", "cut", "no")
     ]
     with running_server() as gone:
         dead = {"address": f"{gone.address}/", "folder": "set", "sha256": {"dead": None}}

@@ -102,9 +102,7 @@ def audit_tables() -> list[ibis.Table]:
         ("en eo", {"wikidata": None, "page_props": []}, r"give a Wikidata dump \(`acquire.wikidata`\), or"),
     ],
 )
-def test_settings_that_cannot_be_audited_are_refused(
-    languages: str, dumps: dict[str, Any], message: str
-) -> None:
+def test_settings_that_cannot_be_audited_are_refused(languages: str, dumps: dict[str, Any], message: str) -> None:
     with pytest.raises(EaseError, match=message):
         find_audit_candidates(*audit_tables(), dumps, AuditOptions(), setting(languages))
 

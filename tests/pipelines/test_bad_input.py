@@ -62,8 +62,6 @@ def test_a_faulty_command_is_refused_and_leaves_nothing(
     assert done.returncode == 1
     assert re.search(expected, f"\n{done.stderr}".partition("\nError: ")[2], re.DOTALL), done.stderr
     assert "Traceback" not in done.stderr
-    made = {
-        path for path in kept(trained) - before if pipeline != "entity_pairs" or FINISHED not in path.parts
-    }
+    made = {path for path in kept(trained) - before if pipeline != "entity_pairs" or FINISHED not in path.parts}
     assert made == set()
     assert before <= kept(trained)

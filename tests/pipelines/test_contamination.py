@@ -37,9 +37,7 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def scored(cache: Path, name: str, **about: Any) -> list[dict[str, Any]]:
     """Return rows of two subsets whose leaked items are all found, and of the others half."""
     hits = np.where(np.isin(np.arange(100), LEAKED), 1.0, np.arange(100) % 4 == 1)
-    scores = [
-        Score("xnli", subset, "retrieval_accuracy", 75.0, items=mean_items(hits)) for subset in ("a", "b")
-    ]
+    scores = [Score("xnli", subset, "retrieval_accuracy", 75.0, items=mean_items(hits)) for subset in ("a", "b")]
     kept, resampled = with_intervals(scores)
     write_items(cache / f"{name}.parquet", kept, resampled)
     given = {"model": name, "data": "same", "items": f"{name}.parquet", **about}

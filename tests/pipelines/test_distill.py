@@ -19,13 +19,9 @@ def distilled(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
     """A project in which the students of a given teacher, a BERT of two layers, were made and reported."""
     made = project.copy(tmp_path_factory.mktemp("distilled") / "copy")
     texts = ["The capital of Japan is Tokyo.", "東京は日本の首都です。", "Berlin ist eine Stadt."] * 20
-    save_encoder(
-        build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts), made.folder / "teacher"
-    )
+    save_encoder(build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts), made.folder / "teacher")
     small = {"teacher": "teacher", "rows": 200, "learning__epochs": 1, "matryoshka": "8"}
-    options = {
-        f"multilingual__{student}__{name}": value for student in STUDENTS for name, value in small.items()
-    }
+    options = {f"multilingual__{student}__{name}": value for student in STUDENTS for name, value in small.items()}
     made.run("distill,report", **options)
     return made
 

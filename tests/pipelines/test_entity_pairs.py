@@ -98,7 +98,5 @@ def test_first_sentences_are_paired_with_the_entity_of_their_page() -> None:
 
 def test_a_limit_that_leaves_no_entity_is_named_with_the_remedy() -> None:
     given, options = tables(), VocabularyOptions(min_link_count=10**6)
-    with pytest.raises(
-        EaseError, match="`min_link_count` 1000000 leaves no entity: none of the 4 .*Lower it"
-    ):
+    with pytest.raises(EaseError, match="`min_link_count` 1000000 leaves no entity: none of the 4 .*Lower it"):
         make_vocabulary(given["links"], given["sitelinks"], WIKIDATA, options, setting())

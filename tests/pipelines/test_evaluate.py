@@ -141,9 +141,7 @@ class Limited(SentenceTransformer):
         return super().encode(inputs, *arguments, **options)
 
 
-def test_a_task_that_does_not_fit_in_memory_leaves_the_others(
-    tasks: dict[str, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_task_that_does_not_fit_in_memory_leaves_the_others(tasks: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "stsb").mkdir()
     lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}." for grade in (1, 2, 3)]
     (tmp_path / "stsb" / "sts-test.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")

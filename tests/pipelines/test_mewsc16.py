@@ -34,14 +34,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
 def truth(project: Project, language: str) -> dict[int, tuple[str, str]]:
     """Return the expected sentences of the sample by page ids, without small classes."""
     (path,) = (project.folder / "data" / "01_raw" / "sample").glob("*/news_truth.parquet")
-    rows = [
-        row for row in pq.read_table(path).to_pylist() if row["language"] == language and not row["dropped"]
-    ]
+    rows = [row for row in pq.read_table(path).to_pylist() if row["language"] == language and not row["dropped"]]
     sizes = Counter(row["topic"] for row in rows)
     assert min(sizes.values()) < 10
-    return {
-        row["page_id"]: (row["topic"], row["first_sentence"]) for row in rows if sizes[row["topic"]] >= 10
-    }
+    return {row["page_id"]: (row["topic"], row["first_sentence"]) for row in rows if sizes[row["topic"]] >= 10}
 
 
 def test_the_data_set_has_the_expected_sentences(made: tuple[Project, Done]) -> None:

@@ -45,8 +45,7 @@ def test_sentences_are_mined_among_the_candidates_one_to_one(mined: tuple[Projec
     )
     texts = {(row.language, row.row): row.text for row in sentences.itertuples()}
     compared = {
-        (texts[one.left_language, one.left], texts[one.right_language, one.right])
-        for one in candidates.itertuples()
+        (texts[one.left_language, one.left], texts[one.right_language, one.right]) for one in candidates.itertuples()
     }
     about = ["page_id", "page_title", "revision_id", "text"]
     known = set(sentences[["language", *about]].itertuples(index=False, name=None))
@@ -90,13 +89,9 @@ def test_a_rerun_continues_after_the_last_complete_pair(mined: tuple[Project, Do
     assert list(read_mined(project)) == PAIRS
 
 
-def test_a_second_stage_is_trained_on_the_mined_sentences(
-    mined: tuple[Project, Done], tmp_path: Path
-) -> None:
+def test_a_second_stage_is_trained_on_the_mined_sentences(mined: tuple[Project, Done], tmp_path: Path) -> None:
     project = mined[0].copy(tmp_path / "copy")
-    project.run(
-        "train", "--namespaces=multilingual.msimcse", multilingual__msimcse__options__strategy="mined"
-    )
+    project.run("train", "--namespaces=multilingual.msimcse", multilingual__msimcse__options__strategy="mined")
     texts = pd.read_parquet(project.latest("05_model_input/multilingual/msimcse/texts"))
     expected = pd.concat(read_mined(project).values())
     assert len(texts) == len(expected) > 100

@@ -127,9 +127,7 @@ def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Pat
         ({"what": "mewsc16"}, "There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`."),
     ],
 )
-def test_a_wrong_parameter_is_named(
-    project: Project, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_parameter_is_named(project: Project, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     chosen = options(tmp_path / "made").model_copy(update=changes)
     with pytest.raises(EaseError) as error:
         write_folder(chosen, project.latest(MODEL), None, [], None, None, None)
@@ -190,13 +188,9 @@ def news(folder: Path, licence: str) -> Path:
     return folder
 
 
-def test_mewsc16_is_pushed_as_a_data_set(
-    tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mewsc16_is_pushed_as_a_data_set(tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", WRITER)
-    chosen = options(
-        tmp_path / "out", what="mewsc16", repository="owner/mewsc16", endpoint=hub.address, private=False
-    )
+    chosen = options(tmp_path / "out", what="mewsc16", repository="owner/mewsc16", endpoint=hub.address, private=False)
     made = news(tmp_path / "made", "cc-by-2.5")
     announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
     files = hub.repositories["datasets/owner/mewsc16"]

@@ -38,9 +38,7 @@ def test_the_concepts_show_the_order_of_the_main_job() -> None:
     assert order in CONCEPTS.read_text(encoding="utf-8"), f"Copy this table to docs/concepts.md:\n\n{order}"
 
 
-@pytest.mark.parametrize(
-    "name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE)), *SWEEPS]
-)
+@pytest.mark.parametrize("name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE)), *SWEEPS])
 def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
     kept = () if name not in SWEEPS or SWEEPS[name].entities else ("sentences", "training_pairs", "dumps")
     read = {given for given in PIPELINES[name].inputs() if not is_parameter(given)}
@@ -61,12 +59,8 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
         (("acquire_evaluation",), "monolingual", {"locate_evaluation_sets"}),
     ],
 )
-def test_a_namespace_selects_a_method_or_a_setting(
-    pipelines: tuple[str, ...], chosen: str, expected: set[str]
-) -> None:
-    nodes = [
-        node for name in pipelines for node in PIPELINES[name].only_nodes_with_namespaces([chosen]).nodes
-    ]
+def test_a_namespace_selects_a_method_or_a_setting(pipelines: tuple[str, ...], chosen: str, expected: set[str]) -> None:
+    nodes = [node for name in pipelines for node in PIPELINES[name].only_nodes_with_namespaces([chosen]).nodes]
     assert {node.name.rpartition(".")[2] for node in nodes} == expected
 
 

@@ -27,9 +27,7 @@ def read(project: Project, name: str) -> list[dict[str, Any]]:
     return rows(project.latest(f"02_intermediate/multilingual/{name}"))
 
 
-def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(
-    by_json: Project, tmp_path: Path
-) -> None:
+def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(by_json: Project, tmp_path: Path) -> None:
     project = by_json.copy(tmp_path / "copy")
     project.run("acquire,ingest", **SHORT)
     for name in TABLES:
@@ -39,9 +37,7 @@ def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(
     dumps = project.json("01_raw/multilingual/dumps.json")
     assert [file["language"] for file in dumps["page_props"]] == ["en", "ja", "ar", "de"]
     assert dumps["wikidata"].endswith("truthy-BETA.nt.bz2")
-    counts, expected = (
-        one.json("02_intermediate/multilingual/wikidata_counts.json") for one in (project, by_json)
-    )
+    counts, expected = (one.json("02_intermediate/multilingual/wikidata_counts.json") for one in (project, by_json))
     assert counts["sitelinks"] == expected["sitelinks"]
     assert {report["broken_rows"] for report in counts["page_props"].values()} == {0}
     assert (counts["types"]["broken_lines"], counts["types"]["truncated"]) == (0, False)

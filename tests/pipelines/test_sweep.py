@@ -161,9 +161,7 @@ def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> N
     assert list(mine.trainings(()))[:2] == ["simcse (BERT) seed=1", "simcse (BERT) seed=2"]
 
 
-PAIRS = pd.DataFrame(
-    {"pair_id": range(60), "language": [*LANGUAGES] * 20, "entity": 3, "sentence": "A city."}
-)
+PAIRS = pd.DataFrame({"pair_id": range(60), "language": [*LANGUAGES] * 20, "entity": 3, "sentence": "A city."})
 
 
 def drawn(seed: int, pairs: pd.DataFrame = PAIRS, rows: int = 5) -> pd.DataFrame:

@@ -105,9 +105,7 @@ def test_dumps_without_page_props_are_refused(tmp_path: Path) -> None:
     for language in ("eo", "en"):
         write_dump(tmp_path, language=language)
     acquire = AcquireOptions.model_construct(wikipedia=str(tmp_path))
-    with pytest.raises(
-        EaseError, match="There is no page_props table of eo, en in .*: `teach` reads from it"
-    ):
+    with pytest.raises(EaseError, match="There is no page_props table of eo, en in .*: `teach` reads from it"):
         check_taught_sources("eo", "en", acquire, ["eo", "en"])
     with pytest.raises(EaseError, match="no dump of fr.*`teach.companions` chooses the languages beside eo"):
         check_taught_sources("eo", "fr", acquire, ["eo", "fr"])

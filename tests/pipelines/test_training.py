@@ -73,9 +73,7 @@ def test_the_setting_chooses_the_start_of_all_methods_except_mlm(tmp_path: Path)
 def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
     with pytest.raises(ValueError, match="'simcse' has no `data` to train on"):
         Recipe(method="simcse", options={}, training={})
-    with pytest.raises(
-        ValueError, match="'ease' is trained on the setting's pairs .*set `data` and `rows` to null"
-    ):
+    with pytest.raises(ValueError, match="'ease' is trained on the setting's pairs .*set `data` and `rows` to null"):
         Recipe(method="ease", options={}, training={}, data=[{"kind": "pairs"}])
 
 
@@ -92,9 +90,7 @@ def test_the_sample_has_texts_for_every_method(small_sample: AcquireOptions, tmp
     assert texts["positive"].notna().all()
     assert texts["negative"].notna().tolist() == [True] * 60 + [False] * 30
     assert texts["positive"][60:].str.contains("[ぁ-ん]").all()
-    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["texts.parquet"], (
-        "nothing is left over"
-    )
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["texts.parquet"], "nothing is left over"
 
 
 ROWS = pd.DataFrame({"pair_id": [2, 0, 1], "sentence": ["c", "a", "b"]})
@@ -109,9 +105,7 @@ def test_training_reads_the_catalogs_own_file_if_its_rows_are_in_order(given: st
     place = str(tmp_path / "pairs.parquet")
     dataset = kind(filepath=place, connection={"backend": "duckdb"}, version=Version(None, "one"))
     table = ibis.memtable(ROWS)
-    dataset.save(
-        files if given == "two files" else table if given == "unordered" else table.order_by("pair_id")
-    )
+    dataset.save(files if given == "two files" else table if given == "unordered" else table.order_by("pair_id"))
     loaded = dataset.load()
     loaded = loaded.filter(loaded.pair_id > 0) if given == "filtered" else loaded
     copy, own = tmp_path / "copy.parquet", dataset.folder_of("one") / "pairs.parquet"

@@ -44,9 +44,7 @@ def score(name: str, task: str, subset: str, value: float, pooling: str = "cls")
 
 
 def test_each_printed_figure_is_compared() -> None:
-    published = Published.model_validate(
-        paper({"Made": [70.0, 80.0, 75.0], "BERT (avg.)": [30.0, None, 31.0]})
-    )
+    published = Published.model_validate(paper({"Made": [70.0, 80.0, 75.0], "BERT (avg.)": [30.0, None, 31.0]}))
     rows = [score("org/made", "sts", "2012", 70.3), score("org/made", "stsb", "test", 79.5)]
     rows += [score("bert-base-uncased", "sts", "2012", 30.31, "mean")]
     rows += [score("bert-base-uncased", "sts", "2012", 99.0, "cls")]
@@ -60,9 +58,7 @@ def test_each_printed_figure_is_compared() -> None:
     assert found["BERT (avg.)", "mean"]["note"] == "not scored: stsb test"
 
 
-GRADED: list[dict[str, Any]] = [
-    {"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}
-]
+GRADED: list[dict[str, Any]] = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +84,7 @@ def test_a_planted_difference_is_named_and_an_equal_score_is_not(
     validated: tuple[Project, Done, float],
 ) -> None:
     made, done, value = validated
-    differing = (
-        f"Wrong (2000), table 1, Own (Ours), graded: {value:.2f} here, {value + 1:.2f} printed (-1.00)"
-    )
+    differing = f"Wrong (2000), table 1, Own (Ours), graded: {value:.2f} here, {value + 1:.2f} printed (-1.00)"
     assert differing in done.stderr
     assert "Made (2000), table 1" not in done.stderr
     assert "1 of 2 printed scores differ by more than 0.3 points; 0 could not be measured" in done.stderr

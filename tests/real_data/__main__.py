@@ -17,9 +17,7 @@ from ease.pipelines.acquire_evaluation.nodes import Source, fetch_evaluation_set
 SOURCES = Path(__file__).with_name("sources.yml")
 
 
-def fetch_test_data(
-    folder: Path, listed: Any, known: Mapping[str, Source], options: DownloadOptions
-) -> list[str]:
+def fetch_test_data(folder: Path, listed: Any, known: Mapping[str, Source], options: DownloadOptions) -> list[str]:
     """Download what is missing in a folder, and compare what is there with its checksums.
 
     Args:

@@ -101,9 +101,7 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
     for place, name in enumerate(WORD_LISTS):
         _write_lines(folder / name, words[place : place + 300])
     # As many as `conf/paper` takes of them.
-    _write_lines(
-        folder / "wiki-100k.txt", ["#!comment: by frequency", *(f"word{row}" for row in range(100_000))]
-    )
+    _write_lines(folder / "wiki-100k.txt", ["#!comment: by frequency", *(f"word{row}" for row in range(100_000))])
     scored = "".join(f"1.1\tsentence {row}\tfrase número {row}\n" for row in range(10_050))
     write_array(folder / Path(RELEASED).name, make_records())
     (folder / "WikiMatrix.en-es.tsv.gz").write_bytes(gzip.compress(scored.encode()))
@@ -185,9 +183,7 @@ def _write_made_sets(folder: Path) -> None:
     test_rows.write_simlex(folder / "simlex", test_rows.PAIRS)
     test_rows.write_russian_sts(folder / "russian_sts")
     test_rows.write_qqp(folder / "qqp")
-    rows = (
-        f"{row}\tquestion {row}?\tanswer {row}\t{('not_', '')[row % 2]}entailment" for row in range(10_050)
-    )
+    rows = (f"{row}\tquestion {row}?\tanswer {row}\t{('not_', '')[row % 2]}entailment" for row in range(10_050))
     _write_lines(folder / "qnli" / "train.tsv", ["index\tquestion\tsentence\tlabel", *rows])
     test_bel.write_cometa(folder / "bel")
     test_bel.write_documents(folder / "bel", test_bel.document_line("breast cancer", "D1"))

@@ -78,9 +78,7 @@ def pipelines() -> list[str]:
 @pytest.fixture(scope="module")
 def project(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     folder = tmp_path_factory.mktemp("rehearsal")
-    os.environ["HF_HUB_CACHE"] = str(
-        folder / "hub"
-    )  # before the process that commands are forked from starts
+    os.environ["HF_HUB_CACHE"] = str(folder / "hub")  # before the process that commands are forked from starts
     yield make_rehearsed(folder, test_data)
     del os.environ["HF_HUB_CACHE"]
 

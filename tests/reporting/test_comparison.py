@@ -56,9 +56,7 @@ def test_an_average_is_over_all_of_its_scores_and_each_seed() -> None:
         ("BERTbase (vanilla)", {**BERT, "pooling": "cls_mlp_train"}, True),
     ],
 )
-def test_a_counterpart_shares_method_encoder_and_pooling(
-    name: str, about: dict[str, object], alike: bool
-) -> None:
+def test_a_counterpart_shares_method_encoder_and_pooling(name: str, about: dict[str, object], alike: bool) -> None:
     (model,) = own([{**sts17()[0], **about}])
     assert model.is_like(paper().models[name]) is alike
 
@@ -119,9 +117,7 @@ def test_an_average_with_missing_scores_is_a_dash_with_a_footnote() -> None:
 
 
 def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
-    table = built(
-        "5", [row("tatoeba", "average_others", 99.0, "retrieval_accuracy", note="90 of 95 subsets")]
-    )
+    table = built("5", [row("tatoeba", "average_others", 99.0, "retrieval_accuracy", note="90 of 95 subsets")])
     assert texts(row_of(table, "EASE, multilingual")) == ["99.0"]
     assert best(table, "Avg.") == ["EASE-mBERTbase", "EASE-XLM-Rbase"]
     assert table.footnotes == ["EASE, multilingual: 90 of 95 subsets."]

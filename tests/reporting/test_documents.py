@@ -59,9 +59,7 @@ def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: Report
 
 
 def test_markdown_renders_as_the_tables_that_were_built(made: Report) -> None:
-    rendered = html.document_fromstring(
-        MarkdownIt("commonmark").enable("table").render(render_markdown(made))
-    )
+    rendered = html.document_fromstring(MarkdownIt("commonmark").enable("table").render(render_markdown(made)))
     tables = rendered.findall(".//table")
     assert len(tables) == len(made.tables) + 1 + len(made.scores)
     for table, built in zip(tables, made.tables, strict=False):

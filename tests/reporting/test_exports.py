@@ -38,9 +38,7 @@ def pairs(seed: str) -> list[GradedPair]:
     random = np.random.default_rng(list(seed.encode()))
     words = "a man plays chess guitar cats sleep under the old tree and some people dance".split()
     drawn = [(" ".join(random.choice(words, 6)), " ".join(random.choice(words, 6))) for _ in range(40)]
-    return [
-        GradedPair(*pair, float(grade)) for pair, grade in zip(drawn, random.integers(0, 6, 40), strict=True)
-    ]
+    return [GradedPair(*pair, float(grade)) for pair, grade in zip(drawn, random.integers(0, 6, 40), strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +64,7 @@ def result_files(folder: Path) -> dict[str, TaskResult]:
     return {file.stem: TaskResult.from_disk(file) for file in files}
 
 
-@pytest.mark.parametrize(
-    "name", sorted({own["task"] for subsets in MTEB.values() for own in subsets.values()})
-)
+@pytest.mark.parametrize("name", sorted({own["task"] for subsets in MTEB.values() for own in subsets.values()}))
 def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer, exported: Path) -> None:
     task: Any = mteb.get_task(name)
     ours = {
@@ -99,9 +95,7 @@ def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer,
 
 def test_mteb_reads_the_folders_as_its_cache(exported: Path) -> None:
     found = ResultCache(exported / "mteb").load_results(include_remote=False)
-    by_model = {
-        result.model_name: {task.task_name for task in result.task_results} for result in found.model_results
-    }
+    by_model = {result.model_name: {task.task_name for task in result.task_results} for result in found.model_results}
     assert by_model["ease/multilingual-ease"] == {"STSBenchmark"}
     names = by_model["sentence-transformers/all-MiniLM-L6-v2"]
     assert {"STS12", "STS17", "SICK-R", "ease_tatoeba"} <= names

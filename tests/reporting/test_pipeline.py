@@ -21,9 +21,7 @@ from tests.project import PAPERS, Done, Project, make_project
 from tests.reporting.made import MODEL, baseline, options, published, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
-ENCODER = (
-    "multilingual.setting.encoder.name=bert-base-multilingual-cased,multilingual.setting.encoder.pooling=mean"
-)
+ENCODER = "multilingual.setting.encoder.name=bert-base-multilingual-cased,multilingual.setting.encoder.pooling=mean"
 KNOWN_LATER = ("base", "pooling", "method", "sweep")
 """Columns that the scores of a setting's evaluation lack."""
 
@@ -78,9 +76,7 @@ def test_scores_become_a_report(done: Done, text: str) -> None:
     assert [line for line in lines if line not in text] == []
 
 
-def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(
-    scored: Project, tracked: Run, text: str
-) -> None:
+def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(scored: Project, tracked: Run, text: str) -> None:
     client = MlflowClient(scored.store)
     artifacts = {file.path for file in client.list_artifacts(tracked.info.run_id)}
     assert {"report", "report_bars.html"} <= artifacts
@@ -122,8 +118,7 @@ def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
     about = {"recipe": "mirror", "seed": 1, "task": "stsb", "subset": "dev", "value": 70.0}
     bases = {"BERT": "bert-base-uncased", "RoBERTa": "roberta-base"}
     table = pd.DataFrame(
-        {"variant": f"mirror ({under})", "under": under, "base": base, **about}
-        for under, base in bases.items()
+        {"variant": f"mirror ({under})", "under": under, "base": base, **about} for under, base in bases.items()
     )
     rows = gather_sweeps(setting, ablation=ibis.memtable(table))
     assert [(row["method"], row["base"], row["sweep"], row["subset"]) for row in rows] == [

@@ -111,9 +111,7 @@ def known_scores() -> set[Source]:
         # Groups have no files of their own; a classifier is scored in the language of its training, too.
         further = [*(f"{AVERAGE}_{group}" for group in task.groups), *(["en"] if name == "mldoc" else [])]
         known |= {
-            Source(name, subset, metric)
-            for subset in (*task.files(options), *further)
-            for metric in task.METRICS
+            Source(name, subset, metric) for subset in (*task.files(options), *further) for metric in task.METRICS
         }
     return known
 

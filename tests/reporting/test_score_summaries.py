@@ -92,9 +92,7 @@ def test_a_sweep_shows_one_score_of_each_training() -> None:
     ]
     assert shown_scores(make_sweep(), "tatoeba:kab-eng")["value"].tolist() == [3, 4, 6, 30]
     assert shown_scores(make_sweep(), "stsb")["value"].tolist() == [40, 60, 70, 50]
-    with pytest.raises(
-        ValueError, match="No score of stsb:dev to show; there are tatoeba:bre-eng, .*stsb:test"
-    ):
+    with pytest.raises(ValueError, match="No score of stsb:dev to show; there are tatoeba:bre-eng, .*stsb:test"):
         shown_scores(make_sweep(), "stsb:dev")
 
 

@@ -13,9 +13,7 @@ from ease.reporting.teaching import compare_before_after, keeps_start
 
 def rows(task: str, values: dict[str, float]) -> list[dict[str, Any]]:
     metric = get_task(task).METRIC
-    return [
-        {"task": task, "subset": name, "metric": metric, "value": value} for name, value in values.items()
-    ]
+    return [{"task": task, "subset": name, "metric": metric, "value": value} for name, value in values.items()]
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,7 @@ def test_each_wiki_has_what_real_pages_use(dumped_pages: Dumps, language: str) -
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
-def test_each_wiki_has_redirects_a_loop_an_empty_page_and_other_namespaces(
-    dumped_pages: Dumps, language: str
-) -> None:
+def test_each_wiki_has_redirects_a_loop_an_empty_page_and_other_namespaces(dumped_pages: Dumps, language: str) -> None:
     pages, site = dumped_pages[language], read_site(language)
     by_title = {page.title: page for page in pages}
     assert len(by_title) == len(pages)

@@ -80,9 +80,7 @@ def test_labels_follow_from_the_facts(inferences: list[Inference], sample: Sampl
     english = [row for row in inferences if row.language == "en"]
     seen: Counter[str] = Counter()
     for entailed, neutral, wrong in list(zip(*[iter(english)] * 3, strict=True))[:300]:
-        (stated,), (other,), (untrue,) = (
-            facts_of(row.hypothesis, sample) for row in (entailed, neutral, wrong)
-        )
+        (stated,), (other,), (untrue,) = (facts_of(row.hypothesis, sample) for row in (entailed, neutral, wrong))
         assert {stated, other} <= facts - held_out
         assert other != stated
         assert untrue not in facts
@@ -112,18 +110,14 @@ def test_held_out_facts_are_not_in_training_texts(
 
 
 def test_development_and_test_pairs_share_no_facts(sample_files: SampleFiles, sample: Sample) -> None:
-    development, tested = (
-        pq.read_table(path).to_pylist() for path in (sample_files.graded_dev, sample_files.graded)
-    )
+    development, tested = (pq.read_table(path).to_pylist() for path in (sample_files.graded_dev, sample_files.graded))
     assert Counter(row["score"] for row in development) == {float(score): 50 for score in range(6)}
     worded = {text for pair in sample.graded for fact in pair for text in wordings(sample.books["en"], fact)}
     assert worded & {text for row in tested for text in (row["sentence1"], row["sentence2"])}
     assert not worded & {text for row in development for text in (row["sentence1"], row["sentence2"])}
 
 
-def test_training_sentences_state_the_same_facts_in_all_languages(
-    sample_files: SampleFiles, sample: Sample
-) -> None:
+def test_training_sentences_state_the_same_facts_in_all_languages(sample_files: SampleFiles, sample: Sample) -> None:
     by_language: dict[str, dict[str, str]] = defaultdict(dict)
     for row in read_table(sample_files.parallel_train):
         by_language[row["language"]][row["fact_id"]] = row["text"]

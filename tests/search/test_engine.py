@@ -83,9 +83,7 @@ def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None
 
 
 @pytest.mark.parametrize("nonlinear", [False, True])
-def test_nearest_entities_are_the_nearest_projected_rows(
-    project: Path, encoder: Path, nonlinear: bool
-) -> None:
+def test_nearest_entities_are_the_nearest_projected_rows(project: Path, encoder: Path, nonlinear: bool) -> None:
     kind = "tanh" if nonlinear else "linear"
     target = add_model(project, "ease", encoder, entities=ENTITIES, projection=kind)
     file = target / "training/parts.safetensors"
@@ -157,9 +155,7 @@ def test_bad_questions_are_refused(search: Search) -> None:
             ask("Japan", k=0)
 
 
-def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed(
-    project: Path, tmp_path: Path
-) -> None:
+def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed(project: Path, tmp_path: Path) -> None:
     first = ease.open_search(project=project).index.folder
     add_model(project, "ease_plus", write_encoder(tmp_path / "second", seed=1), LATER, ENTITIES)
     second = ease.open_search(project=project).index.folder

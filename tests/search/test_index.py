@@ -73,9 +73,7 @@ def expected_texts(tables: Tables, query: NDArray[np.float32], k: int, languages
 
 
 @pytest.mark.parametrize("languages", [[], ["ja", "de"]])
-def test_finds_the_nearest_sentences_of_the_languages(
-    tables: Tables, index: Index, languages: list[str]
-) -> None:
+def test_finds_the_nearest_sentences_of_the_languages(tables: Tables, index: Index, languages: list[str]) -> None:
     assert len(index.sentences) == 6_000 - 6
     assert len(index.blocks) > 1
     query = embed(["a query"])[0]
@@ -124,9 +122,7 @@ def test_build_continues_after_a_kill(tables: Tables, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_faiss_finds_the_same_beyond_the_limit(
-    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_faiss_finds_the_same_beyond_the_limit(tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ease.search.index.EXACT_LIMIT", 5_000)
     build_index(tmp_path / "index", embed, *tables)
     assert (tmp_path / "index/vectors.faiss").exists()

@@ -90,9 +90,7 @@ def test_the_page_shows_where_its_entities_come_from(port: int) -> None:
     assert "finds no entity near" not in html
 
 
-def test_a_text_far_from_all_sentences_and_entities_is_noted(
-    port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_far_from_all_sentences_and_entities_is_noted(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Index, "nearest", lambda *_: Near(np.array([0]), np.array([0.6], np.float32)))
     monkeypatch.setattr(Entities, "nearest", lambda *_: [({"entity": 17}, 0.5)])
     html = ask(port, "/?q=Berlin")[1]

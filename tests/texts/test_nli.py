@@ -55,9 +55,7 @@ def triplets_by_loop(rows: list[Stated]) -> Iterator[Row]:
 
 def test_triplets_of_line_files(gather_rows: GatherRows, test_data: Path) -> None:
     folder = test_data / "eval" / "nli" / "snli"
-    texts = [
-        (folder / f"{name}.dev").read_text(encoding="utf-8").splitlines() for name in ("s1", "s2", "labels")
-    ]
+    texts = [(folder / f"{name}.dev").read_text(encoding="utf-8").splitlines() for name in ("s1", "s2", "labels")]
     stated = [
         Stated("", label.strip(), premise.strip(), hypothesis.strip(), premise.strip(), "")
         for premise, hypothesis, label in zip(*texts, strict=True)
@@ -102,9 +100,7 @@ def test_each_language_of_a_premise_has_a_triplet_with_texts_in_drawn_languages(
     rows, _ = gather_rows(source, seed=2)
     entailments = [row for row in stated if row.label == "entailment"]
     assert Counter(row[0] for row in rows) == Counter(row.premise for row in entailments)
-    hypotheses = {
-        (row.label, row.hypothesis): (row.language, row.prompt) for row in stated if row.label != "neutral"
-    }
+    hypotheses = {(row.label, row.hypothesis): (row.language, row.prompt) for row in stated if row.label != "neutral"}
     prompts = {row.premise: row.prompt for row in entailments}
     drawn: Counter[tuple[str, str]] = Counter()
     for sentence, positive, negative in rows:
@@ -132,9 +128,7 @@ def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
     assert sum(expected.values()) == 2 * 4_980
 
 
-def test_premises_meet_their_hypotheses_in_every_language(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
+def test_premises_meet_their_hypotheses_in_every_language(gather_rows: GatherRows, write_file: WriteFile) -> None:
     missing = {("de", "3")}  # a pair without a German row
     rows = [
         f"{code}\tneutral\t{code} premise {pair}\t{code} hypothesis {pair}\t{pair}\t{pair}"
@@ -216,9 +210,7 @@ def test_files_of_languages_are_joined_by_line(gather_rows: GatherRows, write_fi
     labels = ("entailment", "neutral", "contradictory")
     for code in ("en", "de", "fr"):
         content = "".join(
-            f"{code} premise {prompt}\t{code} {label[0]}{prompt}\t{label}\n"
-            for prompt in range(40)
-            for label in labels
+            f"{code} premise {prompt}\t{code} {label[0]}{prompt}\t{label}\n" for prompt in range(40) for label in labels
         )
         write_file(f"multinli/multinli.train.{code}.tsv", f"premise\thypo\tlabel\n{content}")
     folder = write_file("multinli/readme.txt", "").parent

@@ -14,13 +14,9 @@ from ease.errors import EaseError
 from tests.texts.conftest import GatherRows, WriteFile
 
 
-def test_byte_order_marks_line_ends_and_blank_lines_are_removed(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
+def test_byte_order_marks_line_ends_and_blank_lines_are_removed(gather_rows: GatherRows, write_file: WriteFile) -> None:
     # U+2028 and U+0085 end lines for Python's str.splitlines, and for nobody else here.
-    path = write_file(
-        "a.txt", "\ufefffirst\r\n\r\n  second \nthird\u2028still third\u0085\n\nfirst\n \t\nlast"
-    )
+    path = write_file("a.txt", "\ufefffirst\r\n\r\n  second \nthird\u2028still third\u0085\n\nfirst\n \t\nlast")
     rows, (report,) = gather_rows({"kind": "lines", "path": path})
     assert [row[0] for row in rows] == ["first", "second", "third\u2028still third", "last"]
     assert {name: report[name] for name in ("read", "blank", "repeated", "available", "taken")} == {
@@ -116,9 +112,7 @@ def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
     assert not set(gather_rows(source, seed=2)[0]) & set(rows[:50])
 
 
-FACTS = (
-    "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
-)
+FACTS = "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
 
 
 def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:
@@ -139,9 +133,7 @@ def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write
         gather_rows({"kind": "parallel", "path": path, "languages": ["de", "ja"]})
 
 
-def test_sentences_with_the_translation_of_the_next_line(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
+def test_sentences_with_the_translation_of_the_next_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     english, german = write_file("a.en", "one\ntwo\n\nfour\nfive\n"), write_file("a.de", "1\n2\n3\n4\n5\n")
     source = {"kind": "parallel", "paths": [english, german], "form": "following"}
     rows, _ = gather_rows(source)

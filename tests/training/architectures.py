@@ -87,10 +87,7 @@ def write_architecture(name: str, folder: Path) -> Path:
     """Save a tiny encoder with seeded weights as its authors do; return the folder."""
     made = ARCHITECTURES[name]
     tokenizer = _train_tokenizer(made)
-    ids = {
-        f"{kind}_token_id": getattr(tokenizer, f"{kind}_token_id")
-        for kind in ("pad", "bos", "eos", "cls", "sep")
-    }
+    ids = {f"{kind}_token_id": getattr(tokenizer, f"{kind}_token_id") for kind in ("pad", "bos", "eos", "cls", "sep")}
     options = {"max_position_embeddings": 66, **SIZES, **ids, **made.options}
     torch.manual_seed(0)
     model = AutoModel.from_config(made.config(vocab_size=len(tokenizer), **options))

@@ -42,9 +42,7 @@ def make_job(files: Path, tmp_path: Path) -> MakeJob:
 @pytest.fixture(scope="session")
 def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """The finished tiny job, shared by all tests and not changed by them."""
-    card = ModelCardData(
-        languages=("en", "ru"), sources=(DataSource(name="Wikipedia (en)", date="20260101"),)
-    )
+    card = ModelCardData(languages=("en", "ru"), sources=(DataSource(name="Wikipedia (en)", date="20260101"),))
     job = tiny_job(files, tmp_path_factory.mktemp("trained") / "job", card=card)
     reports: list[tuple[int, dict[str, float]]] = []
     result = run_job(job, lambda step, values: reports.append((step, values)))

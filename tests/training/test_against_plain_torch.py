@@ -63,9 +63,7 @@ class Plain(NamedTuple):
 
     def embed(self, sentences: Sequence[str]) -> Tensor:
         """Means over the tokens, (n, 32)."""
-        found = self.tokenizer(
-            list(sentences), padding=True, truncation=True, max_length=16, return_tensors="pt"
-        )
+        found = self.tokenizer(list(sentences), padding=True, truncation=True, max_length=16, return_tensors="pt")
         hidden = self.bert(input_ids=found["input_ids"], attention_mask=found["attention_mask"])[0]
         mask = found["attention_mask"].unsqueeze(-1).double()
         return (hidden * mask).sum(1) / mask.sum(1)

@@ -59,9 +59,7 @@ def test_the_file_of_an_encoder_gives_the_defaults(
 
 def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Path, tmp_path: Path) -> None:
     texts = pairs().assign(hard_negative=[None, "Q99"] * (len(pairs()) // 2))
-    numbers = texts.assign(
-        entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 99] * (len(pairs()) // 2)
-    )
+    numbers = texts.assign(entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 99] * (len(pairs()) // 2))
     assert numbers["hard_negative"].dtype == float, "pandas has no integers with nulls"
     texts.to_parquet(tmp_path / "given.parquet")
     tables = [texts, pa.Table.from_pandas(texts), tmp_path / "given.parquet", numbers]
@@ -69,9 +67,7 @@ def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Pat
     start = load_encoder(str(files / "encoder"))
     before = embed(start)
     loop = {**LOOP, "max_steps": 2, "temperature": 0.1, "report_every": 1}
-    found = [
-        embed(train(table, start, report=lambda step, _: reported.append(step), **loop)) for table in tables
-    ]
+    found = [embed(train(table, start, report=lambda step, _: reported.append(step), **loop)) for table in tables]
     assert reported == [1, 2] * len(tables)
     assert np.array_equal(embed(start), before), "the object is not changed"
     assert not np.allclose(found[0], before)
@@ -82,9 +78,7 @@ def test_ease_plus_reads_the_further_entities_of_a_sentence(files: Path) -> None
     count = len(pairs())
     known = pairs().assign(further_entities=[[f"Q{number % 5}", f"P{number}"] for number in range(count)])
     loop = {**LOOP, "max_steps": 2}
-    found, alone = (
-        embed(train(table, str(files / "encoder"), "ease_plus", **loop)) for table in (known, pairs())
-    )
+    found, alone = (embed(train(table, str(files / "encoder"), "ease_plus", **loop)) for table in (known, pairs()))
     assert not np.allclose(found, alone)
 
 

@@ -103,9 +103,7 @@ def test_missing_texts_are_derived_or_absent_or_named(files: Path, tmp_path: Pat
     derived: dict[str, Derive] = {
         "positive": lambda sentences, rows: sentences,
         "negative": lambda sentences, rows: [None] * len(rows),
-        "numbered": lambda sentences, rows: [
-            f"{row} {text}" for row, text in zip(rows, sentences, strict=True)
-        ],
+        "numbered": lambda sentences, rows: [f"{row} {text}" for row, text in zip(rows, sentences, strict=True)],
     }
     prepare_pairs(path, None, encoder, layout, tmp_path / "pairs.bin", derived)
     stored = open_pairs(tmp_path / "pairs.bin", layout)
@@ -126,9 +124,7 @@ def test_an_epoch_visits_every_pair_at_most_once() -> None:
     assert steps[:6] != steps[6:12]
 
 
-def test_the_host_finds_the_rows_that_a_step_looks_up(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_host_finds_the_rows_that_a_step_looks_up(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     look_up, looked_up = EntityTable.forward, []
 
     def compared(table: EntityTable, *ids: Tensor, used: Rows | None) -> list[Tensor]:
@@ -221,8 +217,7 @@ def translations(rows: NDArray[np.int64]) -> int:
     """Count the neighbours that share their entity but not their language."""
     pairs = PAIRS[rows]
     return sum(
-        one["entity"] == other["entity"] and one["language"] != other["language"]
-        for one, other in pairwise(pairs)
+        one["entity"] == other["entity"] and one["language"] != other["language"] for one, other in pairwise(pairs)
     )
 
 

@@ -55,9 +55,7 @@ def trained_embeddings(
 
 
 @pytest.mark.parametrize("name", ["embeddinggemma", "mmbert", "multilingual-e5", "nomic", "qwen3-embedding"])
-def test_an_encoder_is_trained_scored_saved_and_loaded(
-    encoders: dict[str, Path], make_job: MakeJob, name: str
-) -> None:
+def test_an_encoder_is_trained_scored_saved_and_loaded(encoders: dict[str, Path], make_job: MakeJob, name: str) -> None:
     dropout = ARCHITECTURES[name].dropout
     loop = {"max_steps": 2, "evaluate_every": 2, "max_tokens": 24, "encoder_dropout": dropout}
     result = run_job(make_job(encoder=str(encoders[name]), training=loop))
@@ -88,9 +86,7 @@ def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
     alone = np.concatenate([encoder.encode([text]) for text in texts])
     assert np.allclose(encoder.encode(texts), alone, atol=1e-4)
     assert np.allclose(found, alone, atol=1e-4)
-    assert np.linalg.norm(alone - alone[::-1], axis=1).min() > 1e-2, (
-        "the comparison would not notice anything"
-    )
+    assert np.linalg.norm(alone - alone[::-1], axis=1).min() > 1e-2, "the comparison would not notice anything"
     if name in CAUSAL_OR_LOCAL:
         with pytest.raises(EaseError, match="embeddings of packed and of padded texts differ"):
             trained_embeddings(encoder, files, tmp_path, packed=True)

@@ -84,8 +84,7 @@ def test_packing_and_gradient_caching_change_rounding_alone(
     training = {"max_grad_norm": 0.5, "max_steps": 6, **changed}
     plain = {**training, "packed": False, "mini_batch_size": None}
     one, other = (
-        run_job(make_job(name, training=given, **STILL))
-        for name, given in (("plain", plain), ("changed", training))
+        run_job(make_job(name, training=given, **STILL)) for name, given in (("plain", plain), ("changed", training))
     )
     assert list(losses(other).values()) == pytest.approx(list(losses(one).values()), rel=noise)
     found = weights(other)

@@ -42,13 +42,9 @@ CHANGES = [
 
 GRAPHS = [
     pytest.param({"graphs": True, "length_chunks": None}, id="graphs"),
-    pytest.param(
-        {"graphs": True, "length_chunks": None, "compiled": True}, id="graphs-compiled", marks=COMPILING
-    ),
+    pytest.param({"graphs": True, "length_chunks": None, "compiled": True}, id="graphs-compiled", marks=COMPILING),
 ]
-ACCUMULATED = pytest.param(
-    {"graphs": True, "length_chunks": None, "sub_batch_size": 8}, id="graphs-accumulated"
-)
+ACCUMULATED = pytest.param({"graphs": True, "length_chunks": None, "sub_batch_size": 8}, id="graphs-accumulated")
 
 
 @pytest.fixture(autouse=True)
@@ -79,9 +75,7 @@ def test_a_training_repeats_and_resumes_exactly(make_job: MakeJob, precision: st
     assert_same(run_job(make_job("again", training=training)), whole)
 
 
-def test_no_step_makes_the_host_wait_for_the_device(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_step_makes_the_host_wait_for_the_device(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     def guarded(function: Any) -> Any:
         def call(*given: Any) -> Any:
             torch.cuda.set_sync_debug_mode("error")
@@ -98,9 +92,7 @@ def test_no_step_makes_the_host_wait_for_the_device(
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
-def test_a_training_in_mini_batches_equals_the_direct_one(
-    make_job: MakeJob, precision: str, noise: float
-) -> None:
+def test_a_training_in_mini_batches_equals_the_direct_one(make_job: MakeJob, precision: str, noise: float) -> None:
     """With dropout, whose masks the device's generator draws."""
     training = {**GPU, "precision": precision}
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}, development={}))
@@ -115,9 +107,7 @@ def test_memory_packing_and_compilation_change_the_losses_by_rounding(
 ) -> None:
     training = {**GPU, "precision": precision}
     plain, changed = (
-        run_job(
-            make_job(name, training={**training, **own}, encoder="encoder_without_dropout", development={})
-        )
+        run_job(make_job(name, training={**training, **own}, encoder="encoder_without_dropout", development={}))
         for name, own in (("plain", {}), ("changed", change))
     )
     assert list(losses(changed).values()) == pytest.approx(list(losses(plain).values()), rel=noise)
@@ -168,15 +158,12 @@ def test_the_kernel_of_the_table_computes_what_a_cpu_computes(moments: torch.dty
         rows = torch.randperm(3000, generator=drawn)[:1000]
         gradient = torch.randn(1000, 100, generator=drawn)
         for table, optimizer in ((here, on_cpu), (there, on_gpu)):
-            table.grad = torch.sparse_coo_tensor(rows[None], gradient, table.shape, is_coalesced=True).to(
-                table.device
-            )
+            table.grad = torch.sparse_coo_tensor(rows[None], gradient, table.shape, is_coalesced=True).to(table.device)
             optimizer.step()
     tolerance = 1e-6 if moments == torch.float32 else 0.02
     torch.testing.assert_close(there.cpu(), here, rtol=0, atol=tolerance)
     second, expected = (
-        optimizer.state[table]["second"].float().mean()
-        for optimizer, table in ((on_gpu, there), (on_cpu, here))
+        optimizer.state[table]["second"].float().mean() for optimizer, table in ((on_gpu, there), (on_cpu, here))
     )
     assert float(second) == pytest.approx(float(expected), rel=0.01)
 

@@ -29,9 +29,7 @@ from tests.training.tiny_training import MakeJob, Trained, losses
 def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files: Path) -> None:
     result, reported = trained.result, trained.reports
     assert result.steps == 12
-    scores = {
-        step: values["development"] for step, values in reported if "development/sample_graded/en" in values
-    }
+    scores = {step: values["development"] for step, values in reported if "development/sample_graded/en" in values}
     assert list(scores) == [0, 4, 8, 12]
     assert result.start_score == scores.pop(0)
     assert result.best_score == max(scores.values())
@@ -44,9 +42,7 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     parts = load_file(result.model / "training" / "parts.safetensors")
     assert parts["method.table.weight"].shape == (10, 24)
     assert parts["method.projection.weight"].shape == (32, 24)
-    assert not np.array_equal(
-        parts["method.table.weight"], load_file(files / "table.safetensors")["embeddings"]
-    )
+    assert not np.array_equal(parts["method.table.weight"], load_file(files / "table.safetensors")["embeddings"])
     assert "20260101" in (result.model / "README.md").read_text(encoding="utf-8")
     left = {path.name for path in result.model.parent.iterdir()}
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
@@ -73,9 +69,7 @@ def test_the_start_is_scored_and_never_kept(make_job: MakeJob, tmp_path: Path) -
     assert "lowered the model's score on `development" in card
 
 
-def test_reports_are_means_over_their_steps_and_evaluations_change_nothing(
-    make_job: MakeJob, trained: Trained
-) -> None:
+def test_reports_are_means_over_their_steps_and_evaluations_change_nothing(make_job: MakeJob, trained: Trained) -> None:
     result = run_job(make_job(training={"report_every": 5}, development={}))
     single = {line["step"]: line for line in trained.result.history if "loss" in line}
     windows = {5: range(1, 6), 10: range(6, 11), 12: range(11, 13)}
@@ -171,9 +165,7 @@ def test_more_processes_than_gpus_are_refused(make_job: MakeJob, monkeypatch: py
     assert not job.folder.exists()
 
 
-def test_unused_entities_are_not_read(
-    make_job: MakeJob, trained: Trained, files: Path, tmp_path: Path
-) -> None:
+def test_unused_entities_are_not_read(make_job: MakeJob, trained: Trained, files: Path, tmp_path: Path) -> None:
     vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
     small = load_file(files / "table.safetensors")["embeddings"]
     large = np.full((5 * len(small), small.shape[1]), np.nan, dtype=np.float32)
@@ -184,16 +176,13 @@ def test_unused_entities_are_not_read(
     save_file({"rows": large}, tmp_path / "large.safetensors")
     job = make_job(vocabulary=tmp_path / "vocabulary.parquet", table=tmp_path / "large.safetensors")
     parts, usual = (
-        load_file(result.model / "training" / "parts.safetensors")
-        for result in (run_job(job), trained.result)
+        load_file(result.model / "training" / "parts.safetensors") for result in (run_job(job), trained.result)
     )
     assert parts["vocabulary_rows"].tolist() == list(range(2, len(large), 5))
     assert np.array_equal(parts["method.table.weight"], usual["method.table.weight"])
 
 
-def test_a_batch_beyond_the_memory_says_what_to_change(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_beyond_the_memory_says_what_to_change(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TrainingModel, "forward", lambda *_: torch.empty(1 << 60))
     with pytest.raises(EaseError, match="not enough memory. Lower `mini_batch_size`.*can't allocate memory"):
         run_job(make_job(development={}))

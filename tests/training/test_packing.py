@@ -29,9 +29,7 @@ STILL = "encoder_without_dropout"
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "cls_mlp", "first_last_mean"])
-def test_packed_embeddings_equal_padded_ones_for_every_pooling(
-    files: Path, tmp_path: Path, pooling: str
-) -> None:
+def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, tmp_path: Path, pooling: str) -> None:
     encoder = load_encoder(str(files / "encoder"), pooling).eval()
     expected = np.concatenate([encoder.encode([text]) for text in sentences()])
     _, found = trained_embeddings(encoder, files, tmp_path, packed=True)

@@ -54,9 +54,7 @@ def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
 
 
 @pytest.mark.long
-def test_launched_processes_stop_and_torchrun_resumes(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_launched_processes_stop_and_torchrun_resumes(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     # torchrun starts each process with one thread; with another number sums are rounded otherwise.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     # Many steps: however late the signal comes on a busy machine, there are some left.
@@ -71,9 +69,7 @@ def test_launched_processes_stop_and_torchrun_resumes(
 
     with pytest.raises(TrainingInterrupted, match=r"stopped after step [1-9]\d* of 200") as stopped:
         run_job(job, stop)
-    assert [path.name for path in (job.folder / "checkpoints").iterdir()] == [
-        f"step-{stopped.value.step:08d}"
-    ]
+    assert [path.name for path in (job.folder / "checkpoints").iterdir()] == [f"step-{stopped.value.step:08d}"]
     assert reported == list(range(stopped.value.step + 1)), "the start's score, and each step once"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     resumed = subprocess.run(

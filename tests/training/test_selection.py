@@ -106,9 +106,7 @@ def test_a_single_rank_is_removed_without_development_data(make_job: MakeJob) ->
     assert not list(found.model.parent.glob("best-*"))
 
 
-def test_the_rank_with_the_best_development_score_is_kept(
-    make_job: MakeJob, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_rank_with_the_best_development_score_is_kept(make_job: MakeJob, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     job = make_job("chosen", training={"language_ranks": [0, 1, 3], "max_steps": 4})
     found = run_job(job)

@@ -80,19 +80,13 @@ def test_a_static_student_starts_from_the_embeddings_of_single_tokens(teacher: P
     assert (np.diff(lengths) > 0).all(), "more frequent tokens, which come first, weigh less"
 
 
-def test_a_static_student_learns_its_teachers_similarities(
-    teacher: Path, made: Distilled, tmp_path: Path
-) -> None:
-    start = distill_student(
-        str(teacher), SENTENCES, options(StaticOptions, learning={"epochs": 0}), tmp_path / "a"
-    )
+def test_a_static_student_learns_its_teachers_similarities(teacher: Path, made: Distilled, tmp_path: Path) -> None:
+    start = distill_student(str(teacher), SENTENCES, options(StaticOptions, learning={"epochs": 0}), tmp_path / "a")
     assert similarity(teacher, made) > similarity(teacher, start) + 0.1
     assert similarity(teacher, made, 8) > similarity(teacher, start, 8) + 0.1
 
 
-def test_a_shallow_student_starts_as_first_layers_and_learns_embeddings(
-    teacher: Path, tmp_path: Path
-) -> None:
+def test_a_shallow_student_starts_as_first_layers_and_learns_embeddings(teacher: Path, tmp_path: Path) -> None:
     given = load_encoder(str(teacher))
     own, whole = (encoder.state_dict() for encoder in (first_layers(given, 1), given))
     assert own.keys() < whole.keys()
@@ -118,9 +112,7 @@ def test_integers_are_loaded_by_the_library_and_differ_by_half_a_step(
     assert (np.abs(found - exact) <= stored["weights"][:, None] * 0.5001 + 1e-9).all()
 
 
-def test_an_interrupted_student_resumes_to_the_same_one(
-    teacher: Path, made: Distilled, tmp_path: Path
-) -> None:
+def test_an_interrupted_student_resumes_to_the_same_one(teacher: Path, made: Distilled, tmp_path: Path) -> None:
     steps: list[int] = []
 
     def run(report: Any) -> Distilled:

@@ -35,9 +35,7 @@ def taught(name: Path | str, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", ["similarity", "cosine"])
-def test_the_first_loss_is_that_of_the_batch_computed_apart(
-    make_job: MakeJob, tmp_path: Path, form: str
-) -> None:
+def test_the_first_loss_is_that_of_the_batch_computed_apart(make_job: MakeJob, tmp_path: Path, form: str) -> None:
     options = {"form": form, "weight": 0.5, "temperature": 0.2}
     other = build_encoder(EncoderOptions(random=SMALL, seed=3), sentences())
     save_encoder(other, tmp_path / "other")
@@ -46,9 +44,7 @@ def test_the_first_loss_is_that_of_the_batch_computed_apart(
     texts = pq.read_table(job.pairs)["sentence"].to_pylist()
     rows = np.random.default_rng([0, 0]).permutation(len(texts))[:16]
     batch = [texts[row] for row in rows]
-    students, teachers = (
-        torch.tensor(encoder.encode(batch)) for encoder in (load_encoder(job.encoder), other)
-    )
+    students, teachers = (torch.tensor(encoder.encode(batch)) for encoder in (load_encoder(job.encoder), other))
     if form == "cosine":
         expected = cosine_distillation(students, teachers)
     else:
@@ -59,18 +55,14 @@ def test_the_first_loss_is_that_of_the_batch_computed_apart(
     )
 
 
-def test_the_file_has_each_taught_pairs_embedding_at_its_place(
-    make_job: MakeJob, wide: Path, tmp_path: Path
-) -> None:
+def test_the_file_has_each_taught_pairs_embedding_at_its_place(make_job: MakeJob, wide: Path, tmp_path: Path) -> None:
     job, languages = make_job(), ("en", "eo")
     table = pq.read_table(job.pairs).take(np.random.default_rng(0).permutation(160))
     pq.write_table(table, tmp_path / "shuffled.parquet", row_group_size=32)
     with accelerated(job.training) as accelerator:
         options = TeacherOptions(encoder=str(wide), languages=languages)
         target = tmp_path / "teacher.npy"
-        found = frozen_embeddings(
-            tmp_path / "shuffled.parquet", options, job.encoder, target, accelerator, None
-        )
+        found = frozen_embeddings(tmp_path / "shuffled.parquet", options, job.encoder, target, accelerator, None)
     ordered = table.sort_by("pair_id")
     expected = load_encoder(str(wide)).encode(ordered["sentence"].to_pylist(), normalize_embeddings=True)
     expected[~np.isin(ordered["language"].to_pylist(), languages)] = 0
@@ -158,9 +150,7 @@ def test_an_entity_has_the_mean_embedding_of_its_sentences(tmp_path: Path) -> No
     assert not found[[1, 3]].any()
 
 
-def test_the_first_loss_masks_what_the_guide_finds_nearer(
-    make_job: MakeJob, wide: Path, tmp_path: Path
-) -> None:
+def test_the_first_loss_masks_what_the_guide_finds_nearer(make_job: MakeJob, wide: Path, tmp_path: Path) -> None:
     table = pq.read_table(make_job().pairs)
     order = np.random.default_rng(1).permutation(len(table))
     mixed = table.set_column(table.column_names.index("entity"), "entity", table["entity"].take(order))
@@ -179,9 +169,7 @@ def test_the_first_loss_masks_what_the_guide_finds_nearer(
     table = pq.read_table(job.pairs)
     texts, entities, negatives = (table[name].to_pylist() for name in ("sentence", "entity", "hard_negative"))
     vectors = load_encoder(str(wide)).encode(texts, normalize_embeddings=True)
-    means = {
-        entity: vectors[[other == entity for other in entities]].mean(axis=0) for entity in set(entities)
-    }
+    means = {entity: vectors[[other == entity for other in entities]].mean(axis=0) for entity in set(entities)}
     means = {entity: mean / np.linalg.norm(mean) for entity, mean in means.items()}
     batch = np.random.default_rng([0, 0]).permutation(len(texts))[:16]
     masked = sum(

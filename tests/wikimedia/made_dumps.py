@@ -53,9 +53,7 @@ def make_page(
     )
 
 
-def make_export(
-    pages: Sequence[str], language: str = "en", version: str = "0.11", case: str = "first-letter"
-) -> str:
+def make_export(pages: Sequence[str], language: str = "en", version: str = "0.11", case: str = "first-letter") -> str:
     """Return an export of pages."""
     return HEAD.format(language=language, version=version, case=case) + "".join(pages) + TAIL
 
@@ -63,9 +61,7 @@ def make_export(
 def article(page_id: int) -> str:
     """Return an article of a few sentences with two links."""
     filler = f"Sentence about number {page_id * 7919 % 1000} and its {page_id}th neighbour. " * (page_id % 7)
-    return make_page(
-        page_id, f"Article {page_id}", f"See [[Berlin]] and [[paris|the city]]. {filler}\n\nAn end."
-    )
+    return make_page(page_id, f"Article {page_id}", f"See [[Berlin]] and [[paris|the city]]. {filler}\n\nAn end.")
 
 
 def as_streams(chunks: Sequence[bytes]) -> bytes:

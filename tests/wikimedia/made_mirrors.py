@@ -53,9 +53,7 @@ def add_page_props(server: FileServer, wiki: str, date: str, content: bytes, sta
     server.files[path] = json.dumps(dump_status).encode()
 
 
-def add_wikidata(
-    server: FileServer, date: str, content: bytes, summed: bool = True, form: str = "all.json"
-) -> None:
+def add_wikidata(server: FileServer, date: str, content: bytes, summed: bool = True, form: str = "all.json") -> None:
     """Add a Wikidata dump to a mirror; the checksums of a finished dump are listed."""
     folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-{form}.bz2"
     server.files[f"{folder}/{name}"] = content
@@ -65,9 +63,7 @@ def add_wikidata(
     server.files[path] = server.files.get(path, b"") + (lexemes + own).encode()
 
 
-def add_export(
-    server: FileServer, wiki: str, date: str, parts: Mapping[str, bytes], complete: bool = True
-) -> None:
+def add_export(server: FileServer, wiki: str, date: str, parts: Mapping[str, bytes], complete: bool = True) -> None:
     """Add a content export; its list of checksums is written last."""
     folder = f"/other/mediawiki_content_current/{wiki}/{date}/xml/bzip2"
     named = {f"{wiki}-{date}-{pages}.xml.bz2": content for pages, content in parts.items()}
@@ -82,9 +78,7 @@ def add_item(server: FileServer, wiki: str, date: str, files: Mapping[str, bytes
     """Add an item of the Internet Archive, whose search finds it."""
     item = f"{wiki}-{date}"
     server.files |= {f"/download/{item}/{name}": content for name, content in files.items()}
-    described = [
-        {**facts(name, content), "name": name, "size": str(len(content))} for name, content in files.items()
-    ]
+    described = [{**facts(name, content), "name": name, "size": str(len(content))} for name, content in files.items()]
     other = {"name": f"{item}_meta.xml", "source": "original"}
     server.files[f"/metadata/{item}"] = json.dumps({"files": [*described, other]}).encode()
     path = f"/advancedsearch.php?q=identifier:{wiki}-2*&fl%5B%5D=identifier&rows=500&output=json"

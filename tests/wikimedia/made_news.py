@@ -32,9 +32,7 @@ def write_news(folder: Path, *pages: str, language: str = "en", date: str = "202
     """Write a dump in two streams, with the wiki's own name of the category namespace."""
     export = make_export(pages, language).replace(f"<dbname>{language}wiki<", f"<dbname>{language}wikinews<")
     own = f'<namespace key="14" case="first-letter">{CATEGORY_NAMES[language]}</namespace>'
-    head, start, rest = export.replace("    </namespaces>", f"      {own}\n    </namespaces>").partition(
-        "  <page>"
-    )
+    head, start, rest = export.replace("    </namespaces>", f"      {own}\n    </namespaces>").partition("  <page>")
     path = folder / f"{language}wikinews-{date}-pages-articles-multistream.xml.bz2"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(as_streams([head.encode(), (start + rest).encode()]))
@@ -49,18 +47,14 @@ def build(folder: Path, *pages: str, language: str = "en", **options: Any) -> Bu
     """Make the data set from a dump of these pages."""
     write_news(folder / "dumps", *pages, language=language)
     target = folder / "mewsc16"
-    return target, build_mewsc16(
-        dumps_in(folder / "dumps", language), news_options(**options), target, WIKINEWS
-    )
+    return target, build_mewsc16(dumps_in(folder / "dumps", language), news_options(**options), target, WIKINEWS)
 
 
 def rows_of(folder: Path, language: str = "en") -> list[dict[str, Any]]:
     return pq.read_table(folder / f"{language}.parquet").to_pylist()
 
 
-def article(
-    page_id: int, text: str = "It rained.", categories: str = "[[Category:Weather]]", **page: Any
-) -> str:
+def article(page_id: int, text: str = "It rained.", categories: str = "[[Category:Weather]]", **page: Any) -> str:
     """Return a page with its categories at the end, as on Wikinews."""
     return make_page(page_id, f"News {page_id}", f"{text}\n\n{categories}", **page)
 

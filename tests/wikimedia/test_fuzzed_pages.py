@@ -85,9 +85,7 @@ def read_mutations(count: int, data: Path, folder: Path, seed: int = 0) -> Count
         skipped.update(counts["counts"]["skipped"])
         skipped.update(fault[-100:] for fault in counts["faults"] if "Error: " in fault)
         skipped["read"] += sum(1 for _ in read_dump(dump.path))
-        news = build_mewsc16(
-            [dump], news_options(topics={"Weather": {language: "Weather"}}), folder / "news", WIKINEWS
-        )
+        news = build_mewsc16([dump], news_options(topics={"Weather": {language: "Weather"}}), folder / "news", WIKINEWS)
         skipped["news failed"] += news[language]["skipped"].get("failed", 0)
         dump.path.unlink()
     return skipped

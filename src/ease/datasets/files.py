@@ -147,9 +147,7 @@ class JSONDataset(AtomicSave, KedroJSONDataset):
 class RowsDataset(JSONDataset):
     """A versioned JSON list of rows, which Kedro-Viz shows as a table."""
 
-    def preview(
-        self, columns: Sequence[str] | None = None, pivot: Sequence[str] | None = None
-    ) -> TablePreview:
+    def preview(self, columns: Sequence[str] | None = None, pivot: Sequence[str] | None = None) -> TablePreview:
         """Return the first rows, as the catalog entry's `preview_args` say.
 
         Args:

@@ -115,9 +115,7 @@ class TableDataset(AtomicSave, FileDataset):
             self._add_labels(rows, columns, **labels)
         return table_preview(columns, rows)
 
-    def _add_labels(
-        self, rows: list[dict[str, Any]], shown: list[str], columns: Sequence[str], filepath: str
-    ) -> None:
+    def _add_labels(self, rows: list[dict[str, Any]], shown: list[str], columns: Sequence[str], filepath: str) -> None:
         """Add a column of labels after each entity column, unless there is no table of labels."""
         options = {"connection": self._connection_config, "version": Version(None, None), "missing_ok": True}
         vocabulary = TableDataset(filepath=filepath, **options).load()
@@ -146,9 +144,7 @@ class PartsDataset(TableDataset):
             self._save_table(data)
             return
         if not data:
-            raise EaseError(
-                f"No part to save as {self._filepath}: at least one is needed, which may be without rows."
-            )
+            raise EaseError(f"No part to save as {self._filepath}: at least one is needed, which may be without rows.")
         if self._fs_prefix:
             self._save_list(data)
             return

@@ -66,9 +66,7 @@ def evaluate(
     from ease.evaluation.resampling import with_intervals
 
     if options and not isinstance(model, str | Path):
-        raise EaseError(
-            "`options` are for an encoder given by its name: change the encoder in memory itself."
-        )
+        raise EaseError("`options` are for an encoder given by its name: change the encoder in memory itself.")
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     given = tasks if isinstance(tasks, Mapping) else {}
     chosen: dict[str, dict[str, Any]] = {}
@@ -84,9 +82,7 @@ def evaluate(
     return pd.DataFrame([score.row() for score in scores])
 
 
-def load(
-    setting: str = "multilingual", method: str = "ease", project: str | Path = "."
-) -> SentenceTransformer:
+def load(setting: str = "multilingual", method: str = "ease", project: str | Path = ".") -> SentenceTransformer:
     """Load the newest encoder that a project has trained, or a published one from the Hugging Face hub.
 
     Args:

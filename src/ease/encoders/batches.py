@@ -31,17 +31,13 @@ COUNTED = 8192
 """Sentences whose tokens are counted at a time"""
 THREADS = 16
 """Maximum number of threads that encode; Python's lock limits the gain of more"""
-STATELESS = frozenset(
-    ("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
-)
+STATELESS = frozenset(("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"))
 """Architectures whose layers keep nothing from call to call, so that threads can share them"""
 PACKAGES = ("ease", "sentence_transformers", "torch", "transformers")
 """Packages of layers that are known to keep nothing"""
 
 
-def make_batches(
-    encoder: SentenceTransformer, sentences: list[str], size: int | None
-) -> list[NDArray[np.int64]]:
+def make_batches(encoder: SentenceTransformer, sentences: list[str], size: int | None) -> list[NDArray[np.int64]]:
     """Return the rows of each batch, longest first, so that memory errors occur early.
 
     A batch has `size` sentences; None: as many as have `TOKENS` tokens by the encoder's tokenizer. Without a fast
@@ -85,9 +81,7 @@ def encode_batches(
             yield from (encode(batch).numpy() for batch in batches)
             return
         threads = torch.get_num_threads()
-        pool = ThreadPoolExecutor(
-            min(threads, THREADS, len(batches)), initializer=torch.set_num_threads, initargs=(1,)
-        )
+        pool = ThreadPoolExecutor(min(threads, THREADS, len(batches)), initializer=torch.set_num_threads, initargs=(1,))
         try:
             # The first batch sets the tokenizer's padding, which must not change while other threads use it.
             yield pool.submit(encode, batches[0]).result().numpy()

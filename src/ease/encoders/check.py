@@ -36,9 +36,7 @@ HUB_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")
 """Form of names on the Hugging Face hub"""
 
 MODULES, CONFIG = "modules.json", "config.json"
-WEIGHTS = tuple(
-    name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json")
-)
+WEIGHTS = tuple(name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", ".index.json"))
 
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 """Folder of a model of an organisation in the hub's cache"""
@@ -194,9 +192,7 @@ def _check_files(name: str) -> None:
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _has_weights(folder)):
         listed = ask_hub(name)
         if MODULES not in listed and not (CONFIG in listed and listed & set(WEIGHTS)):
-            raise ValueError(
-                f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}"
-            )
+            raise ValueError(f"the hub's {name} has no {MODULES}, or no {CONFIG} with one of {', '.join(WEIGHTS)}")
         return
     transformer = _transformer_folder(folder)
     if transformer is None:
@@ -209,9 +205,7 @@ def _check_files(name: str) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(transformer, **_NO_CODE)
     except Exception as error:  # often of the JSON library, which names no file
-        raise ValueError(
-            f"the tokenizer in {transformer} is broken ({error}): get its files again"
-        ) from error
+        raise ValueError(f"the tokenizer in {transformer} is broken ({error}): get its files again") from error
     check_tokenizer(tokenizer, config)
 
 
@@ -243,9 +237,7 @@ def _check_weights(transformer: Path) -> Any:
     further = sorted(filter(_LAYER.search, names["unexpected_keys"]))
     if missing or further:
         found = f"lack `{missing[0]}`" if missing else f"have `{further[0]}` too much"
-        raise ValueError(
-            f"the weights in {transformer} {found} by its {CONFIG}: get both files from one place"
-        )
+        raise ValueError(f"the weights in {transformer} {found} by its {CONFIG}: get both files from one place")
     return model.config
 
 

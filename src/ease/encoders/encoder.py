@@ -101,14 +101,10 @@ def load_encoder(
     """
     pooling = pooling and check_pooling(pooling)
     if name.startswith(RANDOM):
-        raise EaseError(
-            f"{name!r} cannot be loaded: give an encoder's folder or hub name, or train `{RANDOM}`."
-        )
+        raise EaseError(f"{name!r} cannot be loaded: give an encoder's folder or hub name, or train `{RANDOM}`.")
     if is_vector_file(name):
         if pooling not in (None, "mean"):
-            raise EaseError(
-                f"Word vectors such as {name!r} have no pooling {pooling!r}: set `pooling: mean`."
-            )
+            raise EaseError(f"Word vectors such as {name!r} have no pooling {pooling!r}: set `pooling: mean`.")
         if revision is not None:
             raise EaseError(f"{name!r} is a file, which has no revision: remove `revision`.")
         return load_word_vectors(Path(name), stop_words=stop_words).to(dtype)
@@ -147,9 +143,7 @@ def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> Sente
         raise EaseError(cannot_load(name, error)) from error
     if isinstance(first, Transformer) and encoder.tokenizer.pad_token is None:  # as of many decoders
         if encoder.tokenizer.eos_token is None:
-            raise EaseError(
-                f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
-            )
+            raise EaseError(f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again.")
         encoder.tokenizer.pad_token = encoder.tokenizer.eos_token
     return encoder
 
@@ -203,9 +197,7 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
         encoder.truncate_dim = None
         own = embedding_dimension(encoder)
         if options.dimension > own:
-            raise EaseError(
-                f"{name} has {own} dimensions: set `dimension` to at most {own}, not {options.dimension}."
-            )
+            raise EaseError(f"{name} has {own} dimensions: set `dimension` to at most {own}, not {options.dimension}.")
         encoder.truncate_dim = options.dimension
     if options.max_length is not None:
         _shorten(encoder, name, options.max_length)
@@ -228,9 +220,7 @@ def _shorten(encoder: SentenceTransformer, name: str, length: int) -> None:
     offset = 1 + config.pad_token_id if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
     most = (getattr(config, "max_position_embeddings", None) or math.inf) - offset
     if length > most:
-        raise EaseError(
-            f"{name} accepts at most {most} tokens: set `max_length` to that or less, not {length}."
-        )
+        raise EaseError(f"{name} accepts at most {most} tokens: set `max_length` to that or less, not {length}.")
     encoder.max_seq_length = length
 
 

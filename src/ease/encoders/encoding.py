@@ -82,9 +82,7 @@ class Encoding:
                 unwritten.clear()
 
         with (
-            tqdm(
-                total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
-            ) as bar,
+            tqdm(total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None) as bar,
             closing(self._encode([distinct[row] for row in missing])) as found,
         ):
             for rows, vectors in found:
@@ -197,9 +195,7 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
     for tensor in model.state_dict(keep_vars=True).values():
         if tensor.is_floating_point():
             half = tensor.detach().to(torch.bfloat16)
-            kept[id(tensor)] = (
-                nn.Parameter(half, requires_grad=False) if isinstance(tensor, nn.Parameter) else half
-            )
+            kept[id(tensor)] = nn.Parameter(half, requires_grad=False) if isinstance(tensor, nn.Parameter) else half
     return copy.deepcopy(model, kept)
 
 

@@ -67,9 +67,7 @@ def check_forms(encoder: SentenceTransformer, forms: Sequence[Form]) -> None:
     needed += ["nncf"] if "openvino_int8" in forms else []
     listed, remedy = ", ".join(forms), "set `forms` to []."
     if missing := [name for name in needed if find_spec(name) is None]:
-        raise EaseError(
-            f"The forms {listed} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`."
-        )
+        raise EaseError(f"The forms {listed} need {', '.join(missing)}: run `pip install 'ease-embeddings[export]'`.")
     if not isinstance(encoder[0], Transformer):
         raise EaseError(
             f"{listed}: the encoder begins with {type(encoder[0]).__name__}, and only transformers are exported: "
@@ -132,9 +130,7 @@ def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:
             self.encoder = encoder
 
         def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-            embeddings: Tensor = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})[
-                OUTPUT
-            ]
+            embeddings: Tensor = self.encoder({"input_ids": input_ids, "attention_mask": attention_mask})[OUTPUT]
             return embeddings
 
     longest = min(encoder.max_seq_length or LONGEST_EXAMPLE, LONGEST_EXAMPLE)

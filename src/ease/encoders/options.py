@@ -31,9 +31,7 @@ class RandomBertOptions(StrictModel):
     max_positions: int = Field(128, ge=8, description="maximum number of tokens of a sentence")
     dropout: float = Field(0.1, ge=0, lt=1, description="dropout of hidden states and attention")
     lowercase: bool = Field(False, description="whether the tokenizer folds case")
-    tokenizer_sentences: int = Field(
-        200_000, ge=1, description="maximum number of sentences to train the tokenizer on"
-    )
+    tokenizer_sentences: int = Field(200_000, ge=1, description="maximum number of sentences to train the tokenizer on")
 
     @model_validator(mode="after")
     def _divide_heads(self) -> RandomBertOptions:
@@ -122,9 +120,7 @@ class WhiteningOptions(StrictModel):
     """Training sentences and dimension of the whitening map."""
 
     rows: int | None = Field(ge=2, description="maximum number of distinct training sentences; null: all")
-    dimension: int | None = Field(
-        ge=1, description="components of the largest variance to keep; null: all that vary"
-    )
+    dimension: int | None = Field(ge=1, description="components of the largest variance to keep; null: all that vary")
     pooling: PoolingName | None = Field(description="pooling of the encoder to whiten; null: the setting's")
     seed: int = Field(ge=0, description="seed of the sample of sentences")
 

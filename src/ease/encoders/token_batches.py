@@ -48,9 +48,7 @@ _TOKENIZING = Lock()
 class TokenBatches:
     """Encodes units of texts by their token ids."""
 
-    def __init__(
-        self, encoder: SentenceTransformer, size: int | None, prompt: str, role: Mapping[str, str]
-    ) -> None:
+    def __init__(self, encoder: SentenceTransformer, size: int | None, prompt: str, role: Mapping[str, str]) -> None:
         """Create an encoding that is used only if `agrees` is true.
 
         Args:

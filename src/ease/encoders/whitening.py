@@ -21,9 +21,7 @@ from ease.evaluation.metrics import finite_rows
 
 logger = logging.getLogger(__name__)
 
-SUMMARY = (
-    "It takes no gradient steps: a linear map makes the covariance of its training sentences the identity."
-)
+SUMMARY = "It takes no gradient steps: a linear map makes the covariance of its training sentences the identity."
 
 Floats = NDArray[np.float64]
 

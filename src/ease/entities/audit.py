@@ -176,9 +176,7 @@ def match_candidates(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     return left.union(right)
 
 
-def add_distractors(
-    answers: ir.Table, candidates: ir.Table, entity_types: ir.Table, options: AuditOptions
-) -> ir.Table:
+def add_distractors(answers: ir.Table, candidates: ir.Table, entity_types: ir.Table, options: AuditOptions) -> ir.Table:
     """Draw distractors of both sides of each pair: of the same page, and of items of the same type.
 
     Answers are as `match_candidates` returns them. Without types there are no distractors of the same type.

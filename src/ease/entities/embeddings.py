@@ -82,9 +82,7 @@ class EmbeddingOptions(StrictModel):
         None, description="for `source: file`: a .txt, .txt.bz2 or .txt.gz of the encoder's dimension"
     )
     seed: int = Field(0, ge=0, description="seed of the random vectors")
-    wikipedia2vec: Wikipedia2VecOptions = Field(
-        default_factory=Wikipedia2VecOptions, description="for `source: train`"
-    )
+    wikipedia2vec: Wikipedia2VecOptions = Field(default_factory=Wikipedia2VecOptions, description="for `source: train`")
 
     @model_validator(mode="after")
     def _check_file(self) -> EmbeddingOptions:
@@ -162,9 +160,7 @@ def embed_entities(
         return align_embeddings(names, total, vectors, dimension, options.seed)
 
 
-def align_embeddings(
-    names: pa.Table, total: int, vectors: Path, dimension: int, seed: int
-) -> tuple[np.ndarray, int]:
+def align_embeddings(names: pa.Table, total: int, vectors: Path, dimension: int, seed: int) -> tuple[np.ndarray, int]:
     """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
     A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one

@@ -165,9 +165,7 @@ def _first_draws(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
     return drawn.mutate(position=draw(seed, ibis.literal(_FIRST), drawn.pair_id, drawn.turn) % drawn["size"])
 
 
-def _later_draws(
-    pairs: ir.Table, types: ir.Table, appearing: ir.Table, options: HardNegativeOptions
-) -> ir.Table:
+def _later_draws(pairs: ir.Table, types: ir.Table, appearing: ir.Table, options: HardNegativeOptions) -> ir.Table:
     """Return all member numbers of narrow types, shuffled, and draws of broad types.
 
     `type_rank` orders the types of a pair's entity at random, `turn` the draws.

@@ -111,15 +111,11 @@ class PairOptions(StrictModel):
     max_pairs_per_entity: int | None = Field(
         None, ge=1, description="maximum pairs of one entity in one language; null: no maximum"
     )
-    max_pairs_per_language: int | None = Field(
-        50_000, ge=1, description="pairs sampled per language; null: all"
-    )
+    max_pairs_per_language: int | None = Field(50_000, ge=1, description="pairs sampled per language; null: all")
     without_audit: bool = Field(
         False, description="exclude the pages of the setting's audit, the test set made from links"
     )
-    min_pairs_per_language: int = Field(
-        0, ge=0, description="a run is refused if fewer pairs of a language are left"
-    )
+    min_pairs_per_language: int = Field(0, ge=0, description="a run is refused if fewer pairs of a language are left")
     seed: int = Field(0, ge=0, description="seed of the pairs that the maximum and the sampling keep")
     released: str | None = Field(
         None,

@@ -66,9 +66,7 @@ class Record(BaseModel, strict=True):
     @model_validator(mode="after")
     def _other_titles(self) -> Self:
         """Keep the distinct titles that are not the positive entity's."""
-        self.negative_entity = [
-            title for title in dict.fromkeys(self.negative_entity) if title != self.positive_entity
-        ]
+        self.negative_entity = [title for title in dict.fromkeys(self.negative_entity) if title != self.positive_entity]
         if not self.negative_entity:
             raise ValueError("`negative_entity` has no title other than the positive entity's")
         return self
@@ -169,9 +167,7 @@ def read_released(path: Path) -> Iterator[Record]:
                 f"{path}, record {number + 1}: {reason}; correct or remove the record, or fetch the file again."
             ) from None
     if not number:
-        raise EaseError(
-            f"{path} has no record: give a JSON array or JSON lines of {', '.join(Record.model_fields)}."
-        )
+        raise EaseError(f"{path} has no record: give a JSON array or JSON lines of {', '.join(Record.model_fields)}.")
 
 
 def _iterate_values(file: IO[str]) -> Iterator[Any]:

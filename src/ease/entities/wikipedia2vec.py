@@ -36,9 +36,7 @@ class Wikipedia2VecOptions(StrictModel):
         description="words are sampled as negatives by their frequency to this power; 0 avoids building a table of "
         "100 million entries, which takes longer than training on a small wiki",
     )
-    pool_size: int = Field(
-        1, ge=1, description="training processes; with more than one, results vary between runs"
-    )
+    pool_size: int = Field(1, ge=1, description="training processes; with more than one, results vary between runs")
     build_workers: int = Field(
         1, ge=1, description="processes that read the dump; their number does not change results"
     )
@@ -84,9 +82,7 @@ def train_wikipedia2vec(
                 **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
             }
             command = [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)]
-            done = subprocess.run(
-                command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8"
-            )
+            done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8")
             if done.returncode == FAULT_STATUS:
                 raise EaseError(done.stdout)
             if done.returncode:

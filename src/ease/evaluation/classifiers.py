@@ -207,9 +207,7 @@ def train_classifier(
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     best, best_accuracy = LinearClassifier(classes, weight, bias), -1.0
     batches = (
-        batch
-        for _ in range(epochs)
-        for batch in torch.randperm(len(rows), generator=generator).split(batch_size)
+        batch for _ in range(epochs) for batch in torch.randperm(len(rows), generator=generator).split(batch_size)
     )
     for step, batch in enumerate(batches, start=1):
         optimizer.zero_grad()

@@ -54,12 +54,8 @@ Row = Mapping[str, Any]
 class ContaminationOptions(StrictModel):
     """Thresholds for near duplicates."""
 
-    words: int = Field(
-        13, ge=2, description="words of a run that a test text shares with a training sentence"
-    )
-    characters: int = Field(
-        30, ge=2, description="characters of such a run where a language writes without spaces"
-    )
+    words: int = Field(13, ge=2, description="words of a run that a test text shares with a training sentence")
+    characters: int = Field(30, ge=2, description="characters of such a run where a language writes without spaces")
     similarity: float = Field(
         0.8, gt=0, le=1, description="minimum Jaccard similarity of the sets of character n-grams"
     )
@@ -178,9 +174,7 @@ def find_matches(
 
     about = {"name": ibis.util.gen_name("may_match"), "signature": (("string",), "boolean")}
     if training.get_backend().name == "duckdb":
-        flag = ibis.udf.scalar.pyarrow(
-            lambda column: pa.array(flags(column.to_pylist()), pa.bool_()), **about
-        )
+        flag = ibis.udf.scalar.pyarrow(lambda column: pa.array(flags(column.to_pylist()), pa.bool_()), **about)
     else:  # Spark passes single rows to functions of PyArrow, and batches to those of pandas.
         flag = ibis.udf.scalar.pandas(lambda column: pd.Series(flags(column.fillna("").tolist())), **about)
     likely = training.select(SENTENCE).filter(flag(training[SENTENCE]))
@@ -202,9 +196,7 @@ class TaskTexts(NamedTuple):
         return [row for row, item in enumerate(self.texts) if any(text in matches for text in item)]
 
 
-def read_task_texts(
-    references: Sequence[str], options: TaskOptions
-) -> tuple[list[TaskTexts], dict[str, str]]:
+def read_task_texts(references: Sequence[str], options: TaskOptions) -> tuple[list[TaskTexts], dict[str, str]]:
     """Return the texts of each score's items, and for each task that cannot be read the reason."""
     found, failed = [], {}
     for name, chosen in chosen_tasks(references, options).items():

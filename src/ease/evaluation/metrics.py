@@ -27,9 +27,7 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
     """Return embeddings, (n, dimension), in their own precision; refuse, by `name`, other shapes, NaN and infinity."""
     matrix = np.asarray(embeddings)
     if matrix.ndim != 2:
-        raise EaseError(
-            f"The {name} have shape {matrix.shape}: give one row per sentence, (sentences, dimension)."
-        )
+        raise EaseError(f"The {name} have shape {matrix.shape}: give one row per sentence, (sentences, dimension).")
     if (broken := np.flatnonzero(~np.isfinite(matrix).all(axis=1))).size:
         raise EaseError(
             f"{broken.size} of {len(matrix)} rows of the {name} contain NaN or infinity, first row {broken[0]}: "

@@ -37,9 +37,7 @@ def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
     Both sides are (n, dimension), compared a block at a time. A translation that ties with another row is a miss.
     """
     own = np.arange(np.shape(left)[0])[:, None]
-    forward, backward = (
-        hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2)
-    )
+    forward, backward = (hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2))
     return forward, backward
 
 

@@ -85,9 +85,7 @@ def read_items(file: Path) -> dict[tuple[str, str], Items]:
     found = {}
     for subset, metric, kind, columns in _rows(file, "kind", "columns"):
         if kind.is_valid:
-            values = {
-                one["name"].as_py(): one["values"].values.to_numpy(zero_copy_only=False) for one in columns
-            }
+            values = {one["name"].as_py(): one["values"].values.to_numpy(zero_copy_only=False) for one in columns}
             found[subset.as_py(), metric.as_py()] = Items(kind.as_py(), values)
     return found
 

@@ -55,9 +55,7 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
             task_options(name, {name: {**own, "subsets": tuple(filter(None, named))}})
             # A task named without a subset keeps its configured subsets; null means all of them.
             configured = own.get("subsets") if "" in named else ()
-            own["subsets"] = (
-                None if configured is None else tuple(dict.fromkeys([*configured, *filter(None, named)]))
-            )
+            own["subsets"] = None if configured is None else tuple(dict.fromkeys([*configured, *filter(None, named)]))
         chosen[name] = own
     return chosen
 

@@ -91,9 +91,7 @@ def similarity_blocks(
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         keeps = 4 * math.prod(shapes[1]) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
     starts = range(0, shapes[0][0], BLOCK[0])
-    for start in tqdm(
-        starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True
-    ):
+    for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=None if progress else True):
         here = slice(start, start + BLOCK[0])
         left = units(0, here)
         for first in range(0, shapes[1][0], BLOCK[1]):

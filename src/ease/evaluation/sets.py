@@ -124,9 +124,7 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
             raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
         lacking = {f for subset, fs in found.missing.items() if not wanted or subset in wanted for f in fs}
         if lacking:
-            raise EaseError(
-                f"The development task {name!r} {_lacks(name, sorted(lacking), found.path, 'dev_tasks')}"
-            )
+            raise EaseError(f"The development task {name!r} {_lacks(name, sorted(lacking), found.path, 'dev_tasks')}")
 
 
 def require_named_set(reference: str, option: str, located: Located) -> None:
@@ -137,9 +135,7 @@ def require_named_set(reference: str, option: str, located: Located) -> None:
         lacking = {f for subset, fs in found.missing.items() if wanted in ("", subset) for f in fs}
         if not lacking:
             raise EaseError(f"`{option}` names {reference}. {no_set(name)}")
-        raise EaseError(
-            f"`{option}` names {reference}, which {_lacks(reference, sorted(lacking), found.path, option)}"
-        )
+        raise EaseError(f"`{option}` names {reference}, which {_lacks(reference, sorted(lacking), found.path, option)}")
 
 
 def _lacks(reference: str, files: Sequence[str], folder: Path, others: str) -> str:

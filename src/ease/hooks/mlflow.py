@@ -162,9 +162,7 @@ class Tracking:
         self._scores: dict[str, dict[str, float]] = {}
 
     @hook_impl
-    def before_pipeline_run(
-        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
-    ) -> None:
+    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Name the run by its pipelines, a single setting and given parameters; close the runs of killed ones."""
         self._start(dotted(run_params.get("runtime_params") or {}))
         self._trains = any(TRAINING_TAG in node.tags for node in pipeline.nodes)

@@ -113,9 +113,7 @@ class Guard:
 
     # Before MLflow opens a run.
     @hook_impl(tryfirst=True)
-    def before_pipeline_run(
-        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
-    ) -> None:
+    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Lock the data folder until the process ends, and check what the nodes of the run need; name all faults."""
         # Imported late: most commands run nothing.
         from ease.pipelines.checks import find_faults

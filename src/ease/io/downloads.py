@@ -50,9 +50,7 @@ T = TypeVar("T")
 class ConnectionOptions(StrictModel):
     """Connections and identification of downloads."""
 
-    connections: int = Field(
-        3, ge=1, le=3, description="parallel downloads; Wikimedia asks for at most three"
-    )
+    connections: int = Field(3, ge=1, le=3, description="parallel downloads; Wikimedia asks for at most three")
     contact: str | None = Field(
         None, description="an e-mail or web address, sent to servers: Wikimedia refuses anonymous programs"
     )
@@ -61,9 +59,7 @@ class ConnectionOptions(StrictModel):
 class DownloadOptions(ConnectionOptions):
     """Connections, identification and retries of downloads."""
 
-    attempts: int = Field(
-        6, ge=1, description="consecutive attempts without progress before a download is given up"
-    )
+    attempts: int = Field(6, ge=1, description="consecutive attempts without progress before a download is given up")
     timeout: float = Field(60, gt=0, description="seconds to wait for an answer, or for its next bytes")
     first_pause: float = Field(1, ge=0, description="seconds before the first retry; doubles with each retry")
 
@@ -120,9 +116,7 @@ class Client:
 
         content = self.retry(url, attempt)
         if len(content) > _MAX_TEXT_BYTES:
-            raise EaseError(
-                f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
-            )
+            raise EaseError(f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address.")
         return content.decode("utf-8", errors="replace")
 
     def size(self, url: str) -> int | None:
@@ -177,9 +171,7 @@ class Client:
             if failures >= options.attempts or failure.pause > _LONGEST_PAUSE:
                 fault = f"{url} cannot be fetched: {failure}, at the last of {failures} attempts in a row."
                 if failure.answered:
-                    raise EaseError(
-                        f"{fault} The bytes received so far are kept; try again later."
-                    ) from failure
+                    raise EaseError(f"{fault} The bytes received so far are kept; try again later.") from failure
                 host = urlsplit(url).netloc
                 raise Unreachable(f"{fault} Is this machine on the network, and {host} right?") from failure
             # Retry-After if given, else exponential back-off with ±25 % jitter
@@ -212,9 +204,7 @@ def _check_answer(url: str, response: requests.Response, accepted: Sequence[int]
             f"{url} does not exist: the server answers {answer}. Check the address, the date and the mirror."
         )
     advice = " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
-    raise EaseError(
-        f"{url} cannot be fetched: the server answers {answer}.{advice if status in (401, 403) else ''}"
-    )
+    raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice if status in (401, 403) else ''}")
 
 
 def _whole_number(value: str | None) -> int | None:

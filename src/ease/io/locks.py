@@ -40,9 +40,7 @@ class FolderLock(NamedTuple):
     """A process that inherits this descriptor shares the lock, which then lasts until both have ended"""
 
 
-def try_lock(
-    file: IO[bytes] | int, *, shared: bool = False, wait: bool = False, without_locks: bool = True
-) -> bool:
+def try_lock(file: IO[bytes] | int, *, shared: bool = False, wait: bool = False, without_locks: bool = True) -> bool:
     """Lock an open file, and return whether no other holder prevents it; `without_locks` if nothing can be locked."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))

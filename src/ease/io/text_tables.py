@@ -47,9 +47,7 @@ def bounded_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
     """
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
         if len(line) > LONGEST_LINE:
-            raise EaseError(
-                f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?"
-            )
+            raise EaseError(f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?")
         yield number, line
 
 
@@ -67,9 +65,7 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
             content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             content = content.removesuffix(b"\n").removesuffix(b"\r")
             if latin1 and b"\0" in content:
-                raise EaseError(
-                    f"{path}, line {number}: contains zero bytes, so it is not text; fetch the file again."
-                )
+                raise EaseError(f"{path}, line {number}: contains zero bytes, so it is not text; fetch the file again.")
             try:
                 text = content.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -119,9 +115,7 @@ def read_rows(
         for fields in reader:
             yield reader.line_num, fields
     except csv.Error as error:
-        raise EaseError(
-            f"{path}, line {reader.line_num}: not a valid csv file ({error}); fix its quotes."
-        ) from None
+        raise EaseError(f"{path}, line {reader.line_num}: not a valid csv file ({error}); fix its quotes.") from None
 
 
 def read_records(
@@ -183,9 +177,7 @@ def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> lis
     if missing:
         raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.")
     if twice := [name for name in names if header.count(name) > 1]:
-        raise EaseError(
-            f"{path}: the header names the column {', '.join(twice)} twice; rename or remove one."
-        )
+        raise EaseError(f"{path}: the header names the column {', '.join(twice)} twice; rename or remove one.")
     return [header.index(name) for name in names]
 
 

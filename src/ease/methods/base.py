@@ -176,17 +176,11 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
 class EntityOptions(StrictModel):
     """Parameters of methods that train an entity table."""
 
-    entity_weight: float = Field(
-        1.0, ge=0, description="λ, the weight of the entity loss; 0: no entity table"
-    )
+    entity_weight: float = Field(1.0, ge=0, description="λ, the weight of the entity loss; 0: no entity table")
     temperature: float = Field(0.05, gt=0, description="τ of the entity loss, dividing the cosine")
-    self_supervised: bool = Field(
-        True, description="add SimCSE's loss, equation 3 of EASE; false: entities alone"
-    )
+    self_supervised: bool = Field(True, description="add SimCSE's loss, equation 3 of EASE; false: entities alone")
     self_temperature: float = Field(0.05, gt=0, description="τ of SimCSE's loss")
-    hard_negatives: bool = Field(
-        True, description="use the pairs' hard negatives as candidates, as in equation 2"
-    )
+    hard_negatives: bool = Field(True, description="use the pairs' hard negatives as candidates, as in equation 2")
     gather_negatives: bool = Field(
         False,
         description="use the candidates of all processes; not in the paper, no effect in a single process",
@@ -207,9 +201,7 @@ EntityOpts = TypeVar("EntityOpts", bound=EntityOptions)
 class EntityMethod(TrainingMethod[EntityOpts]):
     """A method with an entity table and its projection into the encoder's space."""
 
-    def __init__(
-        self, options: EntityOpts, dimension: int, embeddings: Tensor | None, *, bias: bool = False
-    ) -> None:
+    def __init__(self, options: EntityOpts, dimension: int, embeddings: Tensor | None, *, bias: bool = False) -> None:
         """Initialise the table from the embeddings and the projection at random.
 
         Args:
@@ -222,9 +214,7 @@ class EntityMethod(TrainingMethod[EntityOpts]):
         self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
         if options.entity_weight:
             if embeddings is None:
-                raise EaseError(
-                    f"{self.title} needs entity embeddings: give some, or set `entity_weight` to 0."
-                )
+                raise EaseError(f"{self.title} needs entity embeddings: give some, or set `entity_weight` to 0.")
             self.table = EntityTable(embeddings)
             self.projection = nn.Linear(embeddings.shape[1], dimension, bias=bias)
 

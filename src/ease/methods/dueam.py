@@ -59,9 +59,7 @@ class DueamOptions(StrictModel):
     @model_validator(mode="after")
     def _some_term(self) -> DueamOptions:
         if not self.semantic_weight and not self.translation_weight:
-            raise EaseError(
-                "`semantic_weight` and `translation_weight` are both 0: give one of them a weight."
-            )
+            raise EaseError("`semantic_weight` and `translation_weight` are both 0: give one of them a weight.")
         return self
 
 
@@ -244,9 +242,7 @@ def word_movers_distances(
 
 def _entropic(ground: Tensor, moved: Tensor, reached: Tensor, regularization: float) -> Tensor:
     """Solve all pairs at once; excluded tokens have weight 0."""
-    weights, other_weights = (
-        mask.to(ground.dtype) / mask.sum(dim=1, keepdim=True) for mask in (moved, reached)
-    )
+    weights, other_weights = (mask.to(ground.dtype) / mask.sum(dim=1, keepdim=True) for mask in (moved, reached))
     mean = torch.einsum("nij,ni,nj->n", ground, weights, other_weights)
     unit = torch.where(mean > 0, mean, 1)  # equal sentences of one token
     costs = ground / unit[:, None, None]

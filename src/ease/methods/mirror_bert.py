@@ -93,9 +93,7 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
         self.views = (SENTENCE, *(() if options.controlled_dropout else second))
 
     @classmethod
-    def build(
-        cls, options: MirrorBertOptions, encoder: SentenceTransformer, embeddings: Tensor | None
-    ) -> Self:
+    def build(cls, options: MirrorBertOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
         """Set the encoder's dropout and DropHead.
 
         Raises:
@@ -227,9 +225,7 @@ def multi_similarity_loss(
     return mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
-def _mirrored(
-    views: Tensor, candidates: Tensor | None, own: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _mirrored(views: Tensor, candidates: Tensor | None, own: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the anchors, (2n, d), all columns, (2m, d), and each anchor's own and its positive's column, (2n, 1)."""
     candidates = views if candidates is None else candidates
     own = own_columns(views[0], own)

@@ -40,9 +40,7 @@ class Mlm(TrainingMethod[MlmOptions]):
     Options = MlmOptions
     matryoshka = False
     title = "MLM"
-    summary = (
-        "Masked-language modelling trains the encoder to predict masked tokens, as BERT's pre-training does."
-    )
+    summary = "Masked-language modelling trains the encoder to predict masked tokens, as BERT's pre-training does."
     views = ()
     token_columns = (SENTENCE,)
 
@@ -114,9 +112,7 @@ class MaskedLanguageModel(nn.Module):
         else:
             lengths = mask.sum(dim=1)
             orders = lengths.argsort(stable=True).chunk(parts)
-            chunks = [
-                [values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked] for rows in orders
-            ]
+            chunks = [[values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked] for rows in orders]
         count = chosen.sum()
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
             losses = [

@@ -15,11 +15,9 @@ from ease.methods.supervised_simcse import POSITIVE, SupervisedSimcse, Supervise
 class MsimcseOptions(SupervisedSimcseOptions):
     """Parameters of mSimCSE."""
 
-    strategy: Literal["unsupervised", "english_nli", "cross_lingual_nli", "parallel", "mined", "mixture"] = (
-        Field(
-            "mixture",
-            description="kind of training texts; only `unsupervised` and `mixture` accept rows without a positive",
-        )
+    strategy: Literal["unsupervised", "english_nli", "cross_lingual_nli", "parallel", "mined", "mixture"] = Field(
+        "mixture",
+        description="kind of training texts; only `unsupervised` and `mixture` accept rows without a positive",
     )
 
 

@@ -114,9 +114,7 @@ class Compared:
         return encode_with(folder, self.encoding)
 
 
-def measure_alignment_uniformity(
-    encoding: EncodingOptions, options: AlignmentOptions, **compared: Any
-) -> Plotted:
+def measure_alignment_uniformity(encoding: EncodingOptions, options: AlignmentOptions, **compared: Any) -> Plotted:
     """Measure alignment and uniformity (Wang and Isola, 2020), as a table and as a plot."""
     given = Compared(encoding, **compared)
     table = compare_alignment_uniformity(given.encode(), given.graded(options.graded), options)
@@ -125,9 +123,7 @@ def measure_alignment_uniformity(
     return table, _plotted(plot_alignment_uniformity(table), "alignment_uniformity")
 
 
-def find_differing_pairs(
-    encoding: EncodingOptions, options: DifferingOptions, **compared: Any
-) -> pd.DataFrame:
+def find_differing_pairs(encoding: EncodingOptions, options: DifferingOptions, **compared: Any) -> pd.DataFrame:
     """Find the graded pairs on which two models differ most, in both directions.
 
     A model that is not one of the setting's encoders is loaded from its folder or the hub.
@@ -239,14 +235,10 @@ def find_contaminated_items(
         "%d of %d distinct test texts are among the training sentences of %s",
         *(len(matches), len(texts), setting.name),
     )
-    return rows, [
-        {"text": text, **match._asdict(), "sentences": count} for text, (match, count) in matches.items()
-    ]
+    return rows, [{"text": text, **match._asdict(), "sentences": count} for text, (match, count) in matches.items()]
 
 
-def score_clean_items(
-    contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows
-) -> pd.DataFrame:
+def score_clean_items(contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows) -> pd.DataFrame:
     """Score the encoders on the items that are not contaminated, beside their scores on all items."""
     given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
     rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []

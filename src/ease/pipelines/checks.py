@@ -146,9 +146,7 @@ class Run:
         return [reference for reference in references if not (made and task_name(reference) == AUDIT)]
 
 
-def find_faults(
-    pipeline: Pipeline, catalog: Catalog, data: Path, free: int, typed: Collection[str] = ()
-) -> list[str]:
+def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int, typed: Collection[str] = ()) -> list[str]:
     """Return one sentence for each fault that would stop the run."""
     run = Run(pipeline, catalog, typed)
     for node in pipeline.nodes:
@@ -181,10 +179,7 @@ def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
 def _maker(name: str) -> str:
     """Return the command that makes a dataset: the preparation of its setting, else the smallest pipeline."""
     job = f"train_{name.partition('.')[0]}"
-    if (
-        job in pipelines
-        and name in pipelines[job].only_nodes_with_tags(*PREPARATION.split(",")).all_outputs()
-    ):
+    if job in pipelines and name in pipelines[job].only_nodes_with_tags(*PREPARATION.split(",")).all_outputs():
         return f"`kedro run --pipelines={job} --tags={PREPARATION}`"
     making = [key for key in pipelines if name in pipelines[key].all_outputs()]
     return f"`kedro run --pipelines={min(making, key=lambda key: len(pipelines[key].nodes))}`"

@@ -60,9 +60,7 @@ class Baseline(LoadingOptions):
     """An encoder that is scored without training."""
 
     name: str = Field(min_length=1, description="a hub name, a folder, or a text file of word vectors")
-    tasks: Words | None = Field(
-        None, description="tasks to score it on; null: the test tasks of all settings"
-    )
+    tasks: Words | None = Field(None, description="tasks to score it on; null: the test tasks of all settings")
     language_rank: int = Field(
         0,
         ge=0,

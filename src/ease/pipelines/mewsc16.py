@@ -61,9 +61,7 @@ class Mewsc16Options(NewsOptions):
     languages: Languages = Field(description="Wikinews language codes")
     sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
     work: Path = Field(description="folder for temporary files")
-    published: dict[str, Published] = Field(
-        description="the paper's statistics (Table 13) by language, and `total`"
-    )
+    published: dict[str, Published] = Field(description="the paper's statistics (Table 13) by language, and `total`")
 
 
 def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[str, Any]:
@@ -105,9 +103,7 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
     return folder, build_mewsc16(dumps, options, folder, source)
 
 
-def compare_statistics(
-    counts: dict[str, dict[str, Any]], options: Mewsc16Options
-) -> tuple[pd.DataFrame, go.Figure]:
+def compare_statistics(counts: dict[str, dict[str, Any]], options: Mewsc16Options) -> tuple[pd.DataFrame, go.Figure]:
     """Compare sentences and label types with the paper's: as a table, as a plot, in the log and in MLflow."""
     table = statistics(counts, options.published)
     figure = plot_mewsc16(table[table["language"] != TOTAL])

@@ -185,9 +185,7 @@ class Mining:
     def key(self, pair: LanguagePair, licence: str) -> str:
         """Return a hash of all that the part of two languages is made from."""
         left, right = pair
-        own = self.candidates.filter(
-            self.candidates.left_language == left, self.candidates.right_language == right
-        )
+        own = self.candidates.filter(self.candidates.left_language == left, self.candidates.right_language == right)
         drawn = draw(0, own.left, own.right)
         found = own.agg(number=own.count(), digest=as_int64((drawn % DIGEST_RANGE).sum())).to_pandas().iloc[0]
         given = self.options.model_dump(exclude={"encoder", *CandidateOptions.model_fields})
@@ -225,9 +223,7 @@ class Mining:
         name, (left, right) = "-".join(pair), (self.sizes[language] for language in pair)
         workspace = Workspace(self.scratch / f"join-{name}", self.texts.memory_limit)
         vectors = {language: self._vectors(language) for language in pair}
-        mined, found = mine_language_pair(
-            self.sentences, self.candidates, pair, vectors, self.options, workspace
-        )
+        mined, found = mine_language_pair(self.sentences, self.candidates, pair, vectors, self.options, workspace)
         counts = {
             "left_sentences": left,
             "right_sentences": right,

@@ -125,9 +125,7 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
     client, run_id = MlflowClient(), _run_of(encoder)
     outputs = client.get_run(run_id).outputs if run_id else None
     if run_id is None or outputs is None or not outputs.model_outputs:
-        logger.warning(
-            "MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder
-        )
+        logger.warning("MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder)
         return None
     known = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
     logged = client.get_logged_model(outputs.model_outputs[0].model_id)
@@ -153,9 +151,7 @@ class RunReport:
 
     def complete(self, history: Sequence[Mapping[str, float]]) -> None:
         """Log the values of a history that this run has not logged yet: of earlier sessions, and after errors."""
-        lines = [
-            (int(line["step"]), {name: line[name] for name in line if name != "step"}) for line in history
-        ]
+        lines = [(int(line["step"]), {name: line[name] for name in line if name != "step"}) for line in history]
         missing = [line for line in lines if (line[0], frozenset(line[1])) not in self._logged]
         log_values(self._run_id, missing)
 
@@ -242,9 +238,7 @@ def _run_of(encoder: Path) -> str | None:
     """Return the id of the run that trained an encoder; None if the tracking store has no such run."""
     run_id: str | None = (read_json(encoder / RUN_FILE) or {}).get("run_id")
     experiments = [experiment.experiment_id for experiment in MlflowClient().search_experiments()]
-    found = run_id and MlflowClient().search_runs(
-        experiments, f"attributes.run_id = '{run_id}'", max_results=1
-    )
+    found = run_id and MlflowClient().search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1)
     return run_id if found else None
 
 
@@ -262,9 +256,7 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
     main = [row for row in scored if row["metric"] == get_task(row["task"]).METRIC]
     averaged = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
     shown = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged]
-    shown += [
-        row for row in main if languages and row not in shown and all(has_languages(row["subset"], languages))
-    ]
+    shown += [row for row in main if languages and row not in shown and all(has_languages(row["subset"], languages))]
     return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}
 
 
@@ -272,11 +264,7 @@ def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
     """Return the fields of an options model, nested ones too, by dotted names that MLflow accepts."""
 
     def safe(value: Any) -> Any:  # users choose some keys, such as names of baselines
-        return (
-            {safe_name(name): safe(own) for name, own in value.items()}
-            if isinstance(value, Mapping)
-            else value
-        )
+        return {safe_name(name): safe(own) for name, own in value.items()} if isinstance(value, Mapping) else value
 
     return dotted(safe(options.model_dump(mode="json")), prefix)
 

@@ -109,9 +109,7 @@ def write_folder(
     if target.exists() and not target.is_dir():
         raise EaseError(f"{target} is a file: give a folder as `publish.to`.")
     if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
-        raise EaseError(
-            f"{target} has files that `publish` did not write: remove it, or give another `publish.to`."
-        )
+        raise EaseError(f"{target} has files that `publish` did not write: remove it, or give another `publish.to`.")
     if options.repository is not None:
         from ease.io.hub import require_token
 
@@ -193,9 +191,7 @@ def _write_model(
         )
     if student is not None and options.method != "static_student" and _is_of(student, encoder, options):
         shutil.copytree(student, folder / STATIC, ignore=shutil.ignore_patterns(TRAINING))
-        sections["Static student"] = (
-            f"`{STATIC}` is a small encoder that reproduces this one by one vector per token."
-        )
+        sections["Static student"] = f"`{STATIC}` is a small encoder that reproduces this one by one vector per token."
     rows = _write_card(folder, options, version, scores, sections)
     return {
         "what": "model",
@@ -245,9 +241,7 @@ def _is_of(student: Path, encoder: Path, options: PublishOptions) -> bool:
     # The setting's encoder is an input of the student's node even if the parameters name another teacher.
     if own == encoder.parent.name and given.get("teacher") is None:
         return True
-    logger.warning(
-        "The static student is of another encoder and is not published: run `kedro run --pipelines=distill`"
-    )
+    logger.warning("The static student is of another encoder and is not published: run `kedro run --pipelines=distill`")
     return False
 
 

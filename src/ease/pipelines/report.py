@@ -78,9 +78,7 @@ def compare_curves(**histories: Rows) -> go.Figure:
     return figure
 
 
-def write_comparison(
-    comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str, setting: Setting
-) -> Path:
+def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str, setting: Setting) -> Path:
     """Write the scores and the curves of a setting's methods as one HTML page that needs no network.
 
     Without scores, there is no page.
@@ -122,9 +120,7 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> Rows:
 def gather_scores(setting: Setting, sweep_scores: Rows, **scores: Rows) -> Rows:
     """Return the scores of a setting with their encoders and methods."""
     # A row's own values take precedence: the setting may have changed since.
-    rows = [
-        {**_about(setting), "method": method, **row} for method in in_order(scores) for row in scores[method]
-    ]
+    rows = [{**_about(setting), "method": method, **row} for method in in_order(scores) for row in scores[method]]
     return [*rows, *sweep_scores]
 
 
@@ -243,9 +239,7 @@ def _printed(evaluate: EvaluateOptions, published: Published) -> dict[str, tuple
     return found
 
 
-def name_differences(
-    scores: list[dict[str, Any]], published: Published, options: ValidationOptions
-) -> pd.DataFrame:
+def name_differences(scores: list[dict[str, Any]], published: Published, options: ValidationOptions) -> pd.DataFrame:
     """Compare the scores with the printed ones, as a table, in MLflow, and in the log where they differ."""
     table = compare_with_printed(published, gather_models(scores))
     log_table(table, "validate_evaluation")
@@ -277,9 +271,7 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     return namespaced(nodes, setting, "report")
 
 
-def create_report_pipeline(
-    methods: Mapping[str, Iterable[str]], sweeps: Mapping[str, Iterable[str]]
-) -> Pipeline:
+def create_report_pipeline(methods: Mapping[str, Iterable[str]], sweeps: Mapping[str, Iterable[str]]) -> Pipeline:
     """Create the report over all settings, by their methods and sweeps, and the baselines."""
     made = ["report", "report_bars", "report_scatter"]
     scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}

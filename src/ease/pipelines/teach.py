@@ -97,9 +97,7 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
         encoder["name"] = taught.get("encoder")
 
 
-def check_taught_sources(
-    language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]
-) -> None:
+def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]) -> None:
     """Refuse languages as `_check_languages` does, and a folder without their dumps or page_props tables."""
     _check_languages(language, companions, acquire)
     if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
@@ -125,9 +123,7 @@ def _check_languages(language: str, companions: Any, acquire: AcquireOptions) ->
     """Refuse a language without a Wikipedia, and companions that are none."""
     given = split_words(companions)
     if given is not None and not given:
-        raise EaseError(
-            "`teach.companions` names no language: name at least one, such as en, or set it to null."
-        )
+        raise EaseError("`teach.companions` names no language: name at least one, such as en, or set it to null.")
     if language in (given or ()):
         raise EaseError(
             f"`teach.companions` has {language}, the language itself: remove it, and name a language that the encoder "
@@ -144,9 +140,7 @@ def _check_languages(language: str, companions: Any, acquire: AcquireOptions) ->
         (check_codes if is_mirror(acquire.wikipedia) else check_languages)([code], parameter)
 
 
-def locate_taught_dumps(
-    acquire: AcquireOptions, setting: Setting, language: str, companions: Any
-) -> dict[str, Any]:
+def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str, companions: Any) -> dict[str, Any]:
     """Locate or download the dumps and page_props tables of the language and its companions."""
     _check_languages(language, companions, acquire)
     others = [code for code in setting.languages if code != language]
@@ -261,11 +255,7 @@ def _fit_recipe(
     if encoder.startswith(RANDOM) and teacher:
         chosen["teacher"] = None
         logger.info("No teacher: the start has random weights, so that no language could be lost")
-    elif (
-        isinstance(teacher, dict)
-        and teacher.get("encoder") == START_ENCODER
-        and teacher.get("languages") is None
-    ):
+    elif isinstance(teacher, dict) and teacher.get("encoder") == START_ENCODER and teacher.get("languages") is None:
         chosen["teacher"] = {**teacher, "languages": list(companions)}
         logger.info("The start is the teacher of the sentences of %s", ", ".join(companions))
     return recipe.model_copy(update={"training": training | chosen})
@@ -325,9 +315,7 @@ def create_pipeline() -> Pipeline:
     reported["history"] = f"{TEACH}.{METHOD}.history"
     steps = [
         step(locate_taught_dumps, "dumps", "locate_dumps", tags="acquire"),
-        step(
-            locate_taught_sets, "evaluation_data", "locate_evaluation_sets", "acquire_evaluation", sets=sets
-        ),
+        step(locate_taught_sets, "evaluation_data", "locate_evaluation_sets", "acquire_evaluation", sets=sets),
         step(report_teaching, ["teaching_page", "teaching_scores"], tags="report", **reported),
     ]
     # `untrained` is the name of the encoder to teach in the catalog, as in other settings.

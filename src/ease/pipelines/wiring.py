@@ -21,9 +21,7 @@ TABLES = {"sentences", "training_pairs", "evaluation_data", "dumps", "entity_voc
 """Datasets of a setting that its methods read"""
 
 
-def step(
-    function: Callable[..., Any], outputs: str | list[str], name: str = "", tags: str = "", **inputs: str
-) -> Node:
+def step(function: Callable[..., Any], outputs: str | list[str], name: str = "", tags: str = "", **inputs: str) -> Node:
     """Return a node that reads for each argument the dataset in `inputs`, else the parameter or dataset of its name.
 
     Arguments with a default are read if `inputs` has them. The inputs are in the order of the arguments, by which Kedro

@@ -63,6 +63,4 @@ def create_project(folder: Path) -> None:
             (folder / name / ".gitkeep").touch()
     except (OSError, shutil.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise EaseError(
-            f"Cannot write to {folder} ({reason}): choose a folder that you may write to."
-        ) from error
+        raise EaseError(f"Cannot write to {folder} ({reason}): choose a folder that you may write to.") from error

@@ -61,17 +61,13 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> Compariso
     for base in dict.fromkeys(row.base for row in every):
         for row in _mark_best([row for row in every if row.base == base]):
             rows.append(row)
-            alike = (
-                theirs for name, theirs in published.items() if row.model and row.model.is_like(likes[name])
-            )
+            alike = (theirs for name, theirs in published.items() if row.model and row.model.is_like(likes[name]))
             if (theirs := next(alike, None)) and (difference := _difference(row, theirs)):
                 rows.append(difference)
     return ComparisonTable(paper.heading(number), table.score, headers, rows, list(table.notes), footnotes)
 
 
-def build_plain_table(
-    title: str, score: str, columns: dict[str, Source], own: Sequence[OwnModel]
-) -> ComparisonTable:
+def build_plain_table(title: str, score: str, columns: dict[str, Source], own: Sequence[OwnModel]) -> ComparisonTable:
     """Return a table of scores that no paper reports, one column per score."""
     rows, footnotes = _own_rows(own, [(source,) for source in columns.values()])
     return ComparisonTable(title, score, tuple(columns), _mark_best(rows), [], footnotes)
@@ -92,9 +88,7 @@ def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) ->
     for model in own:
         measured = [model.measure(needed) for needed in sources]
         if any(found.value is not None for found in measured):
-            cells = tuple(
-                numbered(model, found, len(needed)) for found, needed in zip(measured, sources, strict=True)
-            )
+            cells = tuple(numbered(model, found, len(needed)) for found, needed in zip(measured, sources, strict=True))
             base = base_name(model.base)
             rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method, model))
     return rows, list(footnotes)

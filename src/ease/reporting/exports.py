@@ -162,9 +162,7 @@ def hub_card(card: str, name: str, scores: pd.DataFrame, sections: Mapping[str, 
     training_card = RepoCard(card)
     front, body = training_card.data.to_dict(), training_card.text
     if not scores.empty:
-        front["model-index"] = eval_results_to_model_index(
-            name, [*map(_card_result, scores.to_dict("records"))]
-        )
+        front["model-index"] = eval_results_to_model_index(name, [*map(_card_result, scores.to_dict("records"))])
         front["metrics"] = sorted(set(scores["metric"]))
         rows = [
             {

@@ -27,9 +27,7 @@ def format_losses(table: pd.DataFrame, before: str, after: str) -> str:
     return format_table(pd.concat([table[table[before] != table[after]], pd.DataFrame([total])]))
 
 
-def format_table(
-    table: pd.DataFrame, decimals: int = 1, right: Collection[str] = (), width: int | None = None
-) -> str:
+def format_table(table: pd.DataFrame, decimals: int = 1, right: Collection[str] = (), width: int | None = None) -> str:
     """Format a table as Markdown with aligned columns, numbers to the right.
 
     `right` are further columns to align to the right, such as formatted numbers. In lines of at most `width`, columns
@@ -43,9 +41,7 @@ def format_table(
         for row in [names, *cells]:
             row[2:4] = ["…"]
         to_right[2:4], widths[2:4] = [False], [3]
-    rule = [
-        "-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, to_right, strict=True)
-    ]
+    rule = ["-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, to_right, strict=True)]
 
     def line(row: list[str]) -> str:
         padded = (

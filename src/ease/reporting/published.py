@@ -51,9 +51,7 @@ class Model(StrictModel):
     method: str | None = Field(
         None, description="our method, or the variant of a sweep, that is trained in the same way"
     )
-    variants: tuple[str, ...] = Field(
-        (), description="further variants of sweeps that are trained in the same way"
-    )
+    variants: tuple[str, ...] = Field((), description="further variants of sweeps that are trained in the same way")
     pooling: str | None = Field(None, description="pooling, if the paper scores several")
     checkpoints: tuple[str, ...] = Field((), description="hub names or file names of the published model")
 
@@ -104,9 +102,7 @@ class Paper(StrictModel):
     def _resolved(self) -> Paper:
         for number, table in self.tables.items():
             if unknown := [model for model in table.rows if model not in self.models]:
-                raise EaseError(
-                    f"Table {number} of {self.short} has rows without an entry in `models`: {unknown}."
-                )
+                raise EaseError(f"Table {number} of {self.short} has rows without an entry in `models`: {unknown}.")
             for column in table.columns:
                 self.sources(number, column.header)
         return self
@@ -119,16 +115,13 @@ class Paper(StrictModel):
     def sources(self, number: str, header: str) -> tuple[Source, ...]:
         """Return the scores that a column averages, in order."""
         if number not in self.tables:
-            raise EaseError(
-                f"The column {header!r} of {self.short} refers to table {number}, which does not exist."
-            )
+            raise EaseError(f"The column {header!r} of {self.short} refers to table {number}, which does not exist.")
         table = self.tables[number]
         column = table.column(header)
         if column.task and column.subset:
             return (Source(column.task, column.subset, column.metric or table.metric),)
         parts = (
-            self.sources(column.table or number, part) if isinstance(part, str) else (part,)
-            for part in column.mean_of
+            self.sources(column.table or number, part) if isinstance(part, str) else (part,) for part in column.mean_of
         )
         return tuple(chain(*parts))
 

@@ -114,12 +114,10 @@ def build_scatters(options: ReportOptions, published: Published, own: Sequence[O
             if name in tables[1].rows
         ]
         averages = [
-            paper.sources(number, table.columns[-1].header)
-            for number, table in zip(numbers, tables, strict=True)
+            paper.sources(number, table.columns[-1].header) for number, table in zip(numbers, tables, strict=True)
         ]
         rows += [
-            (model.label, "own", model.method, *(model.measure(sources).value for sources in averages))
-            for model in own
+            (model.label, "own", model.method, *(model.measure(sources).value for sources in averages)) for model in own
         ]
         points = pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]).dropna()
         if "own" in set(points["kind"]):
@@ -240,9 +238,7 @@ def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], abo
         "comparison",
         with_plotly=True,
         methods=[method_label(method) for method in table.columns[3:]],
-        tasks=[
-            task + (f" ({count} subsets)" if count > 1 else "") for task, count in reversed(subsets.items())
-        ],
+        tasks=[task + (f" ({count} subsets)" if count > 1 else "") for task, count in reversed(subsets.items())],
         groups=groups,
         metrics={name: TEXTS["metrics"].get(name) for _, name in groups},
         about=about,
@@ -297,9 +293,7 @@ def table_markdown(table: ComparisonTable, width: int | None = None) -> str:
 
     cells = [[row.name, row.origin, *map(cell_text, row.cells)] for row in table.rows]
     grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
-    footnotes = [
-        f"{number}".translate(SUPERSCRIPTS) + f" {note}" for number, note in enumerate(table.footnotes, 1)
-    ]
+    footnotes = [f"{number}".translate(SUPERSCRIPTS) + f" {note}" for number, note in enumerate(table.footnotes, 1)]
     text = f"{table.score}\n\n{format_table(grid, right=table.headers, width=width)}"
     notes = "  \n".join([*footnotes, *table.notes])
     return f"{text}\n\n{notes}" if notes else text

@@ -89,9 +89,7 @@ def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]
         parts.append(own[trained & own["subset"].isin(names)].assign(variant=language))
     found = pd.concat(parts)
     if found.empty:
-        raise EaseError(
-            f"No task has scores of {', '.join(subsets)} with English: name one that has, such as tatoeba."
-        )
+        raise EaseError(f"No task has scores of {', '.join(subsets)} with English: name one that has, such as tatoeba.")
     return _by_training(found)
 
 

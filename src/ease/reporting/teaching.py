@@ -54,9 +54,7 @@ def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
 
 def explain_start(pairs: int, accept: bool) -> str:
     """Return the sentence of a page that says why a training kept its start, and what to try."""
-    reason = (
-        f"the language has {pairs:,} pairs" if pairs < FEW else "the learning rate is too high for this start"
-    )
+    reason = f"the language has {pairs:,} pairs" if pairs < FEW else "the learning rate is too high for this start"
     linked = "" if accept else " (`latest` links to it only with `teach.accept=true`)"
     return (
         f"**No evaluation was above the start, so the model is the start, unchanged{linked}**, probably because "

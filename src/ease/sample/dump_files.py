@@ -62,8 +62,7 @@ def write_content_export(folder: Path, site: Site, pages: Sequence[WikiPage]) ->
 def _head(site: Site) -> str:
     """Return the root element's start tag and `<siteinfo>`."""
     namespaces = "".join(
-        f'    <namespace key="{number}" case="first-letter"'
-        + (f">{escape(name)}</namespace>\n" if name else "/>\n")
+        f'    <namespace key="{number}" case="first-letter"' + (f">{escape(name)}</namespace>\n" if name else "/>\n")
         for number, name in sorted(site.names.items())
     )
     return f"""<mediawiki xmlns="{_EXPORT}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
@@ -116,9 +115,7 @@ def revision_id(language: str, identifier: int) -> int:
 
 _ROWS_PER_STATEMENT = 500
 _HEAD, _FOOT = files("ease.sample").joinpath("page_props.sql").read_text(encoding="utf-8").split("ROWS\n")
-_ESCAPES = str.maketrans(
-    {"\\": "\\\\", "'": "\\'", '"': '\\"', "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
-)
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", '"': '\\"', "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
 
 
 def page_props_name(language: str) -> str:
@@ -279,9 +276,7 @@ def _statement(property_id: str, subject: str, value: int | None, rank: str = "n
     return {"mainsnak": snak, "type": "statement", "id": f"{subject}${property_id}-{value}", "rank": rank}
 
 
-def _item(
-    qid: int, labels: Mapping[str, str], claims: Mapping[str, list[Json]], titles: Mapping[str, str]
-) -> Json:
+def _item(qid: int, labels: Mapping[str, str], claims: Mapping[str, list[Json]], titles: Mapping[str, str]) -> Json:
     sitelinks = {
         f"{language}wiki": {"site": f"{language}wiki", "title": title, "badges": []}
         for language, title in titles.items()

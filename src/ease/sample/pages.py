@@ -220,9 +220,7 @@ class ArticleWriter:
     def __post_init__(self) -> None:
         self._marker = Marker(self.book, self.aliases, self.book.headings["facts"], self.random)
 
-    def write(
-        self, subject: Entity, about: Sequence[Sentence], compared: Sequence[Sentence], number: int
-    ) -> WikiPage:
+    def write(self, subject: Entity, about: Sequence[Sentence], compared: Sequence[Sentence], number: int) -> WikiPage:
         """Write an article; its number in the wiki selects its parts."""
         book, titles, blocks = self.book, self.book.titles, []
         headings = {name: f"== {heading} ==" for name, heading in book.headings.items()}

@@ -152,9 +152,7 @@ def word_facts(
             yield fact.key, language, sentence.text
 
 
-def word_graded(
-    graded: Sequence[Couple], english: Phrasebook, pairs: int, seed: str
-) -> list[tuple[str, str, float]]:
+def word_graded(graded: Sequence[Couple], english: Phrasebook, pairs: int, seed: str) -> list[tuple[str, str, float]]:
     """Word distinct English pairs about the facts, equally many of each possible score, as far as the facts suffice.
 
     The score is 5 for the same facts in other words, 4 if one sentence states an additional fact, 3 for two facts about
@@ -254,9 +252,7 @@ def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -
             changed = (fact._replace(object=value) for value in random.sample(values, len(values)))
             if wrong := next((one for one in changed if one not in true), None):
                 statement = statement_of_two(fact, partner) if partner else statement_of(fact)
-                unsaid = (
-                    [o for o in of if o not in (fact, partner)] for of in (of_subject, of_object, facts)
-                )
+                unsaid = ([o for o in of if o not in (fact, partner)] for of in (of_subject, of_object, facts))
                 another = random.choice(next(filter(None, unsaid), [fact]))
                 hypotheses = statement_of(fact), statement_of(another), statement_of(wrong)
                 premises.append((statement, *hypotheses))

@@ -204,8 +204,7 @@ class Phrasebook:
         self.headings: Mapping[str, str] = content["headings"]
         self.notes: Mapping[str, str] = content["notes"]
         self.templates: Mapping[str, tuple[tuple[str, ...], ...]] = {
-            frame: tuple(map(split_template, lines.splitlines()))
-            for frame, lines in content["frames"].items()
+            frame: tuple(map(split_template, lines.splitlines())) for frame, lines in content["frames"].items()
         }
         self._articles = {
             Entity(kind, code): f"{article} "
@@ -245,9 +244,7 @@ class Phrasebook:
         """Word a note (a caption, a list item) about an entity."""
         return self.fill(split_template(self.notes[name]), {"X": entity}, self.words[entity.kind])
 
-    def fill(
-        self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]
-    ) -> Sentence:
+    def fill(self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]) -> Sentence:
         """Fill the slots of a split template with names, which become mentions, and words."""
         text = ""
         mentions = []

@@ -38,9 +38,7 @@ def _check_reader(context: click.Context, parameter: click.Parameter, language: 
 _setting = click.option("--setting", default="multilingual", help="Whose sentences are searched.")
 _project = click.option("--project", type=Path, default=Path("."), help="Folder of the project.")
 _k = click.option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
-_reader = click.option(
-    "--reader", default="en", callback=_check_reader, help="Language of the entities' labels."
-)
+_reader = click.option("--reader", default="en", callback=_check_reader, help="Language of the entities' labels.")
 _model = click.option(
     "--model",
     default="ease_plus",
@@ -63,9 +61,7 @@ def build(**given: Any) -> None:
 @main.command()
 @click.argument("text")
 @_k
-@click.option(
-    "--language", "languages", multiple=True, help="Only sentences of this language; may be repeated."
-)
+@click.option("--language", "languages", multiple=True, help="Only sentences of this language; may be repeated.")
 @_reader
 @_options
 def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: Any) -> None:
@@ -96,9 +92,7 @@ def entities(text: str, k: int, reader: str, **given: Any) -> None:
 @main.command()
 @_setting
 @_project
-@click.option(
-    "--model", "models", multiple=True, help="Folder or hub name of a further encoder; may be repeated."
-)
+@click.option("--model", "models", multiple=True, help="Folder or hub name of a further encoder; may be repeated.")
 @click.option("--host", default="127.0.0.1", help="Address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port; 0: any.")
 def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port: int) -> None:

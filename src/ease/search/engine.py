@@ -82,9 +82,7 @@ class Search:
     """None without an entity table if the index is not complete or no sentence links to an entity"""
     labels: Labels
 
-    def search(
-        self, text: str, k: int = 10, languages: Sequence[str] = (), reader: str = "en"
-    ) -> list[Found]:
+    def search(self, text: str, k: int = 10, languages: Sequence[str] = (), reader: str = "en") -> list[Found]:
         """Return the k sentences nearest to a text, the nearest first.
 
         Args:
@@ -164,9 +162,7 @@ class Search:
         if not re.search(r"\w", text):
             raise EaseError("The text has no letter or digit: type a sentence.")
         if len(text) > MAX_CHARACTERS:
-            raise EaseError(
-                f"The text has {len(text):,} characters: type a sentence, {MAX_CHARACTERS:,} at most."
-            )
+            raise EaseError(f"The text has {len(text):,} characters: type a sentence, {MAX_CHARACTERS:,} at most.")
         return self.encode([text])[0]
 
 

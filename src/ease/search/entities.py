@@ -31,9 +31,7 @@ BLOCK = 65_536
 class Entities:
     """Unit vectors of entities, mapped from the disk."""
 
-    def __init__(
-        self, vectors: Path, rows: Callable[[NDArray[np.int64]], list[dict[str, Any]]], source: str
-    ) -> None:
+    def __init__(self, vectors: Path, rows: Callable[[NDArray[np.int64]], list[dict[str, Any]]], source: str) -> None:
         """Open the file of vectors.
 
         Args:
@@ -74,9 +72,7 @@ def open_entities(parts: Path, vocabulary: list[Path], index: Index) -> Entities
         raise EaseError(f"The entity vocabulary of {parts} is missing: run the pipeline `entity_pairs`.")
     known = pq.read_table(vocabulary, columns=["row", "entity"]).sort_by("row")
     if len(numbers) and numbers.max() >= len(known):
-        raise EaseError(
-            f"{parts} was trained with another entity vocabulary than {vocabulary[0]}: train again."
-        )
+        raise EaseError(f"{parts} was trained with another entity vocabulary than {vocabulary[0]}: train again.")
     entities = known.select(["entity"]).take(numbers)
     source = "Entities as the model learnt them."
     return Entities(target, lambda wanted: entities.take(wanted).to_pylist(), source)

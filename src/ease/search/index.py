@@ -125,9 +125,7 @@ class Index:
         """
         for language in languages:
             if language not in self.languages:
-                raise EaseError(
-                    f"No sentence in the language {language!r}: {suggest(language, self.languages)}"
-                )
+                raise EaseError(f"No sentence in the language {language!r}: {suggest(language, self.languages)}")
         ranges = [self.languages[name] for name in dict.fromkeys(languages)] or [(0, len(self.sentences))]
         unit = (query / np.linalg.norm(query)).astype(np.float32)
         rows, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
@@ -148,9 +146,7 @@ class Index:
         order = np.lexsort((all_rows, -all_cosines))[:k]  # equal ones in the order of the rows
         return Near(all_rows[order], all_cosines[order])
 
-    def _candidates(
-        self, query: NDArray[np.float32], count: int, ranges: Sequence[tuple[int, int]]
-    ) -> list[int]:
+    def _candidates(self, query: NDArray[np.float32], count: int, ranges: Sequence[tuple[int, int]]) -> list[int]:
         """Return the rows of about the nearest vectors: at most `count` of each range of rows."""
         faiss, found = load_faiss(), list[int]()
         for start, end in ranges:
@@ -207,9 +203,7 @@ def _build_approximate(target: Path, vectors: Sequence[NDArray[np.float32]]) -> 
     rows, dimension = sum(map(len, vectors)), vectors[0].shape[1]
     most = max(1, rows // TRAINING_ROWS_PER_LIST)
     lists = 2 ** math.floor(math.log2(min(4 * math.sqrt(rows), most)))
-    index = faiss.index_factory(
-        dimension, f"IVF{lists},{vector_code(rows, dimension)}", faiss.METRIC_INNER_PRODUCT
-    )
+    index = faiss.index_factory(dimension, f"IVF{lists},{vector_code(rows, dimension)}", faiss.METRIC_INNER_PRODUCT)
     step = max(1, rows // min(rows, lists * TRAINING_ROWS_PER_LIST))
     index.train(np.concatenate([block[::step] for block in vectors]))
     for block in vectors:

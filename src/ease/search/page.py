@@ -269,6 +269,4 @@ def listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         what = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
-        raise EaseError(
-            f"Cannot listen at {host}:{port}; {what}: choose another --host or --port."
-        ) from error
+        raise EaseError(f"Cannot listen at {host}:{port}; {what}: choose another --host or --port.") from error

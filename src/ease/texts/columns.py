@@ -17,9 +17,7 @@ class Options(FileOptions):
 
     sentence: Column = Field(description="the column of sentences")
     positive: Column | None = Field(None, description="the column of texts with the same meaning; null: none")
-    negative: Column | None = Field(
-        None, description="the column of hard negatives, which may be blank; null: none"
-    )
+    negative: Column | None = Field(None, description="the column of hard negatives, which may be blank; null: none")
     distinct: bool = Field(False, description="use each sentence once, in the first row that has it")
 
 

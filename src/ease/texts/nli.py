@@ -204,14 +204,10 @@ def premise_hypothesis(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Tab
     several = numbered.mutate(languages=numbered.count().over(group_by=numbered.pair))
     several = several.filter(several.languages > 1)
     others = draw(seed, several.row, ibis.literal(_PARTNER)) % (several.languages - 1)
-    drawn = several.select(
-        "pair", "row", "premise", partner=others + (others >= several.number).cast("int64")
-    )
+    drawn = several.select("pair", "row", "premise", partner=others + (others >= several.number).cast("int64"))
     hypotheses = numbered.select("pair", partner="number", positive="hypothesis")
     crossed = as_table(drawn).inner_join(hypotheses, ["pair", "partner"])
-    return own.union(
-        crossed.select("positive", key=crossed.row * 2 + 1, sentence=crossed.premise).select(*own.columns)
-    )
+    return own.union(crossed.select("positive", key=crossed.row * 2 + 1, sentence=crossed.premise).select(*own.columns))
 
 
 def every_hypothesis(rows: ir.Table) -> ir.Table:
@@ -283,9 +279,7 @@ class Options(FileOptions):
             ("hypotheses", crossed == "premise_hypothesis", "premise_hypothesis with `cross_lingual: true`"),
         ):
             if getattr(self, name) not in ("drawn", "keep") and not fits:
-                raise EaseError(
-                    f"`{name}` applies to {where}, not to this form: change the form, or remove it"
-                )
+                raise EaseError(f"`{name}` applies to {where}, not to this form: change the form, or remove it")
         return self
 
 

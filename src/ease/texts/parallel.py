@@ -33,12 +33,8 @@ class Options(SourceOptions):
     title: ClassVar[str] = "Parallel sentences"
 
     path: Path | None = Field(None, description="a table: two columns, or fact_id, language and text")
-    paths: tuple[Path, Path] | None = Field(
-        None, description="two parallel line files, as OPUS publishes them"
-    )
-    columns: tuple[Column, Column] = Field(
-        (1, 2), description="columns of a table, by name, or by number from 1"
-    )
+    paths: tuple[Path, Path] | None = Field(None, description="two parallel line files, as OPUS publishes them")
+    columns: tuple[Column, Column] = Field((1, 2), description="columns of a table, by name, or by number from 1")
     pivot: str = Field("en", description="language of the sentences, in a table of facts")
     languages: tuple[str, ...] | None = Field(
         None, min_length=1, description="languages of the positives, in a table of facts; null: all others"

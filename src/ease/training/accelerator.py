@@ -107,9 +107,7 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
     """
     layers = [module for module in encoder.modules() if isinstance(module, GradientCheckpointingLayer)]
     if not layers:
-        raise EaseError(
-            f"{type(encoder[0]).__name__} has no transformer layers to compile: set `compiled: false`."
-        )
+        raise EaseError(f"{type(encoder[0]).__name__} has no transformer layers to compile: set `compiled: false`.")
     # The layers of all trainings in a process share their code, of which torch keeps at most eight compilations.
     torch.compiler.reset()
     # Older versions of torch have no such option.

@@ -142,9 +142,7 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
         try:
             table = pa.table(pairs)  # also data frames of other libraries, by Arrow's C interface
         except (TypeError, ValueError) as error:
-            raise EaseError(
-                f"`pairs` must be a DataFrame, an Arrow table or a Parquet file: {error}"
-            ) from error
+            raise EaseError(f"`pairs` must be a DataFrame, an Arrow table or a Parquet file: {error}") from error
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
     found = get_method(method)

@@ -242,9 +242,7 @@ class BestModel:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state of a checkpoint."""
         self.step = self._recorded = state["best_step"]
-        self.score, self._start, self._below = (
-            state[name] for name in ("best_score", "start_score", "below_start")
-        )
+        self.score, self._start, self._below = (state[name] for name in ("best_score", "start_score", "below_start"))
 
     def prune(self) -> None:
         """Remove all other models; call this only after a checkpoint has recorded the best one."""
@@ -323,9 +321,7 @@ def remove_languages(
     scored = {rank: evaluate(without(rank)) if evaluate else {} for rank in ranks}
     chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
     found = {rank: round(scores[DEVELOPMENT], 2) for rank, scores in scored.items() if scores}
-    logger.info(
-        "Removed %d directions of the language subspace (scores by rank: %s)", chosen, found or "none"
-    )
+    logger.info("Removed %d directions of the language subspace (scores by rank: %s)", chosen, found or "none")
     with atomic_folder(target) as folder:
         save_encoder(without(chosen), folder)
         if (model / "training").exists():

@@ -54,9 +54,7 @@ def write_entity_table(encoder: Path, vocabulary: pd.DataFrame, folder: Path) ->
     options = (read_json((encoder / PARTS).with_name("method.json")) or {}).get("options", {})
     metadata = {"nonlinearity": "tanh" if options.get("projection") == "tanh" else "none"}
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(
-        {name: np.ascontiguousarray(part) for name, part in tensors.items()}, folder / TENSORS, metadata
-    )
+    save_file({name: np.ascontiguousarray(part) for name, part in tensors.items()}, folder / TENSORS, metadata)
     labels = known.loc[rows, ["entity", "label", "link_count"]].reset_index(drop=True)
     labels.insert(0, "row", np.arange(len(rows)))
     pq.write_table(pa.Table.from_pandas(labels, preserve_index=False), folder / LABELS, compression="zstd")

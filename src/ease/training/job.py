@@ -123,9 +123,7 @@ def _check(job: TrainingJob, processes: int) -> None:
         if wrong:
             raise EaseError(f"Method {job.method!r} {fault}")
     if training.compiled and training.packed and not uses_gpu(training):
-        raise EaseError(
-            "On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`."
-        )
+        raise EaseError("On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`.")
     for role, frozen in training.frozen.items():
         check_frozen(frozen, role)
     check_ranks(job.pairs, training.language_ranks, bool(job.development))
@@ -166,9 +164,7 @@ def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report:
     accelerator.wait_for_everyone()
 
 
-def prepare(
-    job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
-) -> NDArray[np.void]:
+def prepare(job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator) -> NDArray[np.void]:
     """Map the prepared pairs, which the first process writes if they are missing."""
     prepared = job.folder / f"inputs-{fingerprint[:16]}-pairs.bin"
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
@@ -201,9 +197,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
     if training.language_ranks:
         check_rank(max(training.language_ranks), dimension=full)
     if wrong := [count for count in training.matryoshka if not 0 < count < full]:
-        raise EaseError(
-            f"`matryoshka` {wrong[0]}: give numbers from 1 to {full - 1}, below the encoder's {full}."
-        )
+        raise EaseError(f"`matryoshka` {wrong[0]}: give numbers from 1 to {full - 1}, below the encoder's {full}.")
     method, options = get_method(job.method), job.method_options
     table, rows = None, None
     if method.reads_table(options) and job.table is not None and job.vocabulary is not None:
@@ -236,9 +230,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
     return model
 
 
-def _finish(
-    job: TrainingJob, model: TrainingModel, best: BestModel, progress: Progress, fingerprint: str
-) -> None:
+def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: Progress, fingerprint: str) -> None:
     """Publish the best model with its card, write the result, and remove the checkpoints."""
     history = read_metrics(job.folder / "metrics.jsonl")
     scored = {

@@ -232,9 +232,7 @@ def train(
     with stop_requests() as stop, closing(progress), closing(batches_after(start)) as batches:
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             if hopeless:
-                logger.info(
-                    "Stopped: %d evaluations in a row scored below the start", options.max_below_start
-                )
+                logger.info("Stopped: %d evaluations in a row scored below the start", options.max_below_start)
                 break
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
             terms = add_gradients(trained, sub_batches, accelerator)
@@ -326,9 +324,7 @@ def _batches(
     return make_ahead(([make(part) for part in np.split(indices, parts)] for indices in order), device)
 
 
-def _select(
-    step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None
-) -> None:
+def _select(step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None) -> None:
     """Score the encoder in the first process, and save the model if it is the best."""
     progress.pause()
     if not process_rank():
@@ -341,9 +337,7 @@ def _select(
     progress.resume()
 
 
-def add_gradients(
-    model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator
-) -> dict[str, Tensor]:
+def add_gradients(model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator) -> dict[str, Tensor]:
     """Add the mean gradient of a batch's sub-batches to the parameters; return their mean loss terms.
 
     Only one sub-batch's activations are in memory at a time. Several processes exchange their gradients once, after
@@ -356,9 +350,7 @@ def add_gradients(
                 terms = model(batch)
                 accelerator.backward(terms[TOTAL] / len(sub_batches))
         except TorchDynamoException as error:
-            raise EaseError(
-                f"torch cannot compile the encoder's layers: set `compiled: false`. {error}"
-            ) from error
+            raise EaseError(f"torch cannot compile the encoder's layers: set `compiled: false`. {error}") from error
         for name, term in terms.items():
             sums[name] = sums[name] + term.detach() if name in sums else term.detach()
     return {name: value / len(sub_batches) for name, value in sums.items()}

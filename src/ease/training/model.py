@@ -111,10 +111,7 @@ class TrainingModel(nn.Module):
             inputs = inputs._replace(autocast=torch.get_autocast_dtype(device))
         # Cosines over a small temperature lose too much in half precision.
         with torch.autocast(device, enabled=False):
-            terms = [
-                self.method(inputs._replace(sentences=inputs.sentences[..., :count]))
-                for count in self.dimensions
-            ]
+            terms = [self.method(inputs._replace(sentences=inputs.sentences[..., :count])) for count in self.dimensions]
             mean = {name: torch.stack([one[name] for one in terms]).mean() for name in terms[0]}
             if self.teacher is not None:
                 assert batch.teacher is not None
@@ -181,9 +178,7 @@ def load_for_training(job: TrainingJob) -> SentenceTransformer:
     longest, prompt = encoder.max_seq_length, prompt_tokens(encoder)
     if longest is not None and job.training.max_tokens + prompt > longest:
         beside = f" with a prompt of {prompt}" if prompt else ""
-        raise EaseError(
-            f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}{beside}."
-        )
+        raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}{beside}.")
     if job.training.encoder_dropout is not None:
         set_dropout(encoder, job.training.encoder_dropout, "encoder_dropout")
     if job.training.lora is not None and job.training.lora.rank:

@@ -22,9 +22,7 @@ def check_share(options: TrainingOptions, processes: int) -> None:
     name = "batch_size" if part is None else "sub_batch_size"
     several = options.batches.sentences_per_entity
     if batch % size:
-        raise EaseError(
-            f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them."
-        )
+        raise EaseError(f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them.")
     if size % processes:
         raise EaseError(f"`{name}` {size} is not a multiple of {processes} `processes`: change one of them.")
     if several > 1 and 2 * several > size:
@@ -158,9 +156,7 @@ class TrainingOptions(StrictModel):
         "linear", description="learning rate after the warm-up: decays linearly towards 0, or stays constant"
     )
     weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices only")
-    max_grad_norm: float | None = Field(
-        1.0, gt=0, description="gradients are clipped to this norm; null: no clipping"
-    )
+    max_grad_norm: float | None = Field(1.0, gt=0, description="gradients are clipped to this norm; null: no clipping")
     evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
     max_below_start: int | None = Field(
         None,
@@ -292,9 +288,7 @@ class TrainingJob(StrictModel):
         description="the method's `Options`, or their values; validated in either case",
     )
     training: TrainingOptions = Field(TrainingOptions(), description="the loop's parameters")
-    vocabulary: Path | None = Field(
-        None, description="entity vocabulary (Parquet), for methods with entities"
-    )
+    vocabulary: Path | None = Field(None, description="entity vocabulary (Parquet), for methods with entities")
     table: Path | None = Field(
         None,
         description="initial entity embeddings in the order of the vocabulary (safetensors with one tensor)",
@@ -325,9 +319,7 @@ class TrainingResult(StrictModel):
     )
     start_score: float | None = Field(None, description="development score before the training")
     seconds: float = Field(description="time of the training steps, over all runs")
-    pairs_per_second: float = Field(
-        description="throughput of the training steps, without evaluations and checkpoints"
-    )
+    pairs_per_second: float = Field(description="throughput of the training steps, without evaluations and checkpoints")
     history: list[dict[str, float]] = Field(description="reported metrics, each with its `step`")
 
     @property
@@ -354,9 +346,7 @@ class StudentOptions(StrictModel):
     rows: int | None = Field(
         None, ge=1, description="maximum number of distinct training sentences, drawn by the seed; null: all"
     )
-    matryoshka: Dimensions = Field(
-        (), description="numbers of first dimensions at which the loss is computed, too"
-    )
+    matryoshka: Dimensions = Field((), description="numbers of first dimensions at which the loss is computed, too")
     learning: LearningOptions = Field(LearningOptions(), description="how it learns from its teacher")
     seed: int = Field(0, ge=0, description="of the sentences and their order")
 

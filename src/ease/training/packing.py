@@ -160,9 +160,7 @@ class PackingRefusal(EaseError):
 
     def __init__(self, reason: str) -> None:
         """Name the reason and the remedy."""
-        super().__init__(
-            f"This encoder cannot be trained with `packed: true` ({reason}): set `packed: false`."
-        )
+        super().__init__(f"This encoder cannot be trained with `packed: true` ({reason}): set `packed: false`.")
         self.reason = reason
 
 
@@ -291,9 +289,7 @@ class TransformerGraphs:
             except RuntimeError as error:
                 self._refused = True
                 reason = str(error).strip().partition("\n")[0]
-                logger.warning(
-                    "The training goes on without CUDA graphs, which this encoder refuses: %s", reason
-                )
+                logger.warning("The training goes on without CUDA graphs, which this encoder refuses: %s", reason)
         if not training or shape not in captured:
             outputs = self._compute(features)
         else:
@@ -310,10 +306,7 @@ class TransformerGraphs:
             weights = dict(zip(names, cast, strict=True))
         with torch.autocast(device, enabled=False):
             computed = functional_call(self._transformer, weights, (features,))
-        return [
-            layer.float()
-            for layer in (computed["token_embeddings"], *computed.get("all_layer_embeddings", []))
-        ]
+        return [layer.float() for layer in (computed["token_embeddings"], *computed.get("all_layer_embeddings", []))]
 
     def _capture(self, names: list[str], values: list[Tensor]) -> _Captured:
         """Capture both passes for a shape; random numbers and gradients are afterwards what they were."""

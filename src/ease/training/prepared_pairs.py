@@ -60,9 +60,7 @@ def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Train
         raise EaseError(f"{what} {pairs}: not Parquet: {str(error).splitlines()[0]}") from error
     names = source.schema.names
     if missing := [name for name in columns if name not in names]:
-        raise EaseError(
-            f"{what} {pairs} lack the column(s) {', '.join(missing)}; they have {', '.join(names)}."
-        )
+        raise EaseError(f"{what} {pairs} lack the column(s) {', '.join(missing)}; they have {', '.join(names)}.")
     if not source.count_rows():
         raise EaseError(f"{what} {pairs}: no row is left: loosen the filters that made them.")
     return source

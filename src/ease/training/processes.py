@@ -115,9 +115,7 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
     command += [f"--nproc-per-node={processes}", "-m", "ease.training", str(lock.folder)]
     with stop_requests() as stop:
         # In a session of its own, so that Ctrl-C reaches this process alone.
-        torchrun = subprocess.Popen(
-            command, env=environment, pass_fds=(lock.descriptor,), start_new_session=True
-        )
+        torchrun = subprocess.Popen(command, env=environment, pass_fds=(lock.descriptor,), start_new_session=True)
         try:
             for line in _new_metrics(torchrun, stop, metrics, known):
                 if report is not None:

@@ -75,8 +75,6 @@ def _step_row(  # type: ignore[no-untyped-def]
         drawn = tl.randint(seed, number.to(tl.int32) * BLOCK + columns)
         noise = drawn.to(tl.int32, bitcast=True)
         one = ((one.to(tl.int32, bitcast=True) + (noise & 0xFFFF)) & -65536).to(tl.float32, bitcast=True)
-        two = ((two.to(tl.int32, bitcast=True) + ((noise >> 16) & 0xFFFF)) & -65536).to(
-            tl.float32, bitcast=True
-        )
+        two = ((two.to(tl.int32, bitcast=True) + ((noise >> 16) & 0xFFFF)) & -65536).to(tl.float32, bitcast=True)
     tl.store(first + places, one.to(first.dtype.element_ty), mask=inside)
     tl.store(second + places, two.to(second.dtype.element_ty), mask=inside)

@@ -76,9 +76,7 @@ class EntityContrastiveLoss(nn.Module):
             raise EaseError(f"`embeddings` have the shape {tuple(table.shape)}: give (entities, dimension).")
         names = torch.as_tensor(range(len(table)) if entities is None else entities, dtype=torch.int64)
         if len(names.unique()) != len(table):
-            raise EaseError(
-                f"{len(names.unique())} distinct `entities` for {len(table)} rows of `embeddings`."
-            )
+            raise EaseError(f"{len(names.unique())} distinct `entities` for {len(table)} rows of `embeddings`.")
         self.model = model
         validated = cast(EaseOptions, method_options("ease", options))
         self.method = Ease(validated, embedding_dimension(model), table)
@@ -148,9 +146,7 @@ class SupervisedSimCSELoss(nn.Module):
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None) -> Tensor:
         """Return equation 5 of a batch, or 8 with a weight."""
-        anchors, positives, *others = (
-            self.model(features)["sentence_embedding"] for features in sentence_features
-        )
+        anchors, positives, *others = (self.model(features)["sentence_embedding"] for features in sentence_features)
         excluded = None
         if others and labels is not None:
             excluded = absent_negatives(labels.bool(), len(anchors))
@@ -190,9 +186,7 @@ class LossCheckpoints(TrainerCallback):
     def __init__(self, loss: nn.Module) -> None:
         self._loss = loss
 
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
-    ) -> None:
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any) -> None:
         """Write the parameters into the checkpoint that the trainer has just saved."""
         if state.is_world_process_zero:
             state_dict = self._loss.state_dict()

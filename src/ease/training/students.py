@@ -105,9 +105,7 @@ def distill(
     # The names of a table's columns would be texts, too.
     texts: list[Any] = [] if hasattr(sentences, "columns") else list(dict.fromkeys(sentences))
     if isinstance(sentences, str) or not texts or not all(isinstance(text, str) for text in texts):
-        raise EaseError(
-            '`sentences` must be a list of texts, such as the column `table["sentence"]` of a data frame.'
-        )
+        raise EaseError('`sentences` must be a list of texts, such as the column `table["sentence"]` of a data frame.')
     if validated.rows is not None and validated.rows < len(texts):
         chosen = np.random.default_rng(validated.seed).choice(len(texts), validated.rows, replace=False)
         texts = [texts[place] for place in sorted(chosen)]
@@ -248,9 +246,7 @@ def _check_dimensions(teacher: SentenceTransformer, options: Options) -> None:
 class _Distance(nn.Module):
     """1 minus the cosine to the teacher's embeddings, averaged over numbers of first dimensions."""
 
-    def __init__(
-        self, student: SentenceTransformer, directions: np.ndarray, dimensions: Sequence[int]
-    ) -> None:
+    def __init__(self, student: SentenceTransformer, directions: np.ndarray, dimensions: Sequence[int]) -> None:
         super().__init__()
         self.student, self.dimensions = student, (None, *dimensions)
         self.directions = torch.tensor(directions.copy(), dtype=torch.float32, device=student.device)
@@ -261,9 +257,7 @@ class _Distance(nn.Module):
         # Without dropout, the same sentences in the same order give the same student.
         found = self.student.eval()(sentences)["sentence_embedding"]
         wanted = labels.float() @ self.directions
-        losses = [
-            1 - functional.cosine_similarity(found[:, :kept], wanted[:, :kept]) for kept in self.dimensions
-        ]
+        losses = [1 - functional.cosine_similarity(found[:, :kept], wanted[:, :kept]) for kept in self.dimensions]
         return torch.stack(losses).mean()
 
 

@@ -61,18 +61,14 @@ def frozen_embeddings(
         languages = options.languages if isinstance(options, TeacherOptions) else None
         columns = [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
         source = open_pair_table(pairs, columns)
-        if languages is not None and (
-            absent := set(languages).difference(known := distinct(source, LANGUAGE))
-        ):
+        if languages is not None and (absent := set(languages).difference(known := distinct(source, LANGUAGE))):
             raise EaseError(
                 f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
                 f"{', '.join(known)}."
             )
         places = pair_places(source)
         logger.info("%s encodes the sentences of %d pairs", name, len(places))
-        encoding = EncodingOptions(
-            batch_size=options.batch_size, cache=options.cache or target.parent / CACHE
-        )
+        encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
         encode = encode_with(encoder, encoding, "sentences", name)
         with atomic_path(target) as partial:
             stored = np.lib.format.open_memmap(partial, "w+", np.float16, (len(places), width))
@@ -109,9 +105,7 @@ class Guide(NamedTuple):
         )
 
 
-def write_entity_embeddings(
-    sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path
-) -> None:
+def write_entity_embeddings(sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path) -> None:
     """Write the mean of the guide's embeddings, (pairs, dimension), of each of `count` entities' sentences, atomically.
 
     `entities` has the entity's row of each pair.

@@ -77,9 +77,7 @@ class ParsedLines(NamedTuple):
     broken: list[tuple[int, str]]
 
 
-def ingest_wikidata(
-    path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path
-) -> WikidataParts:
+def ingest_wikidata(path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path) -> WikidataParts:
     """Read the sitelinks and types of the items that have an article in one of the languages.
 
     Other items are skipped, since no link can lead to them. If `languages` is None, the types of all items are read and
@@ -425,10 +423,7 @@ def ingest_page_props(
     reports = make_parts(
         parts, _write_page_props_part, lambda file: file.path.stat().st_size, map_shards, "Reading page_props"
     )
-    counts = {
-        file.language: describe_file(file.path, reports[part], options.truncated)
-        for part, file in parts.items()
-    }
+    counts = {file.language: describe_file(file.path, reports[part], options.truncated) for part, file in parts.items()}
     return PageItemParts([part / PAGE_ITEMS_FILE for part in parts], counts)
 
 

@@ -141,9 +141,7 @@ SENTENCES = pa.schema(
     ]
 )
 """Offsets of `links` are characters from the start of `text`."""
-REDIRECTS = pa.schema(
-    [("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())]
-)
+REDIRECTS = pa.schema([("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())])
 PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
 """All pages, including redirects, empty pages and other namespaces, since Wikidata may link to them."""
 _TABLES = {SENTENCES_FILE: SENTENCES, REDIRECTS_FILE: REDIRECTS, PAGES_FILE: PAGES}
@@ -285,9 +283,7 @@ def ingest_wikipedia(
     plans = _plan(dumps, options, folder)
     tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     map_shards = map_shards or joblib_map(options.workers)
-    reports = make_parts(
-        tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps"
-    )
+    reports = make_parts(tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps")
     used, counts = list[Path](), dict[str, dict[str, Any]]()
     for language in dict.fromkeys(dump.language for dump in plans):
         files = {dump: list(parts) for dump, parts in plans.items() if dump.language == language}
@@ -297,9 +293,7 @@ def ingest_wikipedia(
     return WikipediaParts(sentences, redirects, pages, counts)
 
 
-def _plan(
-    dumps: Sequence[DumpFile], options: IngestOptions, folder: Path
-) -> dict[DumpFile, dict[Path, ShardTask]]:
+def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> dict[DumpFile, dict[Path, ShardTask]]:
     """Return the shards of each file by the folders of their parts; identical files are used once."""
     digests = Parallel(n_jobs=options.workers or -1, prefer="threads")(
         delayed(content_digest)(dump.path) for dump in dumps

@@ -263,9 +263,7 @@ GIVEN = (("one", "eins"), ("one", "zwei"), ("three", "drei"))
 
 
 def by_letters(sentences: Sequence[str]) -> np.ndarray:
-    return np.array(
-        [np.random.default_rng([ord(letter) for letter in text]).normal(size=6) for text in sentences]
-    )
+    return np.array([np.random.default_rng([ord(letter) for letter in text]).normal(size=6) for text in sentences])
 
 
 def test_cosines_of_given_pairs_agree_with_scikit_learn_and_printed_ones_follow() -> None:

@@ -99,9 +99,7 @@ def test_impossible_projections_are_refused() -> None:
 
 
 LANGUAGES = ("de", "ja", "sv")
-PARALLEL = {
-    code: Sides([f"{code} {n}" for n in range(100)], [f"en {n}" for n in range(100)]) for code in LANGUAGES
-}
+PARALLEL = {code: Sides([f"{code} {n}" for n in range(100)], [f"en {n}" for n in range(100)]) for code in LANGUAGES}
 OPTIONS = LanguageIdentityOptions(parallel="sample_parallel", groups=(("en", *LANGUAGES),))
 
 
@@ -168,8 +166,7 @@ def test_translations_stay_in_one_split_in_all_languages() -> None:
 def test_no_translation_occurs_in_both_splits_across_languages() -> None:
     parts = {"de": range(60), "ja": range(40, 100), "sv": [*range(30), *range(30)]}
     parallel = {
-        code: Sides([f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen])
-        for code, chosen in parts.items()
+        code: Sides([f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen]) for code, chosen in parts.items()
     }
     training, test = divide(parallel, ("en", *LANGUAGES), OPTIONS)
     fitted, tested = ({int(text.split()[1]) for _, text in side} for side in (training, test))

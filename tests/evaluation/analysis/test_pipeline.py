@@ -91,9 +91,7 @@ def test_mlflow_keeps_the_tables_and_the_plots(done: tuple[Project, str]) -> Non
     assert kept == {f"{name}.json" for name in tables} | {f"{name}.html" for name in plotted}
 
 
-def test_any_encoder_is_compared_and_untrained_ones_are_skipped(
-    done: tuple[Project, str], tmp_path: Path
-) -> None:
+def test_any_encoder_is_compared_and_untrained_ones_are_skipped(done: tuple[Project, str], tmp_path: Path) -> None:
     project = done[0].copy(tmp_path / "other")
     other = project.latest("06_models/multilingual/untrained/encoder")
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")

@@ -49,15 +49,9 @@ def test_a_real_encoder_has_its_published_scores(test_data: Path) -> None:
 
 TOPICS = ["rivers of Europe", "the moon and the tides", "how bread is baked", "rules of chess", "old castles"]
 DOCUMENTS = [f"{topic}: {about}" for topic in TOPICS for about in ("a history", "the basics", "an overview")]
-QUERIES = [f"tell me about {topic}" for topic in TOPICS] + [
-    f"what are the basics of {topic}?" for topic in TOPICS
-]
+QUERIES = [f"tell me about {topic}" for topic in TOPICS] + [f"what are the basics of {topic}?" for topic in TOPICS]
 RELEVANT = {
-    query: {
-        document: 1 + ("basics" in query and "basics" in document)
-        for document in DOCUMENTS
-        if topic in document
-    }
+    query: {document: 1 + ("basics" in query and "basics" in document) for document in DOCUMENTS if topic in document}
     for topic in TOPICS
     for query in QUERIES
     if topic in query
@@ -101,9 +95,7 @@ class LocalQueries(AbsTaskRetrieval):
         self.data_loaded = True
 
 
-def test_a_made_encoder_with_prompts_scores_as_in_mteb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_made_encoder_with_prompts_scores_as_in_mteb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = RandomBertOptions(layers=2, hidden_size=32, heads=2, intermediate_size=64, vocabulary_size=400)
     encoder = build_encoder(EncoderOptions(random=small), [*DOCUMENTS, *QUERIES, *PROMPTS.values()])
     encoder.prompts = dict(PROMPTS)
@@ -118,9 +110,7 @@ def test_a_made_encoder_with_prompts_scores_as_in_mteb(
     def ours(**options: Any) -> float:
         loaded = load_for_evaluation(str(tmp_path / "made"), LoadingOptions(**options))
         encode = encode_with(loaded, EncodingOptions(batch_size=32))
-        return score_tasks(encode, ["own_queries"], {"own_queries": {"path": tmp_path, "sets": sets}})[
-            0
-        ].value
+        return score_tasks(encode, ["own_queries"], {"own_queries": {"path": tmp_path, "sets": sets}})[0].value
 
     def exact(value: float, digits: int | None = None) -> float:
         return round(value) if digits is None else value

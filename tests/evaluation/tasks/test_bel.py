@@ -42,9 +42,7 @@ def write_documents(folder: Path, *documents: str, names: str = NAMES, subset: s
 def write_cometa(folder: Path) -> None:
     """Write COMETA's dictionary and the test and development splits of both settings."""
     write(folder / "cometa" / "COMETA_id_sf_dictionary.txt", "1||head ache\n2||sore + throat\n")
-    rows = (
-        'ID\tTerm\tGeneral SNOMED ID\tExample\n0\tHead\t1\t"my\n""head"" aches"\n1\tsore + throat\t2\tit is\n'
-    )
+    rows = 'ID\tTerm\tGeneral SNOMED ID\tExample\n0\tHead\t1\t"my\n""head"" aches"\n1\tsore + throat\t2\tit is\n'
     for split in ("stratified_general", "zeroshot_general"):
         write(folder / "cometa" / "splits" / split / "test.csv", rows)
         write(folder / "cometa" / "splits" / split / "dev.csv", "Term\tGeneral SNOMED ID\nsore + throat\t1\n")
@@ -90,9 +88,7 @@ def test_all_parts_of_a_composite_mention_must_be_found(tmp_path: Path, encode: 
     assert read_mentions(path) == [Query(("+",), frozenset("1")), Query(("ca2",), frozenset("12"))]
 
 
-def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(
-    tmp_path: Path, encode: Encode
-) -> None:
+def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(tmp_path: Path, encode: Encode) -> None:
     names = "".join(f"D{number}||cold\n" for number in range(9)) + "D7||flu\n"
     lines = "".join(document_line("cold", f"D{number}") for number in range(9))
     assert accuracies(encode, write_documents(tmp_path, lines, names=names)) == (100, 100)
@@ -103,10 +99,7 @@ def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(
 
 def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) -> None:
     write(tmp_path / "askapatient" / "AskAPatient.dict.txt", "1||head ache\n2||sore throat\n3||cold feet\n")
-    files = [
-        tmp_path / "askapatient" / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt"
-        for fold in range(10)
-    ]
+    files = [tmp_path / "askapatient" / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(10)]
     for fold, file in enumerate(files):
         write(file, "1||Head\n" + "2||cold\n" * fold)
     first, fifth, *_ = bel.evaluate(encode, bel.options(path=tmp_path))

@@ -58,9 +58,7 @@ def corpora(seed: int, parallel: int, alone: int) -> tuple[list[str], list[str],
     return [" ".join(words) for words in queries], [" ".join(words) for words in shuffled], gold
 
 
-def best_pairs(
-    encode: Encode, queries: list[str], targets: list[str], k: int | None
-) -> dict[tuple[int, int], float]:
+def best_pairs(encode: Encode, queries: list[str], targets: list[str], k: int | None) -> dict[tuple[int, int], float]:
     """Return each query's best target and score from the full matrix: cosines, or margins over k neighbours."""
     left, right = (
         rows / np.linalg.norm(rows, axis=1)[:, None]
@@ -103,8 +101,7 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
     ]
     for score, k in zip(scores[:2], (None, 4), strict=True):
         sample, training = (
-            (best_pairs(encode_rows, queries, targets, k), set(gold))
-            for queries, targets, gold in splits.values()
+            (best_pairs(encode_rows, queries, targets, k), set(gold)) for queries, targets, gold in splits.values()
         )
         tried = {
             value: f1({pair for pair, other in sample[0].items() if other >= value}, sample[1])
@@ -169,9 +166,7 @@ def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) 
         ("gold", "de-7\ten-1\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
     ],
 )
-def test_errors_name_the_line_of_invalid_files(
-    tmp_path: Path, encode: Encode, part: str, text: str, said: str
-) -> None:
+def test_errors_name_the_line_of_invalid_files(tmp_path: Path, encode: Encode, part: str, text: str, said: str) -> None:
     options = Options(path=tmp_path, subsets=("de-en",))
     for split in ("sample", "training"):
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])

@@ -28,11 +28,7 @@ def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str,
     count = len(next(iter(grades.values())))
     translation, scores = [], []
     for row in range(count):
-        sides = {
-            f"{code} {side + 1}": pairs[row].split("/")[side]
-            for code, pairs in words.items()
-            for side in (0, 1)
-        }
+        sides = {f"{code} {side + 1}": pairs[row].split("/")[side] for code, pairs in words.items() for side in (0, 1)}
         translation.append({"ID": str(row + 1), "PoS": "N", **sides})
         scores.append({"ID": str(row + 1), **{code: values[row] for code, values in grades.items()}})
     table(folder, "translation.csv", translation)
@@ -129,9 +125,7 @@ HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
         ),
     ],
 )
-def test_errors_name_invalid_files(
-    tmp_path: Path, encode: Encode, translation: str, scores: str, message: str
-) -> None:
+def test_errors_name_invalid_files(tmp_path: Path, encode: Encode, translation: str, scores: str, message: str) -> None:
     (tmp_path / "translation.csv").write_text(translation)
     (tmp_path / "scores.csv").write_text(scores)
     with pytest.raises(EaseError, match=message):

@@ -34,9 +34,7 @@ def pairs(seed: int, count: int) -> Labelled:
 
 @pytest.fixture(scope="module")
 def encoder() -> SentenceTransformer:
-    sizes = RandomBertOptions(
-        layers=1, hidden_size=64, heads=2, intermediate_size=64, vocabulary_size=300, dropout=0.0
-    )
+    sizes = RandomBertOptions(layers=1, hidden_size=64, heads=2, intermediate_size=64, vocabulary_size=300, dropout=0.0)
     return build_encoder(EncoderOptions(random=sizes, seed=1), [" ".join(WORDS)] * 20)
 
 

@@ -52,9 +52,7 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[objec
 def write_lines(folder: Path, **files: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in files.items():
-        (folder / name.replace("__", ".")).write_text(
-            "".join(f"{line}\n" for line in lines), encoding="utf-8"
-        )
+        (folder / name.replace("__", ".")).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def write_xnli(folder: Path, rows: int, changed: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -67,9 +65,7 @@ def write_xnli(folder: Path, rows: int, changed: Mapping[str, Sequence[str]] | N
 def write_simlex(folder: Path, pairs: Sequence[tuple[str, str, float]]) -> None:
     """Write word pairs in the format of SimLex-999 and, with three annotators, in that of its Italian translation."""
     header = ("word1", "word2", "POS", "SimLex999", "conc(w1)")
-    write_table(
-        folder / "SimLex-999.txt", header, [(left, right, "A", grade, 2.7) for left, right, grade in pairs]
-    )
+    write_table(folder / "SimLex-999.txt", header, [(left, right, "A", grade, 2.7) for left, right, grade in pairs])
     translated = [f"{left},{right},{int(grade)},3,7,{grade}" for left, right, grade in pairs]
     text = "\r\n".join(["Word1,Word2,1,2,3,Average Score", *translated, ""])
     (folder / "MSimLex999_Italian.txt").write_text(text, encoding="utf-8")
@@ -173,9 +169,7 @@ def test_labelled_texts_of_every_form(tmp_path: Path, encode: Encode) -> None:
         agnews__txt=tabbed,
         searchsnippets__txt=[text for _, text in TEXTS] + [""],
         searchsnippets_label__txt=[label for label, _ in TEXTS] + ["money"],
-        tweet__txt=[
-            json.dumps({"text": text, "cluster": 7 if label == "sport" else 8}) for label, text in TEXTS
-        ],
+        tweet__txt=[json.dumps({"text": text, "cluster": 7 if label == "sport" else 8}) for label, text in TEXTS],
     )
     found = evaluate("stc", encode, tmp_path)
     assert {subset for subset, _ in found} == {"agnews", "searchsnippets", "tweet", "average"}
@@ -305,9 +299,7 @@ def test_faults_are_found_when_the_set_is_located(
         ("tatoeba", "tatoeba.deu-eng.deu", "a\n", "deu ends after line 1, but .*eng has a line 2"),
     ],
 )
-def test_broken_files_are_named(
-    task: str, file: str, text: str, message: str, tmp_path: Path, encode: Encode
-) -> None:
+def test_broken_files_are_named(task: str, file: str, text: str, message: str, tmp_path: Path, encode: Encode) -> None:
     if task == "russian_sts":
         write_russian_sts(tmp_path)
     if task == "tatoeba":
@@ -348,9 +340,7 @@ def test_real_sets_are_read_as_published(test_data: Path, encode: Encode) -> Non
         options = task.options(path=folder / path, subsets=(subset,))
         data = task.read(options, subset, task.files(options)[subset])
         assert len(Counter(data.labels)) == classes
-    lines = [
-        line.split("\t") for line in (folder / "qnli" / "dev.tsv").read_text(encoding="utf-8").splitlines()
-    ]
+    lines = [line.split("\t") for line in (folder / "qnli" / "dev.tsv").read_text(encoding="utf-8").splitlines()]
     rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
     left, right = (encode([row[side] for row in rows]) for side in ("question", "sentence"))
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)

@@ -30,10 +30,7 @@ def reviews(kind: str, count: int, seed: int = 0) -> str:
     """Return lines of a few words, most of which are typical of the class."""
     generator = np.random.default_rng([seed, len(kind)])
     every = [word for words in WORDS.values() for word in words.split()]
-    lines = [
-        " ".join([*generator.choice(WORDS[kind].split(), 2), *generator.choice(every, 3)])
-        for _ in range(count)
-    ]
+    lines = [" ".join([*generator.choice(WORDS[kind].split(), 2), *generator.choice(every, 3)]) for _ in range(count)]
     return "".join(f"{line} .\n" for line in lines)
 
 
@@ -96,9 +93,7 @@ def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> No
         assert [text.encode("latin-1") for (text,) in splits[split].texts] == [
             line.split(b" ", 1)[1].strip() for line in raw
         ]
-    assert ("Which city has the oldest relationship as a sisterðcity with Los Angeles ?",) in splits[
-        "train"
-    ].texts
+    assert ("Which city has the oldest relationship as a sisterðcity with Los Angeles ?",) in splits["train"].texts
 
 
 def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> None:
@@ -121,9 +116,7 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
                 (LogisticRegression(C=strength).fit(rows[fitted][some], labels[fitted][some]), rest)
                 for some, rest in inner
             ]
-            shares[strength] = fmean(
-                model.score(rows[fitted][rest], labels[fitted][rest]) for model, rest in models
-            )
+            shares[strength] = fmean(model.score(rows[fitted][rest], labels[fitted][rest]) for model, rest in models)
         best = max(shares, key=lambda strength: shares[strength])
         model = LogisticRegression(C=best).fit(rows[fitted], labels[fitted])
         tested.append(100 * model.score(rows[held], labels[held]))
@@ -135,9 +128,7 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
 @pytest.mark.slow
 def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: Encode) -> None:
     plain = evaluate(encode, options(folder))
-    network_options = NetworkOptions.model_validate(
-        TASK.configured["network"] | {"epochs": 40, "batch_size": 8}
-    )
+    network_options = NetworkOptions.model_validate(TASK.configured["network"] | {"epochs": 40, "batch_size": 8})
     given = options(folder).model_copy(update={"network": network_options})
     both = evaluate(encode, given)
     network = by_subset(both, "network_accuracy")

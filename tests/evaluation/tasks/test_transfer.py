@@ -44,9 +44,7 @@ def documents(seed: int, count: int, topical: float) -> str:
     for number in range(count):
         category, words = list(CATEGORIES.items())[number % 4]
         topic = generator.random(12) < topical
-        lines.append(
-            f"{category}\t{' '.join(generator.choice(words if own else ORDINARY) for own in topic)}\n"
-        )
+        lines.append(f"{category}\t{' '.join(generator.choice(words if own else ORDINARY) for own in topic)}\n")
     return "".join(lines)
 
 

@@ -62,9 +62,7 @@ def tiny(architecture: str, folder: Path) -> SentenceTransformer:
             weights.add_(torch.randn_like(weights) * 0.3)
     model.save_pretrained(folder)
     sample_encoder().tokenizer.save_pretrained(folder)
-    return SentenceTransformer(
-        modules=[Transformer(str(folder)), Pooling(HEADS * SIZE, "mean")], device="cpu"
-    )
+    return SentenceTransformer(modules=[Transformer(str(folder)), Pooling(HEADS * SIZE, "mean")], device="cpu")
 
 
 def tokens() -> dict[str, Tensor]:

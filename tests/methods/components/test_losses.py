@@ -110,9 +110,7 @@ def test_similarity_distillation_equals_numpy_also_with_candidates_of_all_proces
     expected = divergences(STUDENTS, TEACHERS, 0.3)
     assert similarity_distillation(STUDENTS, TEACHERS, 0.3).item() == pytest.approx(expected.mean())
     share, gathered = slice(2, 4), {"candidates": STUDENTS, "teacher_candidates": TEACHERS}
-    found = similarity_distillation(
-        STUDENTS[share], TEACHERS[share], 0.3, own=torch.tensor([2, 3]), **gathered
-    )
+    found = similarity_distillation(STUDENTS[share], TEACHERS[share], 0.3, own=torch.tensor([2, 3]), **gathered)
     assert found.item() == pytest.approx(expected[share].mean())
 
 

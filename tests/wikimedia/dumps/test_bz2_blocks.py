@@ -32,9 +32,7 @@ def _form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 in_both_forms = pytest.mark.usefixtures("_form")
 
 
-def read(
-    content: bytes, start: int = 0, threads: int = 1, read_bytes: int = 1 << 20
-) -> list[tuple[int, bytes]]:
+def read(content: bytes, start: int = 0, threads: int = 1, read_bytes: int = 1 << 20) -> list[tuple[int, bytes]]:
     return list(Bz2Blocks(io.BytesIO(content), start, threads, read_bytes))
 
 
@@ -146,9 +144,7 @@ def compiled() -> ModuleType:
     try:
         return importlib.import_module("ease.wikimedia.dumps._bz2_decoder")
     except ImportError:
-        pytest.skip(
-            "The decoder is not compiled: install the package anew where a C++ compiler works (pip -v)"
-        )
+        pytest.skip("The decoder is not compiled: install the package anew where a C++ compiler works (pip -v)")
 
 
 FIRST = 32

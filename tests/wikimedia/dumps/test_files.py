@@ -53,10 +53,7 @@ def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in english))
     place(
         tmp_path,
-        *(
-            f"dewiki-20240101-pages-{form}"
-            for form in ("articles.xml", "articles.xml.gz", "meta-current.xml.bz2")
-        ),
+        *(f"dewiki-20240101-pages-{form}" for form in ("articles.xml", "articles.xml.gz", "meta-current.xml.bz2")),
     )
     assert names(tmp_path, "en") == ["enwiki-20240101-pages-articles-multistream.xml.bz2"]
     assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
@@ -96,9 +93,7 @@ def test_dumps_with_any_name_are_recognised_by_their_header(tmp_path: Path) -> N
     place(tmp_path, "part one.xml.bz2", "2.xml", "de/dewiki-latest-pages-articles.xml")
     (tmp_path / "feed.xml").write_text("<rss/>")
     assert names(tmp_path, "en") == ["2.xml", "part one.xml.bz2"]
-    with pytest.raises(
-        EaseError, match=r"no dump of fr; it has de, en\. .*feed\.xml is not a MediaWiki export"
-    ):
+    with pytest.raises(EaseError, match=r"no dump of fr; it has de, en\. .*feed\.xml is not a MediaWiki export"):
         find_dumps(tmp_path, ["fr"])
 
 
@@ -159,9 +154,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
     content = export.encode()
     if form == "multistream":
         groups = ["".join(pages[start : start + 25]) for start in range(0, len(pages), 25)]
-        return ".xml.bz2", as_streams(
-            [part.encode() for part in (export[: export.index("  <page>")], *groups, TAIL)]
-        )
+        return ".xml.bz2", as_streams([part.encode() for part in (export[: export.index("  <page>")], *groups, TAIL)])
     if form.isdecimal():
         return ".xml.bz2", as_streams(cut(content, int(form)))
     if form == "members":
@@ -178,9 +171,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("bytes_per_shard", [500, 3000])
 @pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "members", "zst", "plain"])
-def test_shards_read_each_page_once(
-    tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int
-) -> None:
+def test_shards_read_each_page_once(tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int) -> None:
     export = make_export(many_pages)
     ending, content = pack(export, many_pages, form)
     expected, _ = read_all(as_dump(tmp_path / "plain.xml", export.encode()))
@@ -195,9 +186,7 @@ def test_shards_read_each_page_once(
 
 @pytest.mark.parametrize("form", ["multistream", "one stream", "gz", "zst", "plain"])
 @pytest.mark.parametrize("lost", [0.6, 1])
-def test_exactly_one_shard_reports_truncation(
-    tmp_path: Path, many_pages: list[str], form: str, lost: float
-) -> None:
+def test_exactly_one_shard_reports_truncation(tmp_path: Path, many_pages: list[str], form: str, lost: float) -> None:
     ending, content = pack(make_export(many_pages), many_pages, form)
     kept = len(content) - int(lost if lost >= 1 else lost * len(content))
     if form == "plain" and lost == 1:

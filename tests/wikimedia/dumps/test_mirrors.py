@@ -56,8 +56,7 @@ def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer
     assert fetched.date == "20240120"
     stem = "wiki-20240120-pages-articles-multistream.xml.bz2"
     assert fetched.pages == {
-        language: (tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}",)
-        for language in ("en", "de")
+        language: (tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}",) for language in ("en", "de")
     }
     assert [found.path for found in find_dumps(files_of(fetched), ["en", "de"])] == [
         path for paths in fetched.pages.values() for path in paths
@@ -213,12 +212,8 @@ def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:
             add_item(server, wiki, date, {**content, f"{stem}-page_props.sql.gz": b"table"})
     add_item(server, "enwiki", "20190301", {"enwiki-20190301-stub.xml.gz": b"no articles"})
     fetched = fetch_dumps(archive, ["en", "de"], options(tmp_path, date="20190101", page_props=True))
-    assert names(files_of(fetched)) == [
-        f"{wiki}-20190101-pages-articles.xml.bz2" for wiki in ("enwiki", "dewiki")
-    ]
-    assert names(fetched.tables.values()) == [
-        f"{wiki}-20190101-page_props.sql.gz" for wiki in ("enwiki", "dewiki")
-    ]
+    assert names(files_of(fetched)) == [f"{wiki}-20190101-pages-articles.xml.bz2" for wiki in ("enwiki", "dewiki")]
+    assert names(fetched.tables.values()) == [f"{wiki}-20190101-page_props.sql.gz" for wiki in ("enwiki", "dewiki")]
     assert fetch_dumps(archive, ["en"], options(tmp_path)).date == "20190120"
     assert fetch_dumps(archive, ["en"], options(tmp_path), project="wikinews").date == "20190120"
     with pytest.raises(EaseError, match=r"enwiki of 20190222\. The nearest complete date there is 20190120"):

@@ -23,18 +23,14 @@ def read_export(path: Path, export: str, max_page_bytes: int = 20_000_000) -> tu
 @pytest.mark.parametrize("version", ["0.8", "0.11"])
 def test_reads_each_schema(tmp_path: Path, version: str) -> None:
     text = "Ünïcode < & > [[link]] 😀\nline"
-    ((page,), _) = read_export(
-        tmp_path, make_export([make_page(7, "A & B", text, redirect='"C"')], version=version)
-    )
+    ((page,), _) = read_export(tmp_path, make_export([make_page(7, "A & B", text, redirect='"C"')], version=version))
     assert page == Page(7, "A & B", 0, 1007, '"C"', text, "wikitext", "2024-01-01T00:00:00Z")
 
 
 def test_pages_of_other_namespaces_have_no_text_and_it_is_not_parsed(tmp_path: Path) -> None:
     talk = make_page(2, "Talk:A & B", "x</page-", namespace=1, redirect="Talk:C")
     path = tmp_path / "enwiki-1-pages-articles.xml"
-    dump = as_dump(
-        path, make_export([article(1), talk.replace("x&lt;", "<unclosed>&bomb;"), article(3)]).encode()
-    )
+    dump = as_dump(path, make_export([article(1), talk.replace("x&lt;", "<unclosed>&bomb;"), article(3)]).encode())
     tally = PageTally()
     first, second, third = iterate_pages(as_shard(dump), tally=tally, namespaces={0})
     assert second == Page(2, "Talk:A & B", 1, 0, "Talk:C", "", "wikitext", "")
@@ -47,16 +43,11 @@ def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
         **{"Talk:A": 1, "user talk:B": 3, "User_talk:B": 3, "Berkas:C.jpg": 6, "berkas:C.jpg": 6},
         **{"Image:C.jpg": 6, "Star Wars: D": 0, "Talk": 0, ":E": 0},
     }
-    pages = [
-        make_page(number, title, "text").replace("    <ns>0</ns>\n", "")
-        for number, title in enumerate(titles, 1)
-    ]
+    pages = [make_page(number, title, "text").replace("    <ns>0</ns>\n", "") for number, title in enumerate(titles, 1)]
     found, tally = read_export(tmp_path, make_export(pages, version="0.5"))
     assert {page.title: page.namespace for page in found} == titles
     assert not tally.skipped
-    articles = iterate_pages(
-        as_shard(DumpFile(tmp_path / "enwiki-1-pages-articles.xml", "en", None)), namespaces={0}
-    )
+    articles = iterate_pages(as_shard(DumpFile(tmp_path / "enwiki-1-pages-articles.xml", "en", None)), namespaces={0})
     assert [page.text for page in articles] == ["" if number else "text" for number in titles.values()]
 
 
@@ -109,9 +100,7 @@ def test_too_many_broken_pages_stop_the_reading(tmp_path: Path) -> None:
     pages = [article(number) for number in range(1, 90)]
     _, tally = read_export(tmp_path, make_export(pages + [BROKEN["text"]] * 9))
     assert tally.skipped == {"malformed": 9}
-    with pytest.raises(
-        EaseError, match=r"articles.xml: 11 of the first 100 pages .* cannot be read \(page 'Broken'"
-    ):
+    with pytest.raises(EaseError, match=r"articles.xml: 11 of the first 100 pages .* cannot be read \(page 'Broken'"):
         read_export(tmp_path, make_export(pages + [BROKEN["text"]] * 20))
 
 

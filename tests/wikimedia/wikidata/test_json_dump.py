@@ -30,9 +30,7 @@ Entity = Mapping[str, Any]
 
 
 def sitelinks(**titles: str) -> dict[str, Any]:
-    return {
-        f"{site}wiki": {"site": f"{site}wiki", "title": title, "badges": []} for site, title in titles.items()
-    }
+    return {f"{site}wiki": {"site": f"{site}wiki", "title": title, "badges": []} for site, title in titles.items()}
 
 
 def statement(qid: int | None, rank: str = "normal", kind: str = "value") -> dict[str, Any]:
@@ -75,9 +73,7 @@ def test_reads_the_49_real_items(test_data: Path, tmp_path: Path) -> None:
     assert (64, "tr", "Berlin") in links
     assert (64, "ja", "ベルリン") in links
     assert parts.counts["items"] == parts.counts["items_with_sitelinks"] == 49
-    assert parts.counts["sitelinks"] == {
-        language: sum(row[1] == language for row in links) for language in languages
-    }
+    assert parts.counts["sitelinks"] == {language: sum(row[1] == language for row in links) for language in languages}
     assert len({qid for qid, _ in rows(parts.entity_types)}) == 40
     assert pq.read_schema(parts.sitelinks[0]).equals(SITELINKS)
 
@@ -111,12 +107,8 @@ def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("packing", ["", ".bz2"])
-def test_a_truncated_file_is_kept_or_dropped(
-    tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    content = PACK[packing](
-        lines_of(*(make_item(qid, en=f"T{qid * 7919}") for qid in range(1, 9000))).encode()
-    )
+def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture) -> None:
+    content = PACK[packing](lines_of(*(make_item(qid, en=f"T{qid * 7919}") for qid in range(1, 9000))).encode())
     path = tmp_path / f"wikidata.json{packing}"
     path.write_bytes(content[: len(content) * 3 // 4])
     parts = ingest_wikidata(path, ["en"], OPTIONS, tmp_path / "parts")

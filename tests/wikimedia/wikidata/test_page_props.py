@@ -16,9 +16,7 @@ from tests.wikimedia.made_dumps import rows
 from tests.wikimedia.made_tables import dump, insert, item, write
 
 
-def ingest(
-    folder: Path, content: bytes, languages: tuple[str, ...] = ("en",), **options: Any
-) -> PageItemParts:
+def ingest(folder: Path, content: bytes, languages: tuple[str, ...] = ("en",), **options: Any) -> PageItemParts:
     for language in languages:
         write(folder, content, f"{Language(language).database}wiki-20240101-page_props.sql.gz")
     files = find_page_props([folder], dict.fromkeys(languages))
@@ -78,9 +76,7 @@ def test_finds_the_newest_and_fastest_file_of_each_language(tmp_path: Path) -> N
         ("be-tarask", "20231201/be_x_oldwiki-latest-page_props.sql.bz2", "20231201"),
         ("en", "enwiki/20240201/enwiki-20240201-page_props.sql", "20240201"),
     ]
-    with pytest.raises(
-        EaseError, match=rf"no page_props table of de, fr in {tmp_path}: .*`wikidata_titles` to json"
-    ):
+    with pytest.raises(EaseError, match=rf"no page_props table of de, fr in {tmp_path}: .*`wikidata_titles` to json"):
         found(tmp_path, "en", "de", "fr")
     write(tmp_path, b"", "enwiki-latest-page_props.sql.gz")
     with pytest.raises(EaseError, match=r"20240201-page_props.sql.*, and one without, \S+latest-page_props"):

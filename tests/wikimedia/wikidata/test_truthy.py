@@ -54,15 +54,11 @@ def random_lines(seed: int, items: int) -> list[str]:
 def one_by_one(lines: list[str]) -> list[tuple[int, int]]:
     """Return the types by splitting every line into its terms."""
     terms = (line.removesuffix(" .").split(" ", 2) for line in lines)
-    ids = (
-        re.fullmatch(rf"<{WD}Q(\d+)> <{WD}Q(\d+)>", f"{one} {other}") for one, by, other in terms if by == P31
-    )
+    ids = (re.fullmatch(rf"<{WD}Q(\d+)> <{WD}Q(\d+)>", f"{one} {other}") for one, by, other in terms if by == P31)
     return [(int(found[1]), int(found[2])) for found in ids if found]
 
 
-@pytest.mark.parametrize(
-    ("ending", "chunk_bytes"), [("", 1000), (".gz", 1000), (".bz2", 1 << 20), (".zst", 1 << 20)]
-)
+@pytest.mark.parametrize(("ending", "chunk_bytes"), [("", 1000), (".gz", 1000), (".bz2", 1 << 20), (".zst", 1 << 20)])
 def test_types_are_those_found_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk_bytes: int
 ) -> None:

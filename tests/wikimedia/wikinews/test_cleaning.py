@@ -50,10 +50,7 @@ def test_texts_are_compared_without_case_and_punctuation() -> None:
 
 def groups_by_pairs(texts: list[str], similarity: float, characters: int) -> list[int]:
     """Return each text's group as the smallest index that is connected with it."""
-    sets = [
-        {text[start : start + characters] for start in range(max(1, len(text) - characters + 1))}
-        for text in texts
-    ]
+    sets = [{text[start : start + characters] for start in range(max(1, len(text) - characters + 1))} for text in texts]
     group = list(range(len(texts)))
     for one, other in combinations(range(len(texts)), 2):
         if len(sets[one] & sets[other]) >= similarity * len(sets[one] | sets[other]):

@@ -38,9 +38,7 @@ CASES = {
     "two topics": article(2, categories=f"[[Category:Weather]] {SPORTS}"),
     "no topic": article(3, categories="[[Category:News]]"),
     "redirect": make_page(4, "Rain", "#REDIRECT [[News 1]]", redirect="News 1"),
-    "redirect that the dump does not name": make_page(
-        5, "Rains", "#REDIRECT [[News 1]]\n[[Category:Weather]]"
-    ),
+    "redirect that the dump does not name": make_page(5, "Rains", "#REDIRECT [[News 1]]\n[[Category:Weather]]"),
     "category redirect": article(6, categories="[[Category:Sport]]"),
     "category redirect by a template": article(7, categories="[[Category:Ball games]]"),
     "redirect of a redirect": article(8, categories="[[Category:Football]]"),

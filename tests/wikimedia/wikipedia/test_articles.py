@@ -29,9 +29,7 @@ def test_the_rows_of_an_article(tmp_path: Path) -> None:
         (1, "See 😀 berlins and Paris."),
         (2, "No link."),
     ]
-    links = [
-        [(row["text"][link["start"] : link["end"]], link["target"]) for link in row["links"]] for row in found
-    ]
+    links = [[(row["text"][link["start"] : link["end"]], link["target"]) for link in row["links"]] for row in found]
     assert links == [[("the country", "Germany")], [("berlins", "Berlin"), ("Paris", "Paris")], []]
     assert {(row["language"], row["page_id"], row["page_title"], row["revision_id"]) for row in found} == {
         ("en", 5, "The title", 1005)
@@ -88,9 +86,7 @@ def _faulty_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_that_fails_or_takes_too_long_is_counted_named_and_skipped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = made(
-        tmp_path, make_page(1, "Faulty", "fail"), article(2), make_page(3, "Slow", "wait"), article(4)
-    )
+    dump = made(tmp_path, make_page(1, "Faulty", "fail"), article(2), make_page(3, "Slow", "wait"), article(4))
     parts = ingest_wikipedia([dump], ONE.model_copy(update={"max_page_seconds": 0.2}), tmp_path / "parts")
     counts = parts.counts["en"]
     assert counts["skipped"] == {"failed": 1, "too_slow": 1}

@@ -75,9 +75,7 @@ def test_shards_and_workers_do_not_change_the_rows(tmp_path: Path, streams_dump:
 @pytest.mark.spark
 def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark: Any) -> None:
     options, on_spark = IngestOptions(workers=1, bytes_per_shard=5000), spark_map(spark.sparkContext)
-    broken = as_dump(
-        tmp_path / "dewiki-1-pages-articles.xml.bz2", streams_dump.path.read_bytes() + b"garbage", "de"
-    )
+    broken = as_dump(tmp_path / "dewiki-1-pages-articles.xml.bz2", streams_dump.path.read_bytes() + b"garbage", "de")
     there = ingest_wikipedia([streams_dump], options, tmp_path / "spark", on_spark)
     assert len(there.sentences) > 3
     assert contents(there) == contents(ingest_wikipedia([streams_dump], options, tmp_path / "here"))

@@ -97,9 +97,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("language", "source", "text"), [*(("en", *case) for case in ENGLISH), *OTHERS, *NUMBERS]
-)
+@pytest.mark.parametrize(("language", "source", "text"), [*(("en", *case) for case in ENGLISH), *OTHERS, *NUMBERS])
 def test_templates_that_write_words(language: str, source: str, text: str) -> None:
     assert parse_wikitext(source, SiteInfo(language)).text == text
 

@@ -71,12 +71,8 @@ def test_links_to_articles(raw: str, title: str) -> None:
     assert resolve_target(raw, ENGLISH) == title
 
 
-@pytest.mark.parametrize(
-    ("language", "file", "category"), [("de", "Bild", "Kategorie"), ("zh-yue", "檔", "類")]
-)
-def test_local_names_are_known_even_if_the_dump_has_english_ones(
-    language: str, file: str, category: str
-) -> None:
+@pytest.mark.parametrize(("language", "file", "category"), [("de", "Bild", "Kategorie"), ("zh-yue", "檔", "類")])
+def test_local_names_are_known_even_if_the_dump_has_english_ones(language: str, file: str, category: str) -> None:
     site = SiteInfo(language, "enwiki", namespaces={"File": 6, "Category": 14})
     assert read_target(f"{file}:X.jpg", site).kind is TargetKind.FILE
     assert read_target(f"{category.upper()}: X", site).kind is TargetKind.CATEGORY

@@ -233,9 +233,7 @@ def test_magic_words_of_all_languages_are_dropped() -> None:
 
 @pytest.mark.parametrize("tag", ["Abschnitt", "SECTION"])
 def test_section_tags_are_invisible(tag: str) -> None:
-    source = (
-        f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
-    )
+    source = f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
     assert read(source) == ("One sentence only. Next xs", [("x", "X")])
 
 

@@ -73,9 +73,7 @@ def check_printed(printed: Mapping[str, Sequence[float]], count: int) -> None:
     """Refuse a paper's figures of a model that are not one for each of `count` rows."""
     for model, figures in printed.items():
         if len(figures) != count:
-            raise EaseError(
-                f"`printed` has {len(figures)} figures of {model} for {count} rows: give one for each."
-            )
+            raise EaseError(f"`printed` has {len(figures)} figures of {model} for {count} rows: give one for each.")
 
 
 def measure_subsets(
@@ -94,9 +92,7 @@ def measure_subsets(
         if len(own) > 1:
             table = pd.DataFrame(own)
             whole = table.select_dtypes("integer")
-            rows.append(
-                {"model": model, "subset": AVERAGE, **table.drop(columns=whole).mean(), **whole.sum()}
-            )
+            rows.append({"model": model, "subset": AVERAGE, **table.drop(columns=whole).mean(), **whole.sum()})
     return pd.DataFrame(rows)
 
 
@@ -117,9 +113,7 @@ class CosineOptions(GradedOptions):
     @model_validator(mode="after")
     def _apart(self) -> CosineOptions:
         if self.below > self.above:
-            raise EaseError(
-                f"`below` {self.below:g} is higher than `above` {self.above:g}: a pair would be both."
-            )
+            raise EaseError(f"`below` {self.below:g} is higher than `above` {self.above:g}: a pair would be both.")
         return self
 
 
@@ -215,9 +209,7 @@ def uniformity(embeddings: ArrayLike, seed: int = 0) -> float:
     return math.log(math.fsum(sums) / pairs)
 
 
-def compare_alignment_uniformity(
-    encoders: Encoders, sets: GradedSets, options: AlignmentOptions
-) -> pd.DataFrame:
+def compare_alignment_uniformity(encoders: Encoders, sets: GradedSets, options: AlignmentOptions) -> pd.DataFrame:
     """Measure several encoders on graded pairs: one row per encoder and subset, and their means.
 
     Columns: `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs, at least one), `sentences` (distinct).
@@ -229,9 +221,7 @@ def compare_alignment_uniformity(
         row_of = {sentence: row for row, sentence in enumerate(sentences)}
         positive = [pair for pair in pairs if pair.gold > options.above]
         if not positive:
-            raise EaseError(
-                f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`."
-            )
+            raise EaseError(f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`.")
         embeddings = encode(sentences)
         left = embeddings[[row_of[pair.left] for pair in positive]]
         right = embeddings[[row_of[pair.right] for pair in positive]]
@@ -318,9 +308,7 @@ class GivenPairsOptions(StrictModel):
     """The pairs to compare, and the cosines that a paper prints for them."""
 
     pairs: tuple[tuple[str, str], ...] = Field(min_length=1, description="pairs of sentences")
-    printed: dict[str, tuple[float, ...]] = Field(
-        {}, description="a paper's cosines of the pairs, by its model"
-    )
+    printed: dict[str, tuple[float, ...]] = Field({}, description="a paper's cosines of the pairs, by its model")
 
     @model_validator(mode="after")
     def _complete(self) -> GivenPairsOptions:

@@ -29,9 +29,7 @@ TEST_SHARE = 0.2  # share of the sentences on which a classifier of languages is
 class ProjectionOptions(StrictModel):
     """Which sentences are shown, and the projection."""
 
-    parallel: str = Field(
-        description="a task with parallel sentences and its language pair (`tatoeba:deu-eng`)"
-    )
+    parallel: str = Field(description="a task with parallel sentences and its language pair (`tatoeba:deu-eng`)")
     sentences: int = Field(40, ge=LEAST_PAIRS, le=1000, description="sentences of each language to draw")
     method: Literal["pca", "tsne"] = Field("pca", description="principal components, or t-SNE")
     perplexity: float = Field(
@@ -47,9 +45,7 @@ class ProjectionOptions(StrictModel):
                 f"`parallel` {self.parallel!r} names no pair of two languages: write `task:language-language`."
             )
         if self.perplexity >= 2 * self.sentences:
-            raise EaseError(
-                f"`perplexity` {self.perplexity:g} is not below the {2 * self.sentences} points to show."
-            )
+            raise EaseError(f"`perplexity` {self.perplexity:g} is not below the {2 * self.sentences} points to show.")
         return self
 
 
@@ -71,9 +67,7 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, 
     if options.method == "pca":
         pca = PCA(n_components=2, svd_solver="full")
         return pca.fit_transform(unit), float(pca.explained_variance_ratio_.sum())
-    tsne = TSNE(
-        init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
-    )
+    tsne = TSNE(init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1)
     return tsne.fit_transform(unit).astype(np.float64), math.nan
 
 
@@ -108,9 +102,7 @@ class LanguageIdentityOptions(StrictModel):
         min_length=1,
         description="languages to classify, by the task's codes; one classifier per group of several",
     )
-    sentences: int = Field(
-        300, ge=2, description="maximum number of sentences of each language; a sample of more"
-    )
+    sentences: int = Field(300, ge=2, description="maximum number of sentences of each language; a sample of more")
     seed: int = Field(0, ge=0, description="seed of the sample and its split")
     printed: dict[str, tuple[float, ...]] = Field(
         {}, description="a paper's accuracies of the groups, in points, by its model"
@@ -183,9 +175,7 @@ def compare_language_identity(
         for group in (group for group in options.groups if len(group) > 1):
             training, test = (
                 LabelledEmbeddings(encode([*texts]), languages, f"embeddings by {model}")
-                for languages, texts in (
-                    zip(*split, strict=True) for split in divide(parallel, group, options)
-                )
+                for languages, texts in (zip(*split, strict=True) for split in divide(parallel, group, options))
             )
             classifier, _ = fit_selected(LogisticRegression(max_iter=1000), {"C": [1.0]}, training, training)
             predicted = classifier.predict(test.embeddings.astype(np.float64))

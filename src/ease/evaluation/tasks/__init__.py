@@ -121,9 +121,7 @@ def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
     return seeds
 
 
-Seeds = Annotated[
-    tuple[Annotated[int, Field(ge=0, lt=2**32)], ...], Field(min_length=1), AfterValidator(_distinct)
-]
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0, lt=2**32)], ...], Field(min_length=1), AfterValidator(_distinct)]
 """Seeds of independent runs, whose scores are averaged."""
 
 
@@ -252,9 +250,7 @@ def repeated_score(
     return Score(task, subset, metric, fmean(points), deviation=deviation, note=note, items=items)
 
 
-def averages(
-    scores: Sequence[Score], wanted: int, groups: Mapping[str, Collection[str]] | None = None
-) -> list[Score]:
+def averages(scores: Sequence[Score], wanted: int, groups: Mapping[str, Collection[str]] | None = None) -> list[Score]:
     """Return each test metric's mean over all subsets of a task, and over each group as `average_<group>`.
 
     A mean of fewer subsets than `wanted`, or than the group has, is noted; 0 omits the mean over all subsets.
@@ -277,9 +273,7 @@ def main_score(scores: Sequence[Score]) -> float:
     """Mean of one task's scores over its subsets by its main metric, in points."""
     tasks = sorted({score.task for score in scores})
     if len(tasks) != 1:
-        raise EaseError(
-            f"A main score averages the subsets of one task, not of {', '.join(tasks) or 'none'}."
-        )
+        raise EaseError(f"A main score averages the subsets of one task, not of {', '.join(tasks) or 'none'}.")
     metric = get_task(tasks[0]).METRIC
     values = [score.value for score in scores if not score.averaged and score.metric == metric]
     if not values:

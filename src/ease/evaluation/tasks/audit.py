@@ -46,13 +46,9 @@ class Audit(Task):
         """Return a file for each subset that is named or exists; the folder itself if there is none."""
         found = sorted(path.stem for path in options.path.glob("*.parquet"))
         if not found and (odd := [subset for subset in options.subsets or () if "-" not in subset]):
-            raise EaseError(
-                f"Unknown subset {', '.join(odd)}: choose from pairs of languages, such as eo-en."
-            )
+            raise EaseError(f"Unknown subset {', '.join(odd)}: choose from pairs of languages, such as eo-en.")
         subsets = options.chosen(found) if found else options.subsets or ()
-        return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {
-            "all": (options.path,)
-        }
+        return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {"all": (options.path,)}
 
     def read(self, options: SubsetOptions, subset: str, paths: tuple[Path, ...]) -> tuple[Side, Side]:
         """Read both sides of a subset."""
@@ -78,18 +74,14 @@ class Audit(Task):
         several = np.unique(data[0].entities).size > 1
         return {**found, f"{OTHER_PAGES}_accuracy": pairs if several else []}
 
-    def score(
-        self, encode: Encode, options: SubsetOptions, subset: str, data: tuple[Side, Side]
-    ) -> Iterator[Score]:
+    def score(self, encode: Encode, options: SubsetOptions, subset: str, data: tuple[Side, Side]) -> Iterator[Score]:
         """Yield the main score, and that of each grade of which there are distractors."""
         left, right = data
         own, other = (encode(side.texts) for side in data)
         hits = _search(left, own, right, other), _search(right, other, left, own)
         for metric in self.METRICS:
             # Both directions of a pair are one item, since they depend on the same two sentences.
-            found, asked = (
-                np.sum(flags, axis=0) for flags in zip(*(one[metric] for one in hits), strict=True)
-            )
+            found, asked = (np.sum(flags, axis=0) for flags in zip(*(one[metric] for one in hits), strict=True))
             if (rows := np.flatnonzero(asked)).size:
                 items = mean_items(found[rows], asked[rows])
                 yield Score(self.name, subset, metric, items.value(), items=items)
@@ -123,9 +115,7 @@ def read_sides(path: Path) -> tuple[Side, Side]:
     return sides[0], sides[1]
 
 
-def _search(
-    queries: Side, own: Embeddings, targets: Side, other: Embeddings
-) -> dict[str, tuple[Flags, Flags]]:
+def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) -> dict[str, tuple[Flags, Flags]]:
     """By metric, whether each pair's right sentence is nearer than all wrong candidates, and which pairs have some."""
     count = len(queries.entities)
     units, candidates = normalize_rows(own[:count]), normalize_rows(other)

@@ -73,9 +73,7 @@ class EntityLinking(TableTask):
         (names, queries, sizes), concepts = data, list(data.names.values())
         known = set().union(*concepts)
         absent = sum(query.concepts.isdisjoint(known) for query in queries)
-        logger.info(
-            "%s %s: %d of %d mentions have concepts without a name", self.name, subset, absent, len(queries)
-        )
+        logger.info("%s %s: %d of %d mentions have concepts without a name", self.name, subset, absent, len(queries))
         looked_up = [(part, number) for number, query in enumerate(queries) for part in query.parts]
         parts = {part: row for row, part in enumerate(dict.fromkeys(part for part, _ in looked_up))}
         progress = f"{self.name} {subset}"

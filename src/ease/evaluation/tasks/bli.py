@@ -84,8 +84,7 @@ class LexiconInduction(TableTask):
     def read(self, options: LexiconOptions, subset: str, paths: tuple[Path, ...]) -> Lexicons:
         """Read the dictionaries and the vocabularies of a pair."""
         training, test = (
-            [(word, translation) for _, word, translation in read_pairs(path, "two words")]
-            for path in paths[:2]
+            [(word, translation) for _, word, translation in read_pairs(path, "two words")] for path in paths[:2]
         )
         vocabularies = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
         sides = []
@@ -112,9 +111,7 @@ class LexiconInduction(TableTask):
             units[0][[source.rows[word] for word, _ in training]],
             units[1][[target.rows[word] for _, word in training]],
         )
-        left, right = (
-            unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True)
-        )
+        left, right = (unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True))
         gold = [(queries[word], target.rows[translation]) for word, translation in test]
         ranks = csls_ranks(
             left[[source.rows[word] for word in queries]],

@@ -48,9 +48,7 @@ class GradedSet(SetFiles):
 class GradedOptions(TableOptions, GradedSet):
     """Options of graded pairs; a blank grade skips the pair."""
 
-    sets: Mapping[str, GradedSet] = Field(
-        {}, description="sets by name, with what differs from the task's own files"
-    )
+    sets: Mapping[str, GradedSet] = Field({}, description="sets by name, with what differs from the task's own files")
 
 
 class GradedPairs(TableTask):
@@ -123,9 +121,7 @@ class BinaryPairs(GradedPairs):
         pairs, skipped = [], 0
         for place, row in self.rows(options, subset, paths):
             if row["label"] not in options.labels:
-                raise EaseError(
-                    f"{place}: the label {row['label']!r} is not one of {', '.join(options.labels)}."
-                )
+                raise EaseError(f"{place}: the label {row['label']!r} is not one of {', '.join(options.labels)}.")
             if row["left"] and row["right"]:
                 pairs.append(GradedPair(row["left"], row["right"], float(options.labels[row["label"]])))
             else:
@@ -158,9 +154,7 @@ def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
     if not math.isfinite(gold):
         raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?")
     if not lowest <= gold <= highest:
-        raise EaseError(
-            f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
-        )
+        raise EaseError(f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?")
     return gold
 
 
@@ -182,9 +176,7 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     pairs = []
     for (number, row), (grade_number, grade) in zip(left, right, strict=True):
         if len(row) < 2:
-            raise EaseError(
-                f"{sentences}, line {number}: {len(row)} tab-separated columns instead of at least 2."
-            )
+            raise EaseError(f"{sentences}, line {number}: {len(row)} tab-separated columns instead of at least 2.")
         gold = parse_gold("".join(grade[:1]), 0, 5, f"{grades}, line {grade_number}")
         pairs.append(GradedPair(row[0], row[1], gold))
     return pairs

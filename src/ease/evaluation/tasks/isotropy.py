@@ -39,9 +39,7 @@ class Isotropy(Task):
         """Read the first distinct strings of a file; blank lines are skipped."""
         strings = dict.fromkeys(filter(None, (line.strip() for _, line in read_lines(*paths))))
         if len(strings) < 2:
-            raise EaseError(
-                f"{paths[0]}: {len(strings)} distinct strings; isotropy needs at least 2, one per line."
-            )
+            raise EaseError(f"{paths[0]}: {len(strings)} distinct strings; isotropy needs at least 2, one per line.")
         return list(islice(strings, options.rows))
 
     def score(self, encode: Encode, options: ListOptions, subset: str, data: list[str]) -> Iterator[Score]:

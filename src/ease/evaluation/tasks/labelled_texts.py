@@ -38,9 +38,7 @@ class ClusteringOptions(TableOptions):
     n_init: int = Field(
         10, ge=1, description="starts of k-means for each seed; the start with the lowest inertia is used"
     )
-    metrics: tuple[Metric, ...] = Field(
-        DEFAULT, min_length=1, description="measures of agreement, the main one first"
-    )
+    metrics: tuple[Metric, ...] = Field(DEFAULT, min_length=1, description="measures of agreement, the main one first")
     labels: dict[str, str] = Field({}, description="names of labels; if given, other labels are refused")
     split: Literal["all", "small", "earlier", "recent"] = Field(
         "all",
@@ -110,9 +108,7 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
         model = KMeans(clusters, n_init=n_init, random_state=seed).fit(finite_rows(embeddings))
     found = model.labels_.astype(np.int64)
     if (distinct := np.unique(found).size) < clusters:
-        logger.warning(
-            "Only %d of %d clusters found: all other embeddings are duplicates", distinct, clusters
-        )
+        logger.warning("Only %d of %d clusters found: all other embeddings are duplicates", distinct, clusters)
     return found
 
 

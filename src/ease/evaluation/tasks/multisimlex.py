@@ -28,8 +28,7 @@ LARGEST_DIFFERENCE = (HIGHEST - LOWEST) / 5 + 1e-9
 """Between the grades of a concept pair in two languages, with a tolerance for rounding (2.6 and 1.4 are kept)."""
 
 LANGUAGES = {
-    language: Language(language).iso_639_3.upper()
-    for language in "en fr zh he et ar ru es pl fi cy sw yue".split()
+    language: Language(language).iso_639_3.upper() for language in "en fr zh he et ar ru es pl fi cy sw yue".split()
 }
 """Codes of the files by the codes of subsets."""
 
@@ -97,17 +96,13 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
     words = list(read_records(translation, sides, ",", quoted=True))
     grades = list(read_records(scores, [LANGUAGES[code] for code in codes], ",", quoted=True))
     if len(words) != len(grades):
-        raise EaseError(
-            f"{translation} holds {len(words)} word pairs and {scores} {len(grades)}: fetch both again."
-        )
+        raise EaseError(f"{translation} holds {len(words)} word pairs and {scores} {len(grades)}: fetch both again.")
     if all(KEY in row for _, row in (words[0], grades[0])):
         known = {row[KEY]: (place, row) for place, row in grades}
         asked = Counter(row[KEY] for _, row in words)
         for place, row in words:
             if row[KEY] not in known or asked[row[KEY]] > 1:
-                raise EaseError(
-                    f"{place}: {KEY} {row[KEY]} is not in {scores}, or occurs twice; fetch both again."
-                )
+                raise EaseError(f"{place}: {KEY} {row[KEY]} is not in {scores}, or occurs twice; fetch both again.")
         grades = [known[row[KEY]] for _, row in words]
     pairs: list[list[GradedPair]] = [[] for _ in codes]
     for (_, row), (place, marks) in zip(words, grades, strict=True):

@@ -33,17 +33,13 @@ def retrieval_score(task: str, subset: str, left: np.ndarray, right: np.ndarray)
 class ParallelSet(SetFiles):
     """A file of parallel sentences, or two."""
 
-    sentences: int | None = Field(
-        None, ge=2, description="number of pairs to read, the first ones; null: all"
-    )
+    sentences: int | None = Field(None, ge=2, description="number of pairs to read, the first ones; null: all")
 
 
 class ParallelOptions(TableOptions, ParallelSet):
     """Options of parallel sentences."""
 
-    sets: Mapping[str, ParallelSet] = Field(
-        {}, description="sets by name, with what differs from the task's own files"
-    )
+    sets: Mapping[str, ParallelSet] = Field({}, description="sets by name, with what differs from the task's own files")
     distinct: bool = Field(
         True,
         description="skip blank and repeated sentences, which would tie with themselves; otherwise blank ones are "
@@ -147,18 +143,14 @@ class SampleParallel(Task):
         for language, sides in self.read(options, "all", (options.path,)).items():
             yield f"{language}-{options.pivot}", {METRIC: list(zip(*sides, strict=True))}
 
-    def score(
-        self, encode: Encode, options: SampleOptions, subset: str, data: dict[str, Sides]
-    ) -> Iterator[Score]:
+    def score(self, encode: Encode, options: SampleOptions, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
         """Score each language; the pivot's sentences are encoded once."""
         texts = sorted({text for sides in data.values() for text in sides.right})
         pivots = dict(zip(texts, encode(texts), strict=True))
         scores = []
         for language, sides in data.items():
             right = np.array([pivots[text] for text in sides.right])
-            scores.append(
-                retrieval_score(self.name, f"{language}-{options.pivot}", encode(sides.left), right)
-            )
+            scores.append(retrieval_score(self.name, f"{language}-{options.pivot}", encode(sides.left), right))
         yield from [*scores, *averages(scores, len(scores))]
 
 

@@ -41,9 +41,7 @@ class QuerySet(SetFiles):
 class QueryOptions(TableOptions, QuerySet):
     """Options of queries; the column `gain` is the relevance from 0 (none), and without it all are relevant."""
 
-    sets: Mapping[str, QuerySet] = Field(
-        {}, description="sets by name, with what differs from the task's own files"
-    )
+    sets: Mapping[str, QuerySet] = Field({}, description="sets by name, with what differs from the task's own files")
 
 
 class Queries(TableTask):

@@ -62,12 +62,8 @@ class SentEvalOptions(TableOptions):
 
     folds: int = Field(ge=2, description="folds of sets without a test split, and inner folds that choose C")
     seed: int = Field(ge=0, lt=2**32, description="seed of the folds")
-    strengths: tuple[PositiveFloat, ...] = Field(
-        min_length=1, description="candidates for C of logistic regression"
-    )
-    strengths_trec: tuple[PositiveFloat, ...] = Field(
-        min_length=1, description="candidates for TREC, as in SentEval"
-    )
+    strengths: tuple[PositiveFloat, ...] = Field(min_length=1, description="candidates for C of logistic regression")
+    strengths_trec: tuple[PositiveFloat, ...] = Field(min_length=1, description="candidates for TREC, as in SentEval")
     network: NetworkOptions | None = Field(
         description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone",
     )
@@ -108,9 +104,7 @@ class SentEval(TableTask):
         """Score a set."""
         note = "; ".join(f"{split}: {part.note}" for split, part in data.items() if part.note)
         embedded = {
-            split: LabelledEmbeddings(
-                encode([text for (text,) in part.texts]), part.labels, f"embeddings of {split}"
-            )
+            split: LabelledEmbeddings(encode([text for (text,) in part.texts]), part.labels, f"embeddings of {split}")
             for split, part in data.items()
         }
         strengths = options.strengths_trec if subset == "trec" else options.strengths

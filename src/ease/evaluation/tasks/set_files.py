@@ -111,9 +111,7 @@ class TableOptions(SubsetOptions, SetFiles):
     def locate(self, form: SetFiles, subset: str) -> tuple[Path, ...]:
         """Return the paths of a form's files."""
         found = []
-        for part, name in product(
-            form.parts or ("",), (form.file,) if isinstance(form.file, str) else form.file
-        ):
+        for part, name in product(form.parts or ("",), (form.file,) if isinstance(form.file, str) else form.file):
             filled = self.fill(name, subset, part)
             path = self.path / filled.removeprefix(ANYWHERE)
             if filled.startswith(ANYWHERE) and not path.exists():
@@ -167,9 +165,7 @@ def required(place: str, row: Fields, *roles: str) -> list[str]:
     """Return the texts of roles, none of which may be blank."""
     for role in roles:
         if not row[role]:
-            raise EaseError(
-                f"{place}: the {role} is blank; fill it in, remove the row, or fetch the file again."
-            )
+            raise EaseError(f"{place}: the {role} is blank; fill it in, remove the row, or fetch the file again.")
     return [row[role] for role in roles]
 
 
@@ -197,9 +193,7 @@ def collect_labelled(
     return Labelled(texts, labels, f"{what} skipped: {skipped}" if skipped else "")
 
 
-def read_fields(
-    paths: Sequence[Path], columns: Mapping[str, Column], form: SetFiles
-) -> Iterator[tuple[str, Fields]]:
+def read_fields(paths: Sequence[Path], columns: Mapping[str, Column], form: SetFiles) -> Iterator[tuple[str, Fields]]:
     """Yield the place and the stripped fields of each row of files."""
     endings = [suffix.lower() for suffix in reversed(paths[0].suffixes) if suffix.lower() not in COMPRESSED]
     ending = next(iter(endings), "")
@@ -215,9 +209,7 @@ def read_fields(
             every = column if isinstance(column, tuple) else (column,)
             value = next((row[name] for name in every if row.get(name) not in (None, "")), "")
             if isinstance(value, dict | list):
-                raise EaseError(
-                    f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each."
-                )
+                raise EaseError(f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each.")
             fields[role] = str(value).strip()
         yield place, fields
 

@@ -113,9 +113,7 @@ class Transfer(TableTask):
         scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, shares[DEVELOPMENT_METRIC], note)]
         for language in data:
             items = mean_items(np.mean(hits[language], axis=0))
-            scores.append(
-                repeated_score(self.name, language, METRIC, shares[language], tests[language].note, items)
-            )
+            scores.append(repeated_score(self.name, language, METRIC, shares[language], tests[language].note, items))
         return scores + averages(scores, self.wanted(options))
 
     def train(
@@ -128,16 +126,12 @@ class Transfer(TableTask):
         learnt = embed(encode, training, "embeddings of the training data")
         places = {language: f"test data in {language}" for language in tests}
         places[DEVELOPMENT_METRIC] = "development data"
-        data = {
-            name: embed(encode, test, f"embeddings of the {places[name]}") for name, test in tests.items()
-        }
+        data = {name: embed(encode, test, f"embeddings of the {places[name]}") for name, test in tests.items()}
         development = data[DEVELOPMENT_METRIC]
         fixed = options.model_dump(include={"epochs", "weight_decay", "clip_norm", "evaluation_steps"})
         grid, found = [*product(options.batch_sizes, options.learning_rates)], []
         for size, rate in tqdm(grid, desc="Classifiers", delay=2, leave=False, disable=None):
-            trained = [
-                train_classifier(learnt, development, seed, size, rate, **fixed) for seed in options.seeds
-            ]
+            trained = [train_classifier(learnt, development, seed, size, rate, **fixed) for seed in options.seeds]
             accuracy = fmean(float(np.mean(one.hits(development))) for one in trained)
             found.append((accuracy, trained, f"batch size {size}, learning rate {rate:g}"))
         _, trained, note = max(found, key=itemgetter(0))
@@ -167,7 +161,5 @@ def clean_document(text: str, place: str = "") -> str:
         try:
             text = ast.literal_eval(text).decode("utf-8")
         except (SyntaxError, ValueError, AttributeError, MemoryError, RecursionError) as error:
-            raise EaseError(
-                f"{place}: the text looks like a Python bytes literal, but is broken ({error})."
-            ) from error
+            raise EaseError(f"{place}: the text looks like a Python bytes literal, but is broken ({error}).") from error
     return " ".join(COPYRIGHT.sub("", text).split())

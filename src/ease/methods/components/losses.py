@@ -146,9 +146,7 @@ def several_positives_loss(
         denominator.
     """
     width = anchors.shape[1]
-    anchors, positives, candidates = (
-        unit(vectors[..., :width]) for vectors in (anchors, positives, candidates)
-    )
+    anchors, positives, candidates = (unit(vectors[..., :width]) for vectors in (anchors, positives, candidates))
     shares = weights * (positive_ids != NO_ENTITY)  # (n, p)
     shares = shares / shares.sum(dim=1, keepdim=True)
 

@@ -188,9 +188,7 @@ def _keep(fetched: Path, wanted: Sequence[WantedFile], folder: Path) -> dict[str
             with source, unpacked.open("wb") as target:
                 shutil.copyfileobj(source, target)
             if file.sha256 and (found := hash_contents(unpacked)) != file.sha256:
-                failed[file.path] = (
-                    f"{file.url}: {file.member} has the sha256 {found}, but should have {file.sha256}."
-                )
+                failed[file.path] = f"{file.url}: {file.member} has the sha256 {found}, but should have {file.sha256}."
                 continue
             with atomic_path(folder / file.path) as place:
                 shutil.move(unpacked, place)
@@ -222,9 +220,7 @@ class EvaluationSetOptions(StrictModel):
         Path("data/03_primary"),
         description="the folder of the settings' audits; a task's path `audit:SETTING` is the newest one",
     )
-    fetch: bool = Field(
-        False, description="download missing sets from their publishers, if their licences allow it"
-    )
+    fetch: bool = Field(False, description="download missing sets from their publishers, if their licences allow it")
 
     def locate(self, address: str) -> Path:
         """Return the path of a task's set; of an audit that has not been made, the folder of its versions."""
@@ -305,9 +301,7 @@ def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
         task_options(name, {name: options})
 
 
-def expected_sets(
-    references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions
-) -> dict[str, LocatedSet]:
+def expected_sets(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> dict[str, LocatedSet]:
     """Return the sets that a run will have: files that exist, and those that it makes or downloads."""
     expected = {}
     for name, options in chosen_tasks(references, tasks).items():

@@ -189,9 +189,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
         return train_tracked(f"{MLM} seed={seed}", given, recipe, lock, None).model
 
 
-def variant_data(
-    variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs
-) -> TrainingData:
+def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs) -> TrainingData:
     """Return the training data of a variant: its texts, or its subset of the pairs and its entity table.
 
     Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
@@ -255,9 +253,7 @@ def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) ->
     return rows
 
 
-def report_sweep(
-    trainings: Rows, sweep: Sweep, setting: Setting
-) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
+def report_sweep(trainings: Rows, sweep: Sweep, setting: Setting) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
     """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
 
     The times are those of the training steps, without evaluations (Mirror-BERT, section 4.4).

@@ -23,15 +23,11 @@ START = "start"
 
 class _Changes(StrictModel):
     method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
-    seeds: Numbers = Field(
-        (), description="seeds of the encoder's weights and of the training; empty: the sweep's"
-    )
+    seeds: Numbers = Field((), description="seeds of the encoder's weights and of the training; empty: the sweep's")
     data: tuple[dict[str, Any], ...] | None = Field(
         None, description="other sources of training texts; null: the recipe's"
     )
-    under: str | None = Field(
-        None, description="the one of the sweep's `settings` to train under; null: each of them"
-    )
+    under: str | None = Field(None, description="the one of the sweep's `settings` to train under; null: each of them")
 
 
 class Variant(_Changes):
@@ -40,17 +36,13 @@ class Variant(_Changes):
     name: str | None = Field(None, description="the name in tables and plots; null: the changes")
     options: dict[str, Any] = Field({}, description="changed parameters of the method")
     training: dict[str, Any] = Field({}, description="changed parameters of the loop")
-    rows: int | None = Field(
-        None, ge=1, description="training texts, or pairs of each language; null: the recipe's"
-    )
+    rows: int | None = Field(None, ge=1, description="training texts, or pairs of each language; null: the recipe's")
     setting: Overlay = Field(
         {},
         description="changed fields of the sweep's setting; `languages` are those of the pairs to train on",
     )
     entity_table: Literal["given", "random"] = Field("given", description="initial entity embeddings")
-    permute_entities: bool = Field(
-        False, description="give each language its own permutation of the entities"
-    )
+    permute_entities: bool = Field(False, description="give each language its own permutation of the entities")
 
     @property
     def title(self) -> str:
@@ -80,9 +72,7 @@ class Variant(_Changes):
         """Return the changed recipe with the seed."""
         check_name(self.method, method_names(), "training method")
         if self.method not in recipes:
-            raise EaseError(
-                f"A sweep varies {self.method!r}: this setting's recipes are {', '.join(recipes)}."
-            )
+            raise EaseError(f"A sweep varies {self.method!r}: this setting's recipes are {', '.join(recipes)}.")
         own = Recipe.model_validate(recipes[self.method]).model_dump()
         changed: dict[str, Any] = {
             "options": {**own["options"], **self.options},
@@ -134,9 +124,7 @@ class Sweep(StrictModel):
     settings: dict[str, Overlay] = Field(
         {}, description="further changed fields by a name, such as encoders: variants are trained under each"
     )
-    shown: str | None = Field(
-        None, description="the task, or subset of one, that the plot shows; null: the first"
-    )
+    shown: str | None = Field(None, description="the task, or subset of one, that the plot shows; null: the first")
     each_language: bool = Field(
         False,
         description="train a model for every language of the setting but English, on its pairs and English ones",

@@ -106,9 +106,7 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
     figure.update_layout(barmode="group", legend_traceorder="normal")
     # Sizes of languages differ by a factor of 100; all bars start at one sentence.
     decades = [0, math.log10(rows[["sentences", "paper_sentences"]].max().max()) + 0.1]
-    figure.update_xaxes(
-        title_text="sentences (logarithmic)", type="log", dtick=1, range=decades, row=1, col=1
-    )
+    figure.update_xaxes(title_text="sentences (logarithmic)", type="log", dtick=1, range=decades, row=1, col=1)
     figure.update_xaxes(title_text="label types", rangemode="tozero", row=1, col=2)
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_yaxes(title_text="language", row=1, col=1)
@@ -126,9 +124,7 @@ def _add_amounts(
     figure.update_layout(barmode="stack", legend_traceorder="normal")
 
 
-def _bar(
-    rows: pd.DataFrame, values: pd.Series, label: str, style: Style, unit: str = "", **options: Any
-) -> go.Bar:
+def _bar(rows: pd.DataFrame, values: pd.Series, label: str, style: Style, unit: str = "", **options: Any) -> go.Bar:
     hover = f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>".replace("  ", " ")
     place = {"y": rows["language"], "x": values, "orientation": "h"}
     return go.Bar(**place, name=label, marker=fill(style), hovertemplate=hover, **options)

@@ -48,15 +48,12 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
             panels.append((str(task), rows))
     styles = {method_label(method): style for method, style in method_styles(list(scores["method"])).items()}
     named = [
-        (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"]))
-        for name, rows in panels
+        (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"])) for name, rows in panels
     ]
     return stack_bars(title, named, styles)
 
 
-def plot_variants(
-    table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)"
-) -> go.Figure:
+def plot_variants(table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)") -> go.Figure:
     """Plot scores of repeated trainings: one point per seed, and a line at each variant's mean.
 
     `table`: Columns `variant` (such as a learning rate), `method`, `seed`, `value`.
@@ -186,9 +183,7 @@ def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> 
     if not panels:
         return nothing(title)
     names = [name for name, *_ in panels] if len(panels) > 1 else None
-    figure = make_subplots(
-        rows=len(panels), cols=1, subplot_titles=names, vertical_spacing=0.24 / len(panels)
-    )
+    figure = make_subplots(rows=len(panels), cols=1, subplot_titles=names, vertical_spacing=0.24 / len(panels))
     styles = _styles([points for _, points, *_ in panels])
     for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
         x_range, y_range = _padded(points["x"]), _padded(points["y"])

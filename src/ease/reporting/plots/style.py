@@ -79,9 +79,7 @@ def method_label(method: str) -> str:
     return get_method(method).title if method in method_names() else method.replace("_", " ")
 
 
-def stack_bars(
-    title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: Mapping[str, Style]
-) -> go.Figure:
+def stack_bars(title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: Mapping[str, Style]) -> go.Figure:
     """Plot panels of horizontal bars one above the other; a single panel's title is the figure's.
 
     `panels`: Titles, and scores in points with the columns `label`, `column`, `value`, and `low` and `high`, the limits
@@ -89,9 +87,7 @@ def stack_bars(
     """
     sizes = [(rows["column"].nunique(), rows["label"].nunique()) for _, rows in panels]
     widths = [max(THINNEST, min(THICKEST, MANY // (columns * labels))) for columns, labels in sizes]
-    heights = [
-        columns * (labels * width + BAR_GAP) for (columns, labels), width in zip(sizes, widths, strict=True)
-    ]
+    heights = [columns * (labels * width + BAR_GAP) for (columns, labels), width in zip(sizes, widths, strict=True)]
     plot = sum(heights) + PANEL_GAP * (len(panels) - 1)
     several = len(panels) > 1
     figure = make_subplots(

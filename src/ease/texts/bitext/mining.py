@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 class MiningOptions(StrictModel):
     """Which candidates count as parallel."""
 
-    neighbours: int = Field(
-        4, ge=1, description="nearest candidates of a sentence that its margin compares with"
-    )
+    neighbours: int = Field(4, ge=1, description="nearest candidates of a sentence that its margin compares with")
     min_score: float = Field(
         1.5, ge=0, description="lowest margin: the cosine over the mean cosine with the nearest candidates"
     )
@@ -41,9 +39,7 @@ SENTENCES = 8192
 """Sentences encoded at once."""
 
 
-def embed_rows(
-    encode: Encode, table: ir.Table, rows: int, file: Path, progress: str = ""
-) -> NDArray[np.float32]:
+def embed_rows(encode: Encode, table: ir.Table, rows: int, file: Path, progress: str = "") -> NDArray[np.float32]:
     """Encode the sentences of a table into a file, and return its matrix, (rows, dimension), which stays on disk.
 
     The table has row and text, in the order of `row`; the matrix is zero in the rows that the table lacks. The caller
@@ -52,9 +48,7 @@ def embed_rows(
     from ease.evaluation.retrieval import unit_rows
 
     matrix: NDArray[np.float32] | None = None
-    with tqdm(
-        desc=progress, unit="sentence", delay=2, leave=False, disable=None if progress else True
-    ) as bar:
+    with tqdm(desc=progress, unit="sentence", delay=2, leave=False, disable=None if progress else True) as bar:
         for batch in in_batches(table.select("row", "text"), SENTENCES):
             units = unit_rows(encode(batch["text"].to_pylist()))
             if matrix is None:
@@ -80,9 +74,7 @@ BATCH = 65_536
 ABOUT = {"page_title": pa.string(), "page_id": pa.int64(), "revision_id": pa.int64()}
 """Where a sentence is from."""
 
-_MATCHES = pa.schema(
-    {"left": pa.int64(), "right": pa.int64(), "score": pa.float64(), "cosine": pa.float64()}.items()
-)
+_MATCHES = pa.schema({"left": pa.int64(), "right": pa.int64(), "score": pa.float64(), "cosine": pa.float64()}.items())
 _SENTENCES = pa.schema({"row": pa.int64(), "text": pa.string(), **ABOUT}.items())
 
 
@@ -139,9 +131,7 @@ def mine_language_pair(
     return named.relocate("left_language", "right_language"), counts
 
 
-def _with_texts(
-    numbered: ir.Table, matches: Matches, languages: tuple[str, str], workspace: Workspace
-) -> ir.Table:
+def _with_texts(numbered: ir.Table, matches: Matches, languages: tuple[str, str], workspace: Workspace) -> ir.Table:
     """Join matches with both sentences, in the workspace's own DuckDB."""
     columns: list[Any] = [matches.queries, matches.targets, matches.scores, matches.cosines]
     arrays = [pa.array(values, kind) for values, kind in zip(columns, _MATCHES.types, strict=True)]

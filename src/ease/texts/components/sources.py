@@ -125,9 +125,7 @@ class Workspace:
         return self.connection.read_parquet(str(path))
 
 
-def store_texts(
-    rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str], workspace: Workspace
-) -> Source:
+def store_texts(rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str], workspace: Workspace) -> Source:
     """Store the stripped texts of rows with their numbers as keys; drop rows with a blank text but the negative."""
     counts = Counter({"read": 0, "blank": 0})
 
@@ -208,9 +206,7 @@ def random_pairs(table: ir.Table, seed: int, draws: tuple[int, int], within: Seq
         Columns key, sentence and positive: the sentence of one row and the positive of another.
     """
     left, right = (
-        ibis.row_number().over(
-            group_by=list(within), order_by=[draw(seed, table.key, ibis.literal(number)), table.key]
-        )
+        ibis.row_number().over(group_by=list(within), order_by=[draw(seed, table.key, ibis.literal(number)), table.key])
         for number in draws
     )
     placed = table.mutate(left=left, right=right)

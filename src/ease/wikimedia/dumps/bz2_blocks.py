@@ -202,9 +202,7 @@ class Bz2Blocks:
         seen = max(0, len(self._buffer) - _WINDOW + 1, self._searched - self._base)
         self._buffer += added
         first = 8 * (self._base + seen)
-        self._markers.extend(
-            (first + bit, is_end) for bit, is_end in _find_markers(bytes(self._buffer[seen:]))
-        )
+        self._markers.extend((first + bit, is_end) for bit, is_end in _find_markers(bytes(self._buffer[seen:])))
         return bool(added)
 
     def _forget(self, byte: int) -> None:

@@ -145,9 +145,7 @@ def find_dumps(
         logger.info("Not read: %s", fault)
     # Single files and globs may name a part of a dump on purpose.
     whole = isinstance(source, (str, Path)) and kind_of(located(source)) == "directory"
-    dumps = [
-        dump for language in languages for dump in _choose_forms(_choose_edition(found[language], whole))
-    ]
+    dumps = [dump for language in languages for dump in _choose_forms(_choose_edition(found[language], whole))]
     for dump in dumps:
         site, match = read_siteinfo(dump.path, dump.language), CONTENT_NAME.fullmatch(dump.path.name)
         if match and site.dbname and site.dbname != (named := match["wiki"] + match["project"]):
@@ -296,9 +294,7 @@ def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
         missing += [f"{listing} lists {name}" for name in sorted(listed - there)]
         if listed:  # others are of an earlier export of the same date
             unpacked = {name.removesuffix(".bz2") for name in listed}
-            kept = [
-                dump for dump in kept if dump.path.parent != folder or _unpacked(dump.path.name) in unpacked
-            ]
+            kept = [dump for dump in kept if dump.path.parent != folder or _unpacked(dump.path.name) in unpacked]
     if not missing:
         return kept or list(dumps), ""
     return kept, (
@@ -418,9 +414,7 @@ def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
             broken = f"{path} is broken before its first page: {fault}. Download it again."
             raise EaseError(broken if root else refusal.format(f"it begins with {head[:40]!r}"))
         if size > _MAX_HEADER_BYTES:
-            raise EaseError(
-                f"{path} has no <page> in its first {size:,} bytes: choose a file …-pages-articles….xml."
-            )
+            raise EaseError(f"{path} has no <page> in its first {size:,} bytes: choose a file …-pages-articles….xml.")
     if not head:
         raise EaseError(refusal.format("it has no element"))
 

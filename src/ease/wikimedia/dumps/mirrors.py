@@ -168,9 +168,7 @@ def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, di
             reasons.append(str(fault))
     listed = {wiki: layout.dates(wiki) for wiki in wikis}
     if lacking := [wiki for wiki, dates in listed.items() if not dates]:
-        raise Unavailable(
-            f"{layout.place} lists no dumps of {', '.join(lacking)}, as of closed and unknown wikis."
-        )
+        raise Unavailable(f"{layout.place} lists no dumps of {', '.join(lacking)}, as of closed and unknown wikis.")
     common = sorted(set.intersection(*map(set, listed.values())), reverse=True)
     if wanted != LATEST:
         common.sort(key=lambda date: abs(Day.fromisoformat(date) - Day.fromisoformat(wanted)))
@@ -356,16 +354,12 @@ class _Archive(_Layout):
         for prefix in (prefix.format(wiki=wiki) for prefix in self.PREFIXES):
             query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
             url = f"{self._mirror.removesuffix('/download')}/advancedsearch.php?{query}"
-            names = self._json(
-                url, lambda answer: [item["identifier"] for item in answer["response"]["docs"]]
-            )
+            names = self._json(url, lambda answer: [item["identifier"] for item in answer["response"]["docs"]])
             found |= {name[-8:] for name in names if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name)}
         return sorted(found)
 
     def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
-        for name in dict.fromkeys(
-            (_NAMES[what], _NAMES[what].replace("-multistream", ""))
-        ):  # as of old dumps
+        for name in dict.fromkeys((_NAMES[what], _NAMES[what].replace("-multistream", ""))):  # as of old dumps
             if files := self._named(wiki, date, f"{wiki}-{date}-{name}"):
                 return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
         raise Unavailable(f"{self.place} has no {what} of {wiki} of {date}.")

@@ -43,9 +43,7 @@ class IngestOptions(StrictModel):
     truncated: Literal["keep", "drop"] = Field(
         "keep", description="whether to keep the readable beginning of a truncated file, or to drop the file"
     )
-    max_page_bytes: int = Field(
-        DEFAULT_MAX_PAGE_BYTES, ge=1000, description="pages with more bytes of XML are skipped"
-    )
+    max_page_bytes: int = Field(DEFAULT_MAX_PAGE_BYTES, ge=1000, description="pages with more bytes of XML are skipped")
     max_page_seconds: float = Field(
         DEFAULT_MAX_PAGE_SECONDS,
         gt=0,
@@ -215,9 +213,7 @@ def _write_part(part: Path, write: Callable[[Path], Counts]) -> None:
             (folder := folder / part.name).mkdir()
         counts = write(folder)
         with report_write_errors(folder):
-            (folder / _COUNTS_FILE).write_bytes(
-                orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
-            )
+            (folder / _COUNTS_FILE).write_bytes(orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
         if is_remote(part) and not _is_complete(part):
             for file in sorted(folder.iterdir(), key=lambda file: (file.name == _COUNTS_FILE, file.name)):
                 upload(file, part / file.name)
@@ -274,9 +270,7 @@ def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
     logger.info("%s: %s", path, counts)
     report = _report_file(DumpFile(path, "", dump_date(path)), counts["truncated"], policy)
     if not report.pop("used"):
-        raise EaseError(
-            f"{path} is truncated: download it again, or set `truncated` to keep the rows before the cut."
-        )
+        raise EaseError(f"{path} is truncated: download it again, or set `truncated` to keep the rows before the cut.")
     return counts | report
 
 

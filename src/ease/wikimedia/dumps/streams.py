@@ -56,9 +56,7 @@ def open_binary(path: Path) -> Iterator[BufferedReader]:
         except OSError as error:
             if is_remote(path):
                 raise
-            raise EaseError(
-                f"{path} cannot be read: {error.strerror}. Check the path and its permissions."
-            ) from None
+            raise EaseError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from None
         with file:
             yield file
 
@@ -198,9 +196,7 @@ class DecompressedStream:
             if trailing
             else f"is broken: its {compression} data at byte {byte:,} do not decode"
         )
-        return EaseError(
-            f"{self.path} {fault}. Compare its checksum with the published one and download it again."
-        )
+        return EaseError(f"{self.path} {fault}. Compare its checksum with the published one and download it again.")
 
 
 class LineChunks:

@@ -92,9 +92,7 @@ class NewsOptions(IngestOptions):
         "paper",
         description="paper: as appendix E describes it; clean: without repeated, cut and ambiguous sentences",
     )
-    for_publishing: bool = Field(
-        False, description="refuse to make a data set with texts whose licence is not known"
-    )
+    for_publishing: bool = Field(False, description="refuse to make a data set with texts whose licence is not known")
 
 
 class NewsSource(NamedTuple):
@@ -136,9 +134,7 @@ def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
     return found.take(pa.array(first)), found.num_rows - len(first)
 
 
-def finish_language(
-    folder: Path, language: str, table: pa.Table, options: NewsOptions, source: NewsSource
-) -> Counts:
+def finish_language(folder: Path, language: str, table: pa.Table, options: NewsOptions, source: NewsSource) -> Counts:
     """Clean a language's rows (columns `READ`) where the edition says so, and write its files.
 
     Returns `sentences`, `classes` and `dropped_classes` (rows by topic), and the rows `removed` by reason, and those of
@@ -199,15 +195,12 @@ def balanced(labels: Sequence[str], limit: int, seed: int) -> NDArray[np.int64]:
         left -= shares[place]
     random = np.random.default_rng(seed)
     drawn = [
-        random.choice(np.flatnonzero(classes == place), share, replace=False)
-        for place, share in enumerate(shares)
+        random.choice(np.flatnonzero(classes == place), share, replace=False) for place, share in enumerate(shares)
     ]
     return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])).astype(np.int64)
 
 
-def finish_folder(
-    folder: Path, counts: Mapping[str, Counts], options: NewsOptions, source: NewsSource
-) -> None:
+def finish_folder(folder: Path, counts: Mapping[str, Counts], options: NewsOptions, source: NewsSource) -> None:
     """Write the card (README.md) beside the languages' files.
 
     Raises EaseError if nothing is left, or a licence is not known and the data set is for publishing.
@@ -294,9 +287,7 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
     if not texts:
         return np.empty(0, np.int64)
     vectorizer = HashingVectorizer(
-        analyzer=lambda text: {
-            text[start : start + characters] for start in range(max(1, len(text) - characters + 1))
-        },
+        analyzer=lambda text: {text[start : start + characters] for start in range(max(1, len(text) - characters + 1))},
         norm=None,
         alternate_sign=False,
         dtype=np.float32,
@@ -321,18 +312,14 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
     return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
-def clean_released(
-    folder: Path, options: NewsOptions, target: Path, languages: Sequence[str]
-) -> dict[str, Counts]:
+def clean_released(folder: Path, options: NewsOptions, target: Path, languages: Sequence[str]) -> dict[str, Counts]:
     """Write the edition `clean` of published files, two for each language, atomically into the folder `target`.
 
     The folder may lack some languages; the labels are those of the files. Returns what `finish_language` returns.
     Raises EaseError if the folder has no such files, two files do not fit each other, or nothing is left.
     """
     options = options.model_copy(update={"edition": "clean"})
-    there = sorted(
-        match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name))
-    )
+    there = sorted(match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name)))
     chosen = [language for language in there if language in languages]
     if not chosen:
         raise EaseError(

@@ -277,9 +277,7 @@ class FirstSentences:
             if _ASIDE not in line and not self.dates.is_place_and_date(line):
                 links = article.links[bisect_left(starts, start) : bisect_left(starts, end)]
                 inside = [link for link in links if link.end <= end]
-                yield Article(
-                    line, [Link(link.start - start, link.end - start, link.target) for link in inside]
-                )
+                yield Article(line, [Link(link.start - start, link.end - start, link.target) for link in inside])
             start = end + 1
 
     def _set_dates_apart(self, source: str) -> str:

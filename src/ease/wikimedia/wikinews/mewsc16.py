@@ -86,8 +86,7 @@ def build_mewsc16(
             for task in reversed(tasks):  # the first file takes precedence
                 redirects.setdefault(task.site.language, {}).update(found[task.part])
             tasks = [
-                replace(task, topics=follow_redirects(redirects[task.site.language], task.topics))
-                for task in tasks
+                replace(task, topics=follow_redirects(redirects[task.site.language], task.topics)) for task in tasks
             ]
             reports = _run(_read_shard, tasks, bar)
         counts = {
@@ -110,15 +109,11 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
                     f"`topics` gives {found[title]} and {topic} the same category {title!r} in {site.language}."
                 )
     if not found:
-        raise EaseError(
-            f"`topics` names no category in {site.language}: add its names, or remove the language."
-        )
+        raise EaseError(f"`topics` names no category in {site.language}: add its names, or remove the language.")
     return found
 
 
-def _run(
-    function: Callable[[_Task], tuple[Path, Result]], tasks: Sequence[_Task], bar: tqdm
-) -> dict[Path, Result]:
+def _run(function: Callable[[_Task], tuple[Path, Result]], tasks: Sequence[_Task], bar: tqdm) -> dict[Path, Result]:
     results = {}
     sizes = {task.part: task.shard.end - task.shard.start for task in tasks}
     for part, result in joblib_map(tasks[0].options.workers)(function, tasks):

@@ -21,15 +21,10 @@ LITERAL = "\x03"
 ITEM, HEADING = "\x06", "\x07"
 """Begin a line in the place of its marks: those of a list or rule, or the first of a heading. Other `*` are text."""
 
-_TAGS = {
-    kind: names.replace(" ", "|")
-    for kind, names in read_data_file("ease.wikimedia.wikitext", "tags.yml").items()
-}
+_TAGS = {kind: names.replace(" ", "|") for kind, names in read_data_file("ease.wikimedia.wikitext", "tags.yml").items()}
 _SECTION_MARK = rf"</?(?:{_TAGS['section']})(?=[\s/>])[^<>]*+>"
 _FIRST_SECTION_MARK = re.compile(_SECTION_MARK, re.IGNORECASE)
-_SECTION_MARKS = re.compile(
-    rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE
-)
+_SECTION_MARKS = re.compile(rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE)
 _EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_TAGS['extensions']})(?=[\s/>]))", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:{_TAGS['block']})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _INLINE_TAG = re.compile(rf"</?(?:{_TAGS['inline']}|{_TAGS['extensions']})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
@@ -126,9 +121,7 @@ def cut_templates(text: str) -> str:
     opened: list[tuple[int, int]] = []  # start of a run of brackets, and number of its unmatched brackets
     cuts: list[_Cut] = []
     end = 0
-    while run := (_BRACKETS if opened else _OPENING_BRACES).search(
-        text, end
-    ):  # links matter inside braces only
+    while run := (_BRACKETS if opened else _OPENING_BRACES).search(text, end):  # links matter inside braces only
         position, end = run.span()
         first = text[position]
         if run[1]:

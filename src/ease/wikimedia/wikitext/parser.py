@@ -158,8 +158,7 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
     starts, ends, targets = map(list, zip(*article.links, strict=True)) if article.links else ([], [], [])
     columns, counts = split_prose(Prose(article.text, starts, ends, targets), splitter)
     sentences = [
-        Sentence(text, start, start + len(text), [])
-        for start, text in zip(columns.starts, columns.texts, strict=True)
+        Sentence(text, start, start + len(text), []) for start, text in zip(columns.starts, columns.texts, strict=True)
     ]
     links = map(Link, columns.link_starts, columns.link_ends, columns.link_targets)
     for sentence, link in zip(columns.link_sentences, links, strict=True):

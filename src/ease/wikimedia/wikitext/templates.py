@@ -368,9 +368,7 @@ _FAMILIES: Mapping[str, _Show] = {
     "joined": lambda given: "".join(given.positional),
     "brackets": lambda given: f"⟨{given.at(0)}⟩" if given.at(0) else "",
     "words": lambda given: " ".join(given.positional[:2]),
-    "number": lambda given: " ".join(
-        filter(None, [_format_number(given.at(0), given.language), given.at(1)])
-    ),
+    "number": lambda given: " ".join(filter(None, [_format_number(given.at(0), given.language), given.at(1)])),
     "named_language": lambda given: _with_language(given.at(0), given.at(1), given),
 }
 
@@ -381,9 +379,7 @@ _LINK = rf"\[\[(?:[^\[\]{{]++|\[\[[^\[\]{{}}]*+\]\]|{_INNER}|\{{(?!\{{)|\[(?!\[)
 _INNER_TEMPLATE = re.compile(_INNER)
 _CONTENT = rf"(?:[^{{}}\[]++|{_INNER}|{_LINK}|\[(?!\[)|\{{(?!\{{)|\}}(?!\}}))*+"
 """A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them."""
-_PART = re.compile(
-    r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+"
-)
+_PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
 """An argument; the bar of a link or of a script variant in it does not end it."""
 _NAMED_BY_LANGUAGE = (
     rf"lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"

@@ -33,8 +33,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]+")
 _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _NEEDS_CARE = re.compile(
-    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
-    "|  |^[ ./]| $|~~~|/\\."
+    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]|  |^[ ./]| $|~~~|/\\."
 )
 """Matches titles that are not plain: prefixes, fragments, entities, marks, unusual spaces, illegal characters."""
 MAX_PLAIN_LENGTH = _MOST_BYTES // 4
