@@ -12,12 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM
 
-from ease.encoders.encoder import (
-    build_encoder,
-    load_encoder,
-    save_encoder,
-    set_pooling,
-)
+from ease.encoders.encoder import build_encoder, load_encoder, save_encoder, set_pooling
 from ease.encoders.encoding import fingerprint
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.encoders.poolings import POOLINGS, training_head

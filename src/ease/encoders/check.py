@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -88,24 +87,22 @@ def ask_hub(name: str, revision: str | None = None) -> set[str]:
     """Ask the hub once for a model and return its files; loading would retry for minutes if the hub is silent."""
     if constants.HF_HUB_OFFLINE:
         raise ValueError("HF_HUB_OFFLINE is set, and the model is not in the cache of this machine")
-    answers: SimpleQueue[Any] = SimpleQueue()
+    answers: list[Any] = []
 
     def ask() -> None:
         try:
             found = model_info(name, revision=revision, timeout=HUB_TIMEOUT)
             if found.gated:
                 auth_check(name)
-            answers.put(found)
+            answers.append(found)
         except Exception as error:  # raised below
-            answers.put(error)
+            answers.append(error)
 
     # A thread: the timeout of a request counts for each address of the hub, and not for looking up its name.
-    Thread(target=ask, daemon=True).start()
-    hub = constants.ENDPOINT
-    try:
-        answer = answers.get(timeout=HUB_TIMEOUT)
-    except Empty:
-        answer = TimeoutError(f"no answer in {HUB_TIMEOUT:g} s")
+    asking, hub = Thread(target=ask, daemon=True), constants.ENDPOINT
+    asking.start()
+    asking.join(HUB_TIMEOUT)
+    answer = answers[0] if answers else TimeoutError(f"no answer in {HUB_TIMEOUT:g} s")
     if not isinstance(answer, Exception):
         return {file.rfilename for file in answer.siblings or ()}
     said = _first_line(answer)

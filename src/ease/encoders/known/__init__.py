@@ -81,8 +81,7 @@ def known_encoder(name: str) -> KnownEncoder | None:
 
 def file_defaults(name: str | None, method: str) -> dict[str, Any]:
     """Return the training parameters for a method from an encoder's file; empty without a file."""
-    known = known_encoder(name) if name is not None else None
-    if known is None:
+    if (known := known_encoder(name or "")) is None:
         return {}
     own = known.methods.get(method, MethodDefaults())
     return {**known.training, **own.training, **own.options}
@@ -92,7 +91,7 @@ def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str,
     """Return the options of LoRA, with the layers of an encoder's file if none are given."""
     if lora is None:
         return None
-    known = known_encoder(name) if name is not None else None
+    known = known_encoder(name or "")
     return {**lora, "targets": lora.get("targets") or (known.lora_targets if known else None)}
 
 
