@@ -23,7 +23,7 @@ from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import locate_sets
-from ease.pipelines.evaluate import Baseline, load_baseline, score_baseline, score_each
+from ease.pipelines.evaluate import Baseline, Scoring, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
 from tests.contexts import undisturbed
 from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
@@ -52,9 +52,8 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 def score(
     encoder: SentenceTransformer, tasks: dict[str, dict[str, Any]], dimensions: Sequence[int], **given: Any
 ) -> list[dict[str, Any]]:
-    located, options = locate_sets(list(tasks), tasks), EncodingOptions(**given)
-    chosen = (list(tasks), located, tasks, options)
-    return score_each(lambda name: encoder, "ours", *chosen, lambda *reported: None, dimensions)[0]
+    data = Scoring(list(tasks), locate_sets(list(tasks), tasks), tasks, EncodingOptions(**given))
+    return score_each(lambda name: encoder, "ours", data, lambda *reported: None, dimensions)[0]
 
 
 @pytest.mark.parametrize("cached", [False, True])
@@ -98,7 +97,7 @@ def test_rows_report_and_run_say_what_a_baseline_embeds_texts_with(
     with undisturbed():
         mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
         with mlflow.start_run() as parent:
-            (row,) = score_baseline("mine", baseline, [TASK], located, tasks, options)
+            (row,) = score_baseline("mine", baseline, Scoring([TASK], located, tasks, options))
         runs = MlflowClient().search_runs([parent.info.experiment_id])
     used = {"revision": None, "embedding_dimension": 4, "precision": "fp32", "max_length": 10}
     assert used.items() <= row.items()

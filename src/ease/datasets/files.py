@@ -217,7 +217,7 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
     ) -> None:
         """Point to `filepath`, the folder of all versions."""
         super().__init__(filepath=PurePosixPath(filepath), version=version, **options)
-        self.metadata, self.link = metadata, link
+        self.metadata, self.link = metadata, None if link is None else Path(link)
 
     def load(self) -> Any:
         """Return the version's path."""
@@ -239,12 +239,8 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
         saved = self._at(self._get_load_path())
         if self.link is None or (read_json(saved / RUN_FILE) or {}).get("withheld"):
             return
-        link = Path(self.link)
-        with (
-            suppress(OSError, EaseError),
-            atomic_path(link, flush=False) as new,
-        ):  # not all systems have links
-            new.symlink_to(os.path.relpath(saved, link.parent))
+        with suppress(OSError, EaseError), atomic_path(self.link, flush=False) as new:  # not all systems have links
+            new.symlink_to(os.path.relpath(saved, self.link.parent))
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

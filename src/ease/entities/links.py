@@ -90,18 +90,14 @@ def resolve_links(
 
 def page_subjects(sentences: ir.Table, sitelinks: ir.Table) -> ir.Table:
     """Return the entity of each page that has a Wikidata item: language, page_id, entity."""
-    return _first_sentences(sentences, sitelinks).drop("sentence_index")
+    return first_sentences(sentences, sitelinks).drop("sentence_index")
 
 
-def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None, languages: Sequence[str]) -> ir.Table:
-    """Return the first sentence of each page of some languages: language, page_id, sentence_index, entity (the page's).
+def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None) -> ir.Table:
+    """Return the first sentence of each page: language, page_id, sentence_index, entity (the page's).
 
     Without Wikidata (`sitelinks` is None), the title is the entity.
     """
-    return _first_sentences(sentences.filter(sentences.language.isin(list(languages))), sitelinks)
-
-
-def _first_sentences(sentences: ir.Table, sitelinks: ir.Table | None) -> ir.Table:
     first = sentences.filter(sentences.sentence_index == 0)
     if sitelinks is None:
         return first.select(*SENTENCE_KEY, entity=-hash_text(first.page_title))

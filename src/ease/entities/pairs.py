@@ -16,6 +16,7 @@ from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
+KEY = (*SENTENCE_KEY, "entity")
 MAX_FURTHER = 15
 """Further entities kept of a sentence; a sentence of 1,000 characters rarely links to more."""
 
@@ -66,7 +67,7 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     languages = training_pairs.select("language").distinct()
     members = languages.cross_join(vocabulary.select("entity"))
     ticket = draw(seed, hash_text(members.language), members.entity)
-    # The entity at a place becomes the one whose turn has the same number.
+    # The i-th entity by number becomes the i-th by ticket.
     numbered = members.mutate(
         place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
         turn=ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity]),
@@ -87,8 +88,6 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
         pairs = pairs.drop("further_entities").left_join(arrays, "pair_id").select(*pairs.columns)
     return pairs.order_by("pair_id")
 
-
-KEY = (*SENTENCE_KEY, "entity")
 
 _FILTERS = {
     "rare_entity": "by `min_link_count` (their entity has too few links)",
@@ -129,7 +128,7 @@ class PairOptions(StrictModel):
         return self
 
     def without_limits(self) -> PairOptions:
-        """Return options that ignore all given ones and keep all released pairs, which their authors have sampled."""
+        """Return options that keep every pair, as of released ones, which their authors have sampled."""
         return PairOptions(min_characters=1, max_characters=sys.maxsize, max_pairs_per_language=None)
 
 
@@ -203,6 +202,7 @@ def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
         Columns language, pairs, rare_entity, too_short, too_long, no_negative, over_entity_cap, over_language_limit,
         left.
     """
+    # By entity first, since the cap counts an entity's pairs.
     by_entity = filtered.group_by("language", "entity").agg(
         pairs=filtered.count(),
         **{name: filtered.count(where=filtered.removed_by == name) for name in _FILTERS},

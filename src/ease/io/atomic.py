@@ -71,9 +71,9 @@ def _old(target: Path) -> Path:
 
 
 @contextmanager
-def atomic_folder(target: Path, flush: bool = True) -> Iterator[Path]:
+def atomic_folder(target: Path) -> Iterator[Path]:
     """Yield a new folder that replaces `target` when the block ends, as `atomic_path` does."""
-    with atomic_path(target, flush) as folder:
+    with atomic_path(target) as folder:
         folder.mkdir()
         yield folder
 

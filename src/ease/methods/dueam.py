@@ -102,11 +102,11 @@ class Dueam(TrainingMethod[DueamOptions]):
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute L = LA - λ LB (section 3.3), its terms, and the mean distances of sentences and of words."""
-        mining = translation_mining(*inputs.sentences)
+        first, second = inputs.sentences
+        mining = functional.cosine_similarity(first, second, dim=1).mean()  # equation 2, LB, to be maximised
         total = -self.options.translation_weight * mining
         if self.anchor is None:
             return {TOTAL: total, "translation_mining": mining}
-        first, second = inputs.sentences
         texts = [inputs.texts[SENTENCE], inputs.texts[POSITIVE]]
         tokens, others = (self.anchor.embed(one, inputs.autocast) for one in texts)
         if self.options.unit_length:
@@ -185,11 +185,6 @@ def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
         moved: w, the Word Mover's Distances of the sentences' tokens, (n,).
     """
     return ((-euclidean).exp() - (-moved).exp()).abs().exp().mean()
-
-
-def translation_mining(first: Tensor, second: Tensor) -> Tensor:
-    """Compute equation 2, LB: the mean cosine of the pairs, to be maximised; (n, dimension) twice -> ()."""
-    return functional.cosine_similarity(first, second, dim=1).mean()
 
 
 def word_movers_distances(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from kedro.pipeline import Pipeline
 from pydantic import AfterValidator, Field, model_validator
@@ -106,9 +106,19 @@ class EvaluateOptions(StrictModel):
         return tuple(test_tasks) if self.tasks is None else self.named or tuple(task_names())
 
     def baseline_references(self, settings: Mapping[str, Setting]) -> dict[str, tuple[str, ...]]:
-        """Return the tasks of each baseline: `tasks`, else its own, else the test tasks of all settings."""
+        """Return the tasks of each baseline: `evaluate.tasks`, else its own, else the test tasks of all settings."""
         tests = tuple(dict.fromkeys(task for setting in settings.values() for task in setting.test_tasks))
         return {name: self.references(baseline.tasks or tests) for name, baseline in self.baselines.items()}
+
+
+class Scoring(NamedTuple):
+    """What encoders are scored on, and how they encode."""
+
+    references: Sequence[str]
+    """Tasks, or single subsets of them (`stsb:test`)"""
+    located: Located
+    tasks: TaskOptions
+    encoding: EncodingOptions
 
 
 def score_encoder(
@@ -132,8 +142,8 @@ def score_encoder(
     references = evaluate.references(setting.test_tasks)
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
     about = {"setting": setting.name, "model": encoder.parent.name, **origin}
-    given = (references, located, tasks, encoding, partial(add_scores, encoder))
-    rows, _ = score_each(load_encoder, str(encoder), *given, dimensions, **about)
+    data = Scoring(references, located, tasks, encoding)
+    rows, _ = score_each(load_encoder, str(encoder), data, partial(add_scores, encoder), dimensions, **about)
     shown = setting.languages if len(setting.languages) <= FEW else ()
     log_rows(encoder, rows, shown)
     add_to_card(encoder, rows, shown, setting.dev_tasks)
@@ -154,30 +164,27 @@ def score_baselines(
     """
     located, rows = read_located(evaluation_data), Rows()
     for name, references in evaluate.baseline_references(settings).items():
-        own = (name, evaluate.baselines[name], references, located, tasks, encoding)
-        rows += score_baseline(*own, training_pairs, evaluate.dimensions)
+        data = Scoring(references, located, tasks, encoding)
+        rows += score_baseline(name, evaluate.baselines[name], data, training_pairs, evaluate.dimensions)
     return rows
 
 
 def score_baseline(
     name: str,
     baseline: Baseline,
-    references: Sequence[str],
-    located: Located,
-    tasks: TaskOptions,
-    encoding: EncodingOptions,
+    data: Scoring,
     training_pairs: ibis.Table | None = None,
     dimensions: Sequence[int] = (),
 ) -> Rows:
     """Score one baseline on the named tasks, in a nested MLflow run; see `score_baselines`."""
 
     def load(encoder: str) -> SentenceTransformer:
-        return load_baseline(encoder, baseline, training_pairs, encoding.batch_size)
+        return load_baseline(encoder, baseline, training_pairs, data.encoding.batch_size)
 
-    lengths, given = (*dimensions, *baseline.dimensions), (references, located, tasks, encoding)
+    lengths = (*dimensions, *baseline.dimensions)
     with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
         report, about = partial(log_scores, run_id), baseline.about(name)
-        rows, used = score_each(load, baseline.name, *given, report, lengths, baseline.revision, **about)
+        rows, used = score_each(load, baseline.name, data, report, lengths, baseline.revision, **about)
         log_parameters(dotted(used, "used"))
     log_rows(f"the baseline {name} ({baseline.name})", rows)
     return rows
@@ -215,10 +222,7 @@ def load_baseline(
 def score_each(
     load: Callable[[str], SentenceTransformer],
     encoder: str,
-    references: Sequence[str],
-    located: Located,
-    tasks: TaskOptions,
-    encoding: EncodingOptions,
+    data: Scoring,
     report: Callable[[Sequence[Score], int | None], object],
     dimensions: Sequence[int] = (),
     revision: str | None = None,
@@ -238,8 +242,9 @@ def score_each(
     from ease.encoders.encoder import describe_encoder, embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint, place
 
-    there = scorable(references, located)
-    unscored = _unreadable(references, located)
+    located, encoding = data.located, data.encoding
+    there = scorable(data.references, located)
+    unscored = _unreadable(data)
     if not there:
         return [{**about, **row} for row in unscored], {}
     try:
@@ -259,29 +264,27 @@ def score_each(
         # Kept, so that further dimensions do not encode again.
         kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
         encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
-        for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
+        for name, options in chosen_tasks(there, at_paths(data.tasks, located)).items():
             task, found = get_task(name), located[name]
             prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
-            for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
-                own = encode if dimension is None else Truncated(encode, dimension)
-                try:
-                    validated = task_options(name, {name: options})
+            described = {**about, "prompt": prompts[name]}
+            try:
+                validated = task_options(name, {name: options})
+                for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
+                    own = encode if dimension is None else Truncated(encode, dimension)
                     depends_on = _depends_on(validated, found, dimension)
-                    compute = partial(score_task, own, name, validated)
-                    scores = cached_scores(cache, name, depends_on, compute)
-                except EaseError as error:
-                    logger.warning("The task %s could not be scored: %s", name, error)
-                    unscored.append(_unscored(name, None, str(error)))
-                    break
-                note = f"without {', '.join(found.faults)}" if found.faults else ""
-                scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
-                report(scores, dimension)
-                given = {**about, "prompt": prompts[name]}
-                if dimension is not None:
-                    truncated += score_rows(scores, located, **given, dimension=dimension)
-                    continue
-                items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
-                rows += score_rows(scores, located, items, **given)
+                    scores = cached_scores(cache, name, depends_on, partial(score_task, own, name, validated))
+                    note = f"without {', '.join(found.faults)}" if found.faults else ""
+                    scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
+                    report(scores, dimension)
+                    if dimension is None:
+                        items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
+                        rows += score_rows(scores, located, items, **described)
+                    else:
+                        truncated += score_rows(scores, located, **described, dimension=dimension)
+            except EaseError as error:
+                logger.warning("The task %s could not be scored: %s", name, error)
+                unscored.append(_unscored(name, None, str(error)))
     return [*rows, *truncated, *({**about, **row} for row in unscored)], {**used, "prompt": prompts}
 
 
@@ -300,14 +303,13 @@ def _unscored(task: str | None, subset: str | None, note: str) -> dict[str, Any]
     return {"task": task, "subset": subset, "value": None, "note": note}
 
 
-def _unreadable(references: Sequence[str], located: Located) -> Rows:
+def _unreadable(data: Scoring) -> Rows:
     """Return the named subsets whose files exist but cannot be read."""
-    named = {(name, subset) for name, _, subset in (reference.partition(":") for reference in references)}
     return [
         _unscored(name, subset, fault)
-        for name, found in located.items()
+        for name, found in data.located.items()
         for subset, fault in found.faults.items()
-        if {(name, ""), (name, subset)} & named
+        if {name, f"{name}:{subset}"} & set(data.references)
     ]
 
 
@@ -322,17 +324,14 @@ def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[
     }
 
 
-def score_all(
-    encoder: Path, references: Sequence[str], located: Located, tasks: TaskOptions, encoding: EncodingOptions
-) -> list[Score]:
+def score_all(encoder: Path, data: Scoring) -> list[Score]:
     """Score a saved encoder on the named tasks whose data can be read; raise if one of them fails."""
     from ease.encoders.encoder import load_encoder
 
-    scores, given = list[Score](), (references, located, tasks, encoding)
-    rows, _ = score_each(load_encoder, str(encoder), *given, lambda own, _: scores.extend(own))
+    scores = list[Score]()
+    rows, _ = score_each(load_encoder, str(encoder), data, lambda own, _: scores.extend(own))
     log_rows(encoder, rows)
-    unreadable = [row["note"] for row in _unreadable(references, located)]
-    if failed := [row["note"] for row in rows if row["value"] is None and row["note"] not in unreadable]:
+    if failed := [row["note"] for row in rows if row["value"] is None and row["subset"] is None]:
         raise EaseError(failed[0])
     return scores
 

@@ -35,6 +35,7 @@ from ease.io.locks import writing
 from ease.io.models import StrictModel, dotted
 from ease.io.names import RUN_FILE, safe_name
 from ease.training.options import TrainingResult
+from ease.training.processes import step_and_values
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class RunReport:
 
     def complete(self, history: Sequence[Mapping[str, float]]) -> None:
         """Log the values of a history that this run has not logged yet: of earlier sessions, and after errors."""
-        lines = [(int(line["step"]), {name: line[name] for name in line if name != "step"}) for line in history]
+        lines = map(step_and_values, history)
         missing = [line for line in lines if (line[0], frozenset(line[1])) not in self._logged]
         log_values(self._run_id, missing)
 

@@ -25,7 +25,7 @@ from ease.io.names import BASELINES, UNTRAINED
 from ease.methods import in_order
 from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.evaluate import EvaluateOptions, score_baseline
+from ease.pipelines.evaluate import EvaluateOptions, Scoring, score_baseline
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.train import WHITENING, Rows
@@ -217,7 +217,7 @@ def score_printed(
     return [
         row
         for name, own in _printed(evaluate, published).items()
-        for row in score_baseline(name, evaluate.baselines[name], own, located, tasks, encoding)
+        for row in score_baseline(name, evaluate.baselines[name], Scoring(own, located, tasks, encoding))
     ]
 
 

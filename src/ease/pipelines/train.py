@@ -57,6 +57,7 @@ from ease.reporting.plots import plot_curves
 from ease.texts import gather_texts, source_options
 from ease.texts.components.sources import Workspace
 from ease.training.options import TrainingJob, TrainingResult
+from ease.training.processes import step_and_values
 
 Rows = list[dict[str, Any]]
 
@@ -285,10 +286,9 @@ def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
 def history_rows(result: TrainingResult) -> Rows:
     """Return the reported values as rows of step, name and value."""
     return [
-        {"step": int(values["step"]), "name": name, "value": value}
-        for values in result.history
+        {"step": step, "name": name, "value": value}
+        for step, values in map(step_and_values, result.history)
         for name, value in values.items()
-        if name != "step"
     ]
 
 

@@ -171,7 +171,7 @@ def make_pairs(
     sentences, linked = tables["sentences"], tables["links"]
     if options.sentences != "linking":
         items = tables["sitelinks"] if has_items(dumps) else None
-        linked = first_sentences(sentences, items, setting.languages)
+        linked = first_sentences(sentences.filter(sentences.language.isin(list(setting.languages))), items)
     if options.without_audit:
         if audit_pages is None:
             raise EaseError(

@@ -79,7 +79,7 @@ class Search:
     encode: Encode
     index: Index
     entities: Entities | None
-    """None without an entity table if the index is not complete or no sentence links to an entity"""
+    """None if the model has no entity table, and the index is incomplete or without links"""
     labels: Labels
 
     def search(self, text: str, k: int = 10, languages: Sequence[str] = (), reader: str = "en") -> list[Found]:
@@ -111,7 +111,7 @@ class Search:
     ) -> dict[tuple[str, str], tuple[float, dict[str, None], dict[int, str]]]:
         """Return the k nearest (language, sentence), with cosine, pages, and titles of the linked entities."""
         asked = 2 * k
-        while True:
+        while True:  # until k sentences differ, since several rows may have one sentence
             near = self.index.nearest(embedding, asked, languages)
             groups: dict[tuple[str, str], tuple[float, dict[str, None], dict[int, str]]] = {}
             for row, cosine in zip(self.index.sentences.rows(near.rows), near.cosines.tolist(), strict=True):
@@ -151,7 +151,8 @@ class Search:
         ranked = sorted(facts, key=lambda pair: (-len(facts[pair]), sorted(pair)))
         codes = sorted(languages, key=lambda code: (code != "en", code))
         found: list[tuple[str, str]] = []
-        for code in codes[:: max(1, len(codes) // EXAMPLES)][:EXAMPLES]:
+        evenly = codes[:: max(1, len(codes) // EXAMPLES)]
+        for code in evenly[:EXAMPLES]:
             if fact := next((pair for pair in ranked if code in facts[pair]), None):
                 found.append((code, facts[fact][code]))
                 ranked = [other for other in ranked if not other & fact]
@@ -223,10 +224,11 @@ class Sources:
     def table(self, stage: str, name: str, version: str | None = None) -> list[Path]:
         """Return the Parquet files of a table's newest version, or of a version if it exists; empty without any."""
         folder = self.tables / stage / self.setting / name
-        found = [folder / version / name] if version and (folder / version / name).exists() else []
-        for path in (found or saved_versions(folder))[-1:]:
-            return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        return []
+        named = [folder / version / name] if version and (folder / version / name).exists() else []
+        paths = named or saved_versions(folder)
+        if not paths:
+            return []
+        return sorted(paths[-1].glob("*.parquet")) if paths[-1].is_dir() else [paths[-1]]
 
     def models(self) -> list[str]:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
@@ -282,9 +284,8 @@ class Opening:
     def search(self) -> Search:
         """Open the index as far as it is built, with the entities of the model."""
         index = Index(self.folder)
-        trained = Path(self._location) / "training" / "parts.safetensors"
         labels = Labels(self._sources.table("02_intermediate", "sitelinks"), self._vocabulary)
-        return Search(self._encode, index, open_entities(trained, self._vocabulary, index), labels)
+        return Search(self._encode, index, open_entities(Path(self._location), self._vocabulary, index), labels)
 
 
 def words_of(text: str) -> list[str]:

@@ -22,8 +22,8 @@ from ease.io.files import read_json
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
 from ease.search.index import MEMORY, ROW_GROUP, SENTENCES, Index, Rows
+from ease.training.entity_files import PARTS, PROJECTION, ROWS, TABLE, has_entities
 
-TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection", "vocabulary_rows"
 BLOCK = 65_536
 """Rows of the table projected, or of the means normalised, at once."""
 
@@ -52,19 +52,17 @@ class Entities:
         return list(zip(self._rows(found.rows[0]), found.cosines[0].tolist(), strict=True))
 
 
-def open_entities(parts: Path, vocabulary: list[Path], index: Index) -> Entities | None:
-    """Open the entities of a model; the first call writes their vectors into the folder of its index.
+def open_entities(encoder: Path, vocabulary: list[Path], index: Index) -> Entities | None:
+    """Open the entities of a saved encoder; the first call writes their vectors into the folder of its index.
 
-    Without an entity table in `parts`, the parameters trained beside the encoder, each entity is the mean of the
-    sentences that link to it; None if the index is not complete or has no links.
+    If it was trained without an entity table, each entity is the mean of the sentences that link to it; None if the
+    index is not complete or has no links.
     """
-    numbers = None
-    if parts.is_file():
-        with safe_open(parts, framework="np") as tensors:
-            if {TABLE, f"{PROJECTION}.weight", ROWS} <= set(tensors.keys()):
-                numbers = tensors.get_tensor(ROWS).astype(np.int64)
-    if numbers is None:
+    if not has_entities(encoder):
         return _open_means(index)
+    parts = encoder / PARTS
+    with safe_open(parts, framework="np") as tensors:
+        numbers = tensors.get_tensor(ROWS).astype(np.int64)
     target = index.folder / "trained_entities.npy"
     if not target.exists():
         _project(parts, target)
@@ -83,9 +81,9 @@ def _project(parts: Path, target: Path) -> None:
     method = read_json(parts.parent / "method.json") or {}
     nonlinear = method.get("options", {}).get("projection") == "tanh"
     with safe_open(parts, framework="pt") as tensors, atomic_path(target) as partial:
-        weight = tensors.get_tensor(f"{PROJECTION}.weight").float()
-        has_bias = f"{PROJECTION}.bias" in tensors.keys()
-        bias = tensors.get_tensor(f"{PROJECTION}.bias").float() if has_bias else torch.zeros(len(weight))
+        weight = tensors.get_tensor(f"{PROJECTION}weight").float()
+        has_bias = f"{PROJECTION}bias" in tensors.keys()
+        bias = tensors.get_tensor(f"{PROJECTION}bias").float() if has_bias else torch.zeros(len(weight))
         table = tensors.get_slice(TABLE)
         shape = (table.get_shape()[0], len(weight))
         vectors = np.lib.format.open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)

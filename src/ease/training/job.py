@@ -47,7 +47,7 @@ from ease.training.prepared_pairs import (
     read_table,
     used_entities,
 )
-from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics
+from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics, step_and_values
 from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)
@@ -233,11 +233,7 @@ def build_model(job: TrainingJob) -> TrainingModel:
 def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: Progress, fingerprint: str) -> None:
     """Publish the best model with its card, write the result, and remove the checkpoints."""
     history = read_metrics(job.folder / "metrics.jsonl")
-    scored = {
-        int(line["step"]): {name: value for name, value in line.items() if name != "step"}
-        for line in history
-        if DEVELOPMENT in line
-    }
+    scored = dict(step_and_values(line) for line in history if DEVELOPMENT in line)
     scores, start_scores = scored.get(best.step, {}), scored.get(0, {})
     made = best.path
     if job.training.language_ranks and best.path.exists():

@@ -60,7 +60,7 @@ class _Window(NamedTuple):
 class Progress:
     """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput.
 
-    A window's losses are read after the next step has been given to a GPU, which therefore never waits for the host.
+    `add` reports the window before first; by then a GPU already has the next step, and does not wait for the host.
     """
 
     def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
@@ -141,7 +141,7 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(step, {**means, **values, "pairs_per_second": rate})
-        if copied is None:  # a GPU computes meanwhile
+        if copied is None:  # on a CPU, reporting is no training time; a GPU computes meanwhile
             self.resume()
 
     def state(self) -> dict[str, Any]:
@@ -259,9 +259,9 @@ def _compile(
     model: TrainingModel,
     accelerator: Accelerator,
 ) -> None:
-    """Compile for the first batch of the training: the order of sums depends on the size of the first batch.
+    """Compute one step on the first batch and discard it, so that a resumed training is compiled like the first one.
 
-    A resumed training would otherwise be compiled for the batch at which it resumes, and sum in another order.
+    The order of sums depends on the size of the batch for which torch compiles.
     """
     device = accelerator.device
     with closing(batches), torch.random.fork_rng([device] if device.type == "cuda" else []):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -85,6 +85,11 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
+def step_and_values(line: Mapping[str, float]) -> tuple[int, dict[str, float]]:
+    """Return the step of a line of metrics, and its other values by name."""
+    return int(line["step"]), {name: value for name, value in line.items() if name != "step"}
+
+
 def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, float]], None] | None) -> None:
     """Run the job of a locked folder in several processes.
 
@@ -119,7 +124,7 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
         try:
             for line in _new_metrics(torchrun, stop, metrics, known):
                 if report is not None:
-                    report(int(line["step"]), {name: line[name] for name in line if name != "step"})
+                    report(*step_and_values(line))
         finally:
             torchrun.kill()  # after a second Ctrl-C; its processes notice it after their step
             torchrun.wait()

@@ -28,7 +28,7 @@ from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
 from ease.methods import method_names
 from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.evaluate import score_all, score_rows
+from ease.pipelines.evaluate import Scoring, score_all, score_rows
 from ease.pipelines.mlflow_runs import TRAINING_TAG, add_scores, log_plot, log_scores, log_table, nested_run
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import MLM, Setting
@@ -227,7 +227,7 @@ def _score(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
     located, test = read_located(data.evaluation_data), data.setting.test_tasks
     references = {TEST: test, DEVELOPMENT: [task for task in data.setting.dev_tasks if task not in test]}
     return {
-        split: score_all(encoder, own, located, data.tasks, EncodingOptions()) if own else []
+        split: score_all(encoder, Scoring(own, located, data.tasks, EncodingOptions())) if own else []
         for split, own in references.items()
     }
 

@@ -49,7 +49,7 @@ _OTHER = re.compile(r".*-(stub-|pages-(meta|logging)|abstract|siteinfo).*|.*-rss
 _NO_DATA = re.compile(r"\..*|.*\.(part|md5|sha\d*|txt|html?)|.*index.*|_SUCCESS|.*SUMS")
 """Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps."""
 _MIN_GAP = 0.1
-"""Pages between two files that count as missing, relative to the shorter range; fewer were deleted."""
+"""A gap between two files below this share of the shorter range is taken for deleted pages."""
 _MAX_FIRST_PAGE = 1000
 """Largest page id that the first file of a dump may begin with; a larger one means that a file is missing."""
 _MAX_GZIP_SHARDS = 16
@@ -185,7 +185,7 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
 
 def dump_date(path: Path) -> str | None:
     """Return the date YYYYMMDD in a dump's name, or the name of the nearest parent folder that is a date."""
-    name = re.sub(r"-p\d+[pr]\d+(r\d+)?", "", path.name)
+    name = re.sub(r"-p\d+[pr]\d+(r\d+)?", "", path.name)  # without its range of pages
     in_name = re.findall(r"(?<!\d)(?:\d{8}|\d{4}-\d\d-\d\d)(?!\d)", name)
     for text in (*in_name, *(parent.name for parent in path.absolute().parents)):
         digits = text.replace("-", "") if text.count("-") in (0, 2) else ""
@@ -282,7 +282,7 @@ def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
 
 
 def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
-    """Return the files that the list of checksums beside them names, all without a list; and which others it names."""
+    """Return the files that SHA256SUMS beside them lists, or all, and a message on listed ones that are absent."""
     kept, missing = list(dumps), []
     there = {dump.path.name for dump in dumps}
     wiki = dumps[0].path.name.rpartition("-p")[0]
@@ -378,7 +378,7 @@ def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
     namespaces: dict[str, int] = {}
     for event, name, element in _header_elements(path):
         text = (element.text or "").strip()
-        if not site:
+        if not site:  # at the first event
             site["language"] = language or element.get("{http://www.w3.org/XML/1998/namespace}lang", "")
         elif name == "page" or (event == "end" and name in ("siteinfo", "mediawiki")):
             return SiteInfo(**site, namespaces=namespaces)
