@@ -72,3 +72,7 @@ def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer,
     assert np.array_equal(found.encode(["rain"]), encoder.encode(["rain"]))
     with pytest.raises(EaseError, match="did you mean small/ease"):
         load("smal", "ease", tmp_path)
+    (tmp_path / "conf" / "base").mkdir(parents=True)
+    (tmp_path / "conf" / "base" / "globals.yml").write_text("data: elsewhere\n")
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    assert load("small", project=tmp_path).get_embedding_dimension() == encoder.get_embedding_dimension()

@@ -11,7 +11,7 @@ import pandas as pd
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
-from ease.io.files import read_json
+from ease.io.files import GLOBALS, read_globals, read_json
 from ease.io.models import validate
 from ease.io.names import suggest
 from ease.io.versions import MODELS, saved_encoders, trained_methods
@@ -89,7 +89,7 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
         setting: Name of the setting, such as `multilingual` or `monolingual`; or of a published model
             (docs/models.md), which goes before the project's.
         method: Name of the method; `untrained` is the encoder that all methods of the setting start from.
-        project: Folder of the project, which holds `data/06_models`.
+        project: Folder of the project; `conf/base/globals.yml` there names the data folder, by default `data`.
 
     Raises:
         EaseError: If there is no such encoder.
@@ -103,7 +103,8 @@ def load(setting: str = "multilingual", method: str = "ease", project: str | Pat
     published = {row["name"]: row["repository"] for row in read_json(PUBLISHED) or ()}
     if setting in published:
         return load_encoder(published[setting])
-    models = Path(project) / "data" / MODELS
+    configured = read_globals(Path(project)) if (Path(project) / GLOBALS).is_file() else {}
+    models = Path(project) / str(configured.get("data", "data")) / MODELS
     if versions := saved_encoders(models, setting, method):
         return load_encoder(str(versions[-1]))
     known = ["/".join(names) for names in trained_methods(models)] + list(published)

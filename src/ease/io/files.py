@@ -18,20 +18,25 @@ from safetensors import SafetensorError
 
 from ease.errors import EaseError
 
+GLOBALS = "conf/base/globals.yml"
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _PATH_ERRORS = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 def read_data_file(package: str, name: str) -> Any:
     """Return the content of a YAML file in a package, such as `ease.wikimedia` and `languages.yml`."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(files(package).joinpath(name).read_bytes(), Loader=loader)
+    return read_yaml(files(package).joinpath(name).read_bytes())
+
+
+def read_yaml(content: bytes) -> Any:
+    """Return YAML's values, by libyaml where PyYAML has it."""
+    return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def read_globals(project: Path) -> dict[str, Any]:
     """Return the globals of a project's environments `base` and `local`."""
-    if not (project / "conf" / "base" / "globals.yml").is_file():
-        raise EaseError(f"{project} has no conf/base/globals.yml: run this command in the project's folder.")
+    if not (project / GLOBALS).is_file():
+        raise EaseError(f"{project} has no {GLOBALS}: run this command in the project's folder.")
     values: dict[str, Any] = {}
     for environment in ("base", "local"):
         file = project / "conf" / environment / "globals.yml"

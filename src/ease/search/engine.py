@@ -23,6 +23,7 @@ from ease.encoders.encoder import load_for_evaluation
 from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.io.addresses import is_remote, located
 from ease.io.files import read_globals
 from ease.io.locks import is_locked
@@ -37,7 +38,7 @@ from ease.io.versions import (
 )
 from ease.methods import in_order
 from ease.search.entities import Entities, Labels, Link, open_entities
-from ease.search.index import Encode, Index, build_index
+from ease.search.index import Index, build_index
 
 MAX_CHARACTERS = 10_000
 EXAMPLES, EXAMPLE_ROWS = 6, 5_000

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ease.entities.links import SENTENCE_KEY
 from ease.errors import EaseError
+from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import nearest_neighbours
 from ease.io.atomic import atomic_path
@@ -23,8 +24,6 @@ from ease.io.locks import folder_lock
 from ease.io.names import suggest
 from ease.io.parquet import read_parquet
 
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]
-"""n texts to their embeddings, (n, dimension)."""
 SENTENCES, APPROXIMATE = "sentences.parquet", "vectors.faiss"
 MEMORY = 1_024
 """Megabytes for sorting, and for the compressed vectors"""

@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Annotated, Any, ClassVar
 
-import yaml
 from pydantic import AfterValidator, Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import Items
+from ease.io.files import read_yaml
 from ease.io.models import StrictModel
 from ease.io.names import check_name
 
@@ -209,8 +209,7 @@ def task_names() -> list[str]:
 def get_task(name: str) -> Task:
     """Return a task by its name; refuse an unknown one."""
     check_name(name, task_names(), "evaluation task")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    configured = yaml.load((_folder() / f"{name}.yml").read_bytes(), Loader=loader)["tasks"][name]
+    configured = read_yaml((_folder() / f"{name}.yml").read_bytes())["tasks"][name]
     check_name(configured["kind"], [*CLASSES], "kind of evaluation task")
     task = pkgutil.resolve_name(f"{__name__}.{CLASSES[configured['kind']]}")
     # Path and subsets are a project's own, and no part of the task.
@@ -271,13 +270,11 @@ def averages(scores: Sequence[Score], wanted: int, groups: Mapping[str, Collecti
 
 def main_score(scores: Sequence[Score]) -> float:
     """Mean of one task's scores over its subsets by its main metric, in points."""
-    tasks = sorted({score.task for score in scores})
-    if len(tasks) != 1:
-        raise EaseError(f"A main score averages the subsets of one task, not of {', '.join(tasks) or 'none'}.")
-    metric = get_task(tasks[0]).METRIC
+    task = scores[0].task
+    metric = get_task(task).METRIC
     values = [score.value for score in scores if not score.averaged and score.metric == metric]
     if not values:
-        raise EaseError(f"No score of {tasks[0]} has its metric {metric}.")
+        raise EaseError(f"No score of {task} has its metric {metric}.")
     return fmean(values)
 
 
