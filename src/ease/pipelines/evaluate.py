@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
-from ease.evaluation.encodes import Truncated
+from ease.evaluation.encodes import Encode, Truncated
 from ease.evaluation.score_cache import cached_scores, items_file
 from ease.evaluation.scoring import (
     TaskOptions,
@@ -256,7 +256,7 @@ def score_each(
     if encoding.precision != "fp32":
         used["precision"] = encoding.precision
     about |= used
-    rows, truncated, prompts = Rows(), Rows(), dict[str, str]()
+    rows, prompts = Rows(), dict[str, str]()
     cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
     full = embedding_dimension(model)
     shorter = sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
@@ -265,27 +265,41 @@ def score_each(
         kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
         encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
         for name, options in chosen_tasks(there, at_paths(data.tasks, located)).items():
-            task, found = get_task(name), located[name]
-            prompts[name] = encode.for_task(name, task.KIND).describe_prompts()
+            prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
             described = {**about, "prompt": prompts[name]}
             try:
-                validated = task_options(name, {name: options})
-                for dimension in (None, *(() if task.TRAINS_ENCODER else shorter)):
-                    own = encode if dimension is None else Truncated(encode, dimension)
-                    depends_on = _depends_on(validated, found, dimension)
-                    scores = cached_scores(cache, name, depends_on, partial(score_task, own, name, validated))
-                    note = f"without {', '.join(found.faults)}" if found.faults else ""
-                    scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
-                    report(scores, dimension)
-                    if dimension is None:
-                        items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
-                        rows += score_rows(scores, located, items, **described)
-                    else:
-                        truncated += score_rows(scores, located, **described, dimension=dimension)
+                for scored in _score_task(encode, name, options, located, shorter, cache, report):
+                    rows += [{**described, **row} for row in scored]
             except EaseError as error:
                 logger.warning("The task %s could not be scored: %s", name, error)
                 unscored.append(_unscored(name, None, str(error)))
-    return [*rows, *truncated, *({**about, **row} for row in unscored)], {**used, "prompt": prompts}
+    whole_first = sorted(rows, key=lambda row: "dimension" in row)
+    return [*whole_first, *({**about, **row} for row in unscored)], {**used, "prompt": prompts}
+
+
+def _score_task(
+    encode: Encode,
+    name: str,
+    options: Mapping[str, Any],
+    located: Located,
+    dimensions: Sequence[int],
+    cache: Path | None,
+    report: Callable[[Sequence[Score], int | None], object],
+) -> Iterator[Rows]:
+    """Yield the rows of a task by whole embeddings, then by those of each smaller dimension."""
+    found, validated = located[name], task_options(name, {name: options})
+    note = f"without {', '.join(found.faults)}" if found.faults else ""
+    for dimension in (None, *(() if get_task(name).TRAINS_ENCODER else dimensions)):
+        own = encode if dimension is None else Truncated(encode, dimension)
+        depends_on = _depends_on(validated, found, dimension)
+        scores = cached_scores(cache, name, depends_on, partial(score_task, own, name, validated))
+        scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
+        report(scores, dimension)
+        if dimension is not None:
+            yield score_rows(scores, located, dimension=dimension)
+        else:
+            items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
+            yield score_rows(scores, located, items)
 
 
 def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None:
