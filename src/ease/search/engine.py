@@ -73,6 +73,14 @@ class Found:
     """Linked entities that are among the nearest to the text, and words of the text in the sentence"""
 
 
+class _Rows(NamedTuple):
+    """The rows of a sentence: its cosine to the text, its pages in order, and the titles of its linked entities."""
+
+    cosine: float
+    pages: dict[str, None]
+    titles: dict[int, str]
+
+
 @dataclass(frozen=True)
 class Search:
     """A model with its index of sentences and its entities. `ease.open_search` makes one."""
@@ -97,28 +105,28 @@ class Search:
         """
         embedding = self.embed(text)
         groups = self._distinct(embedding, k, languages)
-        titles = {entity: title for *_, links in groups.values() for entity, title in links.items()}
+        titles = {entity: title for group in groups.values() for entity, title in group.titles.items()}
         labels = self.labels.find(titles, reader)
         near = {link.entity for link in self._nearest_entities(embedding, REASONS, reader)}
         found = []
-        for (language, sentence), (cosine, pages, linked) in groups.items():
-            links = [Link(entity, labels[entity]) for entity in linked]
+        for (language, sentence), group in groups.items():
+            links = [Link(entity, labels[entity]) for entity in group.titles]
             why = Reasons([link for link in links if link.entity in near], shared_words(text, sentence))
-            found.append(Found(sentence, language, list(pages), cosine, links, why))
+            found.append(Found(sentence, language, list(group.pages), group.cosine, links, why))
         return found
 
     def _distinct(
         self, embedding: NDArray[np.float32], k: int, languages: Sequence[str]
-    ) -> dict[tuple[str, str], tuple[float, dict[str, None], dict[int, str]]]:
-        """Return the k nearest (language, sentence), with cosine, pages, and titles of the linked entities."""
+    ) -> dict[tuple[str, str], _Rows]:
+        """Return the rows of the k nearest different sentences, by language and sentence."""
         asked = 2 * k
         while True:  # until k sentences differ, since several rows may have one sentence
             near = self.index.nearest(embedding, asked, languages)
-            groups: dict[tuple[str, str], tuple[float, dict[str, None], dict[int, str]]] = {}
+            groups: dict[tuple[str, str], _Rows] = {}
             for row, cosine in zip(self.index.sentences.rows(near.rows), near.cosines.tolist(), strict=True):
-                _, pages, titles = groups.setdefault((row["language"], row["text"]), (cosine, {}, {}))
-                pages[row["page_title"]] = None
-                titles.update(zip(row["entities"] or (), row["titles"] or (), strict=True))
+                group = groups.setdefault((row["language"], row["text"]), _Rows(cosine, {}, {}))
+                group.pages[row["page_title"]] = None
+                group.titles.update(zip(row["entities"] or (), row["titles"] or (), strict=True))
             if len(groups) >= k or len(near.rows) < asked:
                 return dict(islice(groups.items(), k))
             asked *= 4
