@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,8 +21,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 METHODS = sorted(path.stem for path in (ROOT / "conf" / "base" / "parameters" / "methods").glob("*.yml"))
-
-PAPERS = sorted(path.stem for path in (ROOT / "conf" / "base" / "parameters" / "published").glob("*.yml"))
 
 SMALL = {
     "acquire.sample.layout": "content",
@@ -122,18 +119,9 @@ def params(**parameters: Any) -> str:
     return ",".join(f"{name}={value}" for name, value in given.items())
 
 
-def make_project(folder: Path, papers: Sequence[str] = ("ease",)) -> Project:
-    """Return a new project with this project's configuration; it uses the installed code.
-
-    Args:
-        folder: Where the project is made.
-        papers: The papers whose published figures it has. All of them take half the time of reading the configuration.
-    """
-    shutil.copytree(ROOT / "conf", folder / "conf", ignore=shutil.ignore_patterns("local", "published"))
-    published = Path("conf", "base", "parameters", "published")
-    (folder / published).mkdir()
-    for paper in papers:
-        shutil.copy(ROOT / published / f"{paper}.yml", folder / published)
+def make_project(folder: Path) -> Project:
+    """Return a new project in a folder, with this project's configuration; it uses the installed code."""
+    shutil.copytree(ROOT / "conf", folder / "conf", ignore=shutil.ignore_patterns("local"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "src").mkdir()
     (folder / "conf" / "local").mkdir()

@@ -70,10 +70,10 @@ def validated(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tup
     (value,) = (row["value"] for row in scores if row["task"] == "sample_graded")
     model = {"base": "nothing", "checkpoints": ["org/own encoder"]}
     right, wrong = (paper({"Own": [figure]}, GRADED, Own=model)["made"] for figure in (value, value + 1))
-    values = {
-        "published": {"right": right, "wrong": {**wrong, "short": "Wrong (2000)"}},
-        "evaluate": {"baselines": {"Ours": {"name": "own encoder"}, "unpublished": {"name": "no/such"}}},
-    }
+    for name, figures in {"right": right, "wrong": {**wrong, "short": "Wrong (2000)"}}.items():
+        file = made.folder / "conf" / "base" / "published" / f"{name}.yml"
+        file.write_text(yaml.safe_dump(figures, allow_unicode=True), encoding="utf-8")
+    values = {"evaluate": {"baselines": {"Ours": {"name": "own encoder"}, "unpublished": {"name": "no/such"}}}}
     local = made.folder / "conf" / "local" / "parameters.yml"
     local.parent.mkdir(exist_ok=True)
     local.write_text(yaml.safe_dump(values, allow_unicode=True), encoding="utf-8")
@@ -96,5 +96,5 @@ def test_without_a_published_baseline_the_remedy_is_named(tmp_path: Path) -> Non
     published = Published.model_validate(paper({"Made": [70.0, 80.0, 75.0]}))
     own = EvaluateOptions(tasks=None, baselines={"mine": Baseline(name="org/mine")})
     acquire, sets = AcquireOptions.model_construct(), EvaluationSetOptions(folder=tmp_path)
-    with pytest.raises(EaseError, match="No baseline of .* is a model of `published`: run with --env=paper"):
+    with pytest.raises(EaseError, match="No baseline of .* is a model of conf/base/published: run with --env=paper"):
         locate_printed_sets(acquire, sets, {}, own, published)

@@ -12,7 +12,7 @@ import yaml
 from ease.encoders.word_vectors import is_vector_file
 from ease.pipeline_registry import SWEEPS
 from tests.contexts import load_parameters
-from tests.project import METHODS, PAPERS, Done, Project, make_project
+from tests.project import METHODS, Done, Project, make_project
 from tests.rehearsal.made_hub import add_encoder, write_encoder
 from tests.rehearsal.made_inputs import (
     SAMPLE,
@@ -82,7 +82,7 @@ def make_rehearsed(folder: Path, test_data: Path) -> Project:
         folder: For both.
         test_data: The folder of real dumps and evaluation sets.
     """
-    project = make_project(folder / "project", PAPERS)
+    project = make_project(folder / "project")
     shorten_sweeps(project.folder / "conf")
     raw, sentences = project.folder / "data" / "01_raw", read_sentences(test_data / "eval")
     write_dumps(raw)

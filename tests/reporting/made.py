@@ -30,9 +30,8 @@ def parameters(path: str) -> Any:
 @cache
 def published() -> Published:
     """Return the project's published figures, with the papers in another order than the report's."""
-    files = sorted((PARAMETERS / "published").iterdir(), reverse=True)
-    read = [parameters(f"published/{file.name}")["published"] for file in files]
-    return Published.model_validate({name: figures for papers in read for name, figures in papers.items()})
+    files = sorted((ROOT / "conf" / "base" / "published").iterdir(), reverse=True)
+    return Published.model_validate({file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files})
 
 
 def paper() -> Paper:

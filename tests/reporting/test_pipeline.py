@@ -17,7 +17,7 @@ from ease.pipelines.report import compare_curves, compare_scores, gather_sweeps,
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
-from tests.project import PAPERS, Done, Project, make_project
+from tests.project import Done, Project, make_project
 from tests.reporting.made import MODEL, baseline, options, published, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
@@ -36,7 +36,7 @@ def version(project: Project, path: str) -> Path:
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which a model of a setting, a baseline and a sweep over two seeds were scored."""
-    project = make_project(tmp_path_factory.mktemp("report"), PAPERS)
+    project = make_project(tmp_path_factory.mktemp("report"))
     rows = [{name: value for name, value in row.items() if name not in KNOWN_LATER} for row in sts17()]
     scores = {"multilingual/ease": rows, "baselines": [baseline("sts", "2012", 72.37)]}
     for place, own in scores.items():
@@ -76,15 +76,13 @@ def test_scores_become_a_report(done: Done, text: str) -> None:
     assert [line for line in lines if line not in text] == []
 
 
-def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(scored: Project, tracked: Run, text: str) -> None:
+def test_mlflow_keeps_report_and_figures(scored: Project, tracked: Run, text: str) -> None:
     client = MlflowClient(scored.store)
     artifacts = {file.path for file in client.list_artifacts(tracked.info.run_id)}
     assert {"report", "report_bars.html"} <= artifacts
     assert "report_scatter.html" not in artifacts, "no pair of tables has scores"
     kept = Path(client.download_artifacts(tracked.info.run_id, "report/report.md"))
     assert kept.read_text(encoding="utf-8") == text
-    assert tracked.data.params["published"].startswith("ease: tables 1, 2, 3")
-    assert not [name for name in tracked.data.params if name.startswith("published.")]
 
 
 def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None:

@@ -287,7 +287,7 @@ def view_of(scores: Sequence[str]) -> dict[str, Any]:
 
 
 def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a parameter's fields by dotted names; a `RootModel`, such as the published figures, stays one value.
+    """Return a parameter's fields by dotted names; a `RootModel`, such as the encoders' defaults, stays one value.
 
     Of the tasks' options, those are returned whose evaluation data the node reads.
     """

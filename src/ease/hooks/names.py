@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
-from ease.io.models import dotted, format_validation_error
+from ease.io.models import dotted, format_validation_error, overlaid
 from ease.io.names import check_name, nearest, suggest
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.teach import complete_taught_setting
@@ -61,6 +61,11 @@ class ConfigLoader(OmegaConfigLoader):
                 check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
+
+    @staticmethod
+    def _soft_merge(config: dict[str, Any], env_config: dict[str, Any], env_path: str | None = None) -> dict[str, Any]:
+        """Merge an environment into the base as Kedro's loader does, which takes half a second by OmegaConf."""
+        return overlaid(config, env_config)
 
     def _refuse_broken_file(self) -> None:
         for file in sorted(Path(self.conf_source).rglob("*.yml")):

@@ -54,6 +54,10 @@ COLUMNS_OF_SWEEPS = (
     *("base", "pooling", "seed", "task", "subset", "metric"),
     *("value", "deviation", "low", "high", "note", "data", "code"),
 )
+Papers = Published | dict[str, Any]
+"""The papers' tables; from the catalog, functions that read each paper, by its name"""
+TABLES = "papers.tables"
+"""Dataset of the papers' tables"""
 WIDTH = 140
 """Longest line in the log, without the time and the name of the logger"""
 
@@ -129,7 +133,7 @@ def _about(setting: Setting) -> dict[str, Any]:
 
 
 def write_report(
-    published: Published,
+    published: Papers,
     options: ReportOptions,
     work: str,
     encoding: EncodingOptions,
@@ -143,7 +147,7 @@ def write_report(
         points.
     """
     rows = _all_rows(baselines, settings)
-    report = build_report(published, options, gather_models(full_rows(rows), encoding.cache))
+    report = build_report(Published.model_validate(published), options, gather_models(full_rows(rows), encoding.cache))
     report.tables += dimension_tables(rows)
     for table in report.tables:
         _log(f"{table.title}, {table_markdown(table, WIDTH)}")
@@ -198,7 +202,7 @@ def locate_printed_sets(
     sets: EvaluationSetOptions,
     tasks: dict[str, dict[str, Any]],
     evaluate: EvaluateOptions,
-    published: Published,
+    published: Papers,
 ) -> dict[str, Any]:
     """Locate the evaluation sets of all figures that are printed for a baseline."""
     references = dict.fromkeys(task for own in _printed(evaluate, published).values() for task in own)
@@ -209,7 +213,7 @@ def score_printed(
     evaluation_data: dict[str, Any],
     tasks: dict[str, dict[str, Any]],
     evaluate: EvaluateOptions,
-    published: Published,
+    published: Papers,
     encoding: EncodingOptions,
 ) -> list[dict[str, Any]]:
     """Score each baseline for which a paper prints scores, on the tasks of these scores."""
@@ -221,27 +225,27 @@ def score_printed(
     ]
 
 
-def _printed(evaluate: EvaluateOptions, published: Published) -> dict[str, tuple[str, ...]]:
+def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[str, ...]]:
     """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on."""
-    found = {}
+    papers, found = Published.model_validate(published), {}
     for name, baseline in evaluate.baselines.items():
         (model,) = gather_models([baseline.about(name)])
-        printed = printed_tasks(published, model)
+        printed = printed_tasks(papers, model)
         if baseline.tasks is not None:
             printed = tuple(reference for reference in baseline.tasks if task_name(reference) in printed)
         if printed:
             found[name] = printed
     if not found:
         raise EaseError(
-            "No baseline of `evaluate.baselines` is a model of `published`: run with --env=paper, whose baselines are "
-            "the papers' published checkpoints, or configure one."
+            "No baseline of `evaluate.baselines` is a model of conf/base/published: run with --env=paper, whose baselines "
+            "are the papers' published checkpoints, or configure one."
         )
     return found
 
 
-def name_differences(scores: list[dict[str, Any]], published: Published, options: ValidationOptions) -> pd.DataFrame:
+def name_differences(scores: list[dict[str, Any]], published: Papers, options: ValidationOptions) -> pd.DataFrame:
     """Compare the scores with the printed ones, as a table, in MLflow, and in the log where they differ."""
-    table = compare_with_printed(published, gather_models(scores))
+    table = compare_with_printed(Published.model_validate(published), gather_models(scores))
     log_table(table, "validate_evaluation")
     measured = table.dropna(subset=["difference"])
     differing = measured[measured["difference"].abs() > options.tolerance]
@@ -276,7 +280,7 @@ def create_report_pipeline(methods: Mapping[str, Iterable[str]], sweeps: Mapping
     made = ["report", "report_bars", "report_scatter"]
     scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}
     reported = [
-        step(write_report, made, tags="report", options="params:report", **scores),
+        step(write_report, made, tags="report", options="params:report", published=TABLES, **scores),
         step(export_scores, "exported_scores", tags="report", **scores),
     ]
     gathered = Pipeline(reported)
@@ -295,8 +299,8 @@ def create_validation_pipeline() -> Pipeline:
     """Create the comparison of the baselines' scores with the papers' printed ones."""
     sets, options = "params:acquire_evaluation", "params:validate_evaluation"
     nodes = [
-        step(locate_printed_sets, "evaluation_data", tags="acquire_evaluation", sets=sets),
-        step(score_printed, "scores", tags="evaluate"),
-        step(name_differences, "differences", tags="report", options=options),
+        step(locate_printed_sets, "evaluation_data", tags="acquire_evaluation", sets=sets, published=TABLES),
+        step(score_printed, "scores", tags="evaluate", published=TABLES),
+        step(name_differences, "differences", tags="report", options=options, published=TABLES),
     ]
     return namespaced(nodes, "validation")

@@ -13,7 +13,7 @@ from ease.pipelines.setting import MLM
 
 PROJECT = frozenset(
     "acquire acquire_evaluation audit contamination encoders encoding engine entity_embeddings evaluate hard_negatives "
-    "ingest mewsc16 mine_bitext publish published report tasks texts tracking validate_evaluation work".split()
+    "ingest mewsc16 mine_bitext publish report tasks texts tracking validate_evaluation work".split()
 )
 """Parameters of the project; all others belong to a setting."""
 PARAMETERS = PROJECT | {"setting", "recipe", "language", "companions", "accept", "max_unknown_words"}

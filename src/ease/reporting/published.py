@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel, field_validator, model_validator
 
@@ -127,19 +127,21 @@ class Paper(StrictModel):
 
 
 class Published(RootModel[dict[str, Paper]]):
-    """Papers by the names of their files in `parameters/published/`."""
+    """Papers by the names of their files in `conf/base/published/`."""
 
     model_config = ConfigDict(frozen=True)
+
+    @field_validator("root", mode="before")
+    @classmethod
+    def _read(cls, papers: dict[str, Any]) -> dict[str, Any]:
+        """Read the files, which Kedro's catalog passes as functions."""
+        return {name: paper() if callable(paper) else paper for name, paper in papers.items()}
 
     @field_validator("root")
     @classmethod
     def _ordered(cls, papers: dict[str, Paper]) -> dict[str, Paper]:
-        """Sort by name, EASE first, because configuration files are read in any order."""
+        """Sort by name, EASE first, because files are listed in any order."""
         return {name: papers[name] for name in sorted(papers, key=lambda name: (name != FIRST, name))}
-
-    def __str__(self) -> str:
-        """List papers and tables; MLflow logs this as the parameter."""
-        return "; ".join(f"{name}: tables {', '.join(paper.tables)}" for name, paper in self.root.items())
 
     def tasks(self) -> set[str]:
         """Return the tasks of all tables."""
