@@ -237,8 +237,8 @@ def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[st
             found[name] = printed
     if not found:
         raise EaseError(
-            "No baseline of `evaluate.baselines` is a model of conf/base/published: run with --env=paper, whose baselines "
-            "are the papers' published checkpoints, or configure one."
+            "No baseline of `evaluate.baselines` is a model of conf/base/published: run with --env=paper, whose "
+            "baselines are the papers' published checkpoints, or configure one."
         )
     return found
 
