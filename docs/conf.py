@@ -20,11 +20,13 @@ PAGES = {
 }
 """Documents outside this folder, and the pages that include them."""
 
-NOT_LISTED = (
-    *("datasets", "hooks", "io", "pipelines", "project", "reporting", "sample", "search"),
-    *("pipeline_registry.py", "pruning.py", "servers.py", "settings.py"),
+LISTED = (
+    *("entities", "evaluation", "methods", "texts"),
+    *("encoders/api.py", "search/engine.py", "training/api.py", "training/sentence_transformers.py"),
+    *("training/students.py", "wikimedia/wikipedia.py", "wikimedia/wikitext/parser.py"),
 )
-"""Packages and modules of `ease` without a page in the reference"""
+"""Packages of `ease`, and the modules of its public names, that the reference describes"""
+CODE = ROOT / "src" / "ease"
 
 project = "EASE"
 copyright = ""
@@ -35,7 +37,6 @@ extensions = [
     "sphinx.ext.apidoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["README.md"]  # the list of documents for readers of the repository; index.md is the site's
@@ -51,14 +52,19 @@ apidoc_modules = [
     {
         "path": "../src/ease",
         "destination": "reference",
-        # The library; not its pipelines, files, reports and pages
-        "exclude_patterns": [f"../src/ease/{name}" for name in NOT_LISTED],
+        "exclude_patterns": [
+            f"../{path.relative_to(ROOT)}"
+            for path in CODE.rglob("*")
+            if not any(path.is_relative_to(CODE / one) or (CODE / one).is_relative_to(path) for one in LISTED)
+            and path.name != "__init__.py"
+        ],
         "max_depth": 2,
     }
 ]
 default_role = "code"  # docstrings mark code by single backticks
 autodoc_mock_imports = ["triton"]  # where there is no GPU
 autodoc_typehints = "description"
+autodoc_use_type_comments = False  # there are none; looking for them takes a fifth of the time
 autodoc_member_order = "bysource"
 autodoc_default_options = {"ignore-module-all": True}  # names are documented where they are defined
 napoleon_use_ivar = True  # "Attributes:" beside annotated fields
@@ -93,29 +99,7 @@ def skip_requests(_app: Sphinx, _kind: str, name: str, *_: Any) -> bool | None:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
-_navigation: dict[int, str] = {}
-"""The theme's navigation of source pages, by the depth of their folder."""
-
-
-def share_navigation(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Resolve the navigation of all source pages in folders of one depth once: it would take half of a build.
-
-    No entry of it is a source page, so only the relative addresses depend on the page.
-    """
-    if not page.startswith("_modules/"):
-        return
-    resolve, depth = context["toctree"], page.count("/")
-
-    def resolve_once(**options: Any) -> str:
-        if depth not in _navigation:
-            _navigation[depth] = resolve(**options)
-        return _navigation[depth]
-
-    context["toctree"] = resolve_once
-
-
 def setup(app: Sphinx) -> None:
-    """Add the transform, the filter and the shared navigation."""
+    """Add the transform and the filter."""
     app.add_transform(RepositoryLinks)
     app.connect("autodoc-skip-member", skip_requests)
-    app.connect("html-page-context", share_navigation, priority=400)  # before the theme's
