@@ -17,6 +17,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 import pytest
 
+from ease.io.locks import file_lock
 from tests.project import Project, end_server, make_project, params
 
 BY_FIXTURE_TYPE = {
@@ -68,15 +69,20 @@ def test_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Project:
     """A project in which `train_multilingual` has run on a small sample, by the real command line.
 
-    Tests look at it; one that changes something takes a `copy`.
+    All workers share it. Tests look at it; one that changes something takes a `copy`.
     """
-    made = make_project(tmp_path_factory.mktemp("project"))
-    done = made.kedro("run", "--pipelines=train_multilingual", "--params", params())
-    made.log.write_text(done.stderr, encoding="utf-8")
-    return made
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "project"
+    folder.mkdir(exist_ok=True)
+    with file_lock(folder):
+        if not Project(folder).log.exists():
+            made = make_project(folder)
+            done = made.kedro("run", "--pipelines=train_multilingual", "--params", params())
+            made.log.write_text(done.stderr, encoding="utf-8")
+    return Project(folder)
 
 
 @pytest.fixture(scope="session")
