@@ -18,6 +18,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 import pytest
 
 from ease.io.locks import file_lock
+from tests.file_server import FileServer, running_server
 from tests.project import Project, end_server, make_project, params
 
 BY_FIXTURE_TYPE = {
@@ -110,6 +111,14 @@ def _no_server_left() -> Iterator[None]:
 def copy(project: Project, tmp_path: Path) -> Project:
     """That project, to be changed."""
     return project.copy(tmp_path / "copy")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """A server of files on this machine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        yield running
 
 
 @pytest.fixture

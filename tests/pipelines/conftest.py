@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ease.pipelines.acquire import AcquireOptions
 from ease.sample import SampleOptions
-from tests.file_server import FileServer, running_server
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    """A server of files on this machine."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,12 @@ import yaml
 
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation.nodes import Source, read_sources
-from tests.file_server import FileServer, running_server
+from tests.file_server import FileServer
 from tests.real_data.__main__ import SOURCES, fetch_test_data
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
 DUMP = "dumps/wikipedia/trwiki-mini-pages-articles.xml.bz2"
 PAIRS = "tatoeba/tatoeba.eus-eng.eus"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as running:
-        yield running
 
 
 @pytest.fixture
