@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import product
 from typing import Any
 
 import ibis
-import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities.bitext import CandidateOptions, find_candidates, language_pairs, number_sentences
 from ease.errors import EaseError
-
-
-def stored(engine: SQLBackend, *tables: pa.Table) -> list[ibis.Table]:
-    return [engine.create_table(ibis.util.gen_name("given"), ibis.memtable(table)) for table in tables]
 
 
 def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
@@ -32,33 +28,27 @@ def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
                 sentences.append((language, page, f"{page}", index, "four" * rng.randint(1, 4), []))
                 links += [(language, page, index, "t", rng.randint(1, 30)) for _ in range(rng.randint(0, 3))]
     options = CandidateOptions(min_characters=5, max_sentences_per_entity=8)
-    given = stored(duckdb_engine, tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links))
     pairs = language_pairs(["en", "de", "fr"], options)
+    given = [
+        duckdb_engine.create_table(ibis.util.gen_name("given"), ibis.memtable(table))
+        for table in (tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links))
+    ]
     numbered = number_sentences(given[0], given[1], pairs, options)
-    found = {
-        tuple(row.values()) for row in find_candidates(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
-    }
-    rows = numbered.to_pyarrow().to_pylist()
+    candidates = find_candidates(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
+    found = {tuple(row.values()) for row in candidates}
+    rows = {(row["language"], row["row"]): row for row in numbered.to_pyarrow().to_pylist()}
     linked = {
-        (row["language"], row["row"]): {
-            link[4] for link in links if link[:3] == (row["language"], row["page_id"], row["sentence_index"])
-        }
-        for row in rows
+        key: {link[4] for link in links if link[:3] == (key[0], row["page_id"], row["sentence_index"])}
+        for key, row in rows.items()
     }
-    counts = {
-        (language, entity): sum(entity in own for (other, _), own in linked.items() if other == language)
-        for language in ("en", "de", "fr")
-        for entity in range(31)
-    }
+    counts = Counter((language, entity) for (language, _), own in linked.items() for entity in own)
     expected = set()
     for one, other in product(rows, rows):
-        if one["language"] != "en" or other["language"] == "en":
-            continue
-        keys = [(row["language"], row["row"]) for row in (one, other)]
-        shared = linked[keys[0]] & linked[keys[1]]
-        rare = any(counts[keys[0][0], e] <= 8 and counts[keys[1][0], e] <= 8 for e in shared)
-        if rare or one["entity"] == other["entity"]:
-            expected.add((keys[0][0], keys[1][0], keys[0][1], keys[1][1]))
+        if one[0] == "en" != other[0]:
+            shared = linked[one] & linked[other]
+            rare = any(counts["en", entity] <= 8 and counts[other[0], entity] <= 8 for entity in shared)
+            if rare or rows[one]["entity"] == rows[other]["entity"]:
+                expected.add((one[0], other[0], one[1], other[1]))
     assert found == expected
     assert len(found) > 100
 

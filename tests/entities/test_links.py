@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
-import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -14,9 +15,11 @@ import pandas as pd
 import pyarrow as pa
 from ibis.backends.sql import SQLBackend
 
+from ease.entities.hashing import title_number
 from ease.entities.links import (
     MAX_REDIRECTS,
     distinct_sentences,
+    first_sentences,
     follow_redirects,
     join_sitelinks,
     resolve_links,
@@ -24,6 +27,10 @@ from ease.entities.links import (
     types_of_linked,
 )
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.parts import IngestOptions
+from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
@@ -36,17 +43,6 @@ def resolve(sentences: pa.Table, redirects: pa.Table, sitelinks: pa.Table, langu
     return resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), ibis.memtable(sitelinks), languages)
 
 
-def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> str | None:
-    """Follow redirects without an engine."""
-    seen = {title}
-    while (language, title) in redirects:
-        title = redirects[language, title]
-        if title in seen:
-            return None
-        seen.add(title)
-    return title
-
-
 def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
     """Resolve the links of a wiki without an engine."""
     redirects = {(row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()}
@@ -54,10 +50,13 @@ def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
     resolved = []
     for row in wiki.sentences.to_pylist():
         for link in row["links"]:
-            title = walk(redirects, row["language"], link["target"])
-            entity = items.get((row["language"], title or ""))
-            if title is not None and entity is not None and title != row["page_title"]:
-                resolved.append((row["language"], row["page_id"], row["sentence_index"], title, entity))
+            language, title, seen = row["language"], link["target"], set[str]()
+            while (language, title) in redirects and title not in seen:
+                seen.add(title)
+                title = redirects[language, title]
+            entity = items.get((language, title))
+            if title not in seen and entity is not None and title != row["page_title"]:
+                resolved.append((language, row["page_id"], row["sentence_index"], title, entity))
     return sorted(resolved)
 
 
@@ -93,6 +92,7 @@ def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables
     hashes = {title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1) for title in titles}
     assert resolved == sorted(("en", 1, 0, title, -hashes[title]) for title in [*titles, "東京"])
     assert len(set(hashes.values())) == len(titles)
+    assert rows(duckdb_engine, first_sentences(ibis.memtable(sentences), None)) == [("en", 1, 0, title_number("Page"))]
 
 
 def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -118,30 +118,20 @@ def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
     assert drawn(texts, 10, 4) != whole[:10]
 
 
-def test_joins_equal_those_of_dictionaries(duckdb_engine: SQLBackend) -> None:
-    rng = random.Random(5)
-    pages = [(language, page, f"{language} '東京' {page}") for language in ("en", "ja") for page in range(1, 200)]
-    items = [
-        (language, page, rng.randrange(1, 150))
-        for language in ("en", "ja", "de")
-        for page in rng.sample(range(1, 300), 150)
-    ]
-    statements = [(rng.randrange(1, 200), rng.randrange(1, 9)) for _ in range(600)]
-    repeated = [*pages, *rng.sample(pages, 50)]  # dump files can overlap
-    titles = {(language, page): title for language, page, title in pages}
-    expected = sorted(
-        (qid, language, titles[language, page]) for language, page, qid in items if (language, page) in titles
-    )
-    linked = {qid for qid, _, _ in expected}
-    assert 100 < len(expected) < len(items)
-
-    def table(names: str, values: list[tuple[Any, ...]]) -> ibis.Table:
+def test_sitelinks_are_of_pages_with_items_and_types_of_linked_items(duckdb_engine: SQLBackend) -> None:
+    def table(names: str, *values: tuple[Any, ...]) -> ibis.Table:
         return ibis.memtable(pd.DataFrame(values, columns=names.split()))
 
-    sitelinks = join_sitelinks(table("language page_id title", repeated), table("language page_id qid", items))
-    assert list(map(tuple, duckdb_engine.to_pyarrow(sitelinks).to_pandas().to_numpy())) == expected
-    types = duckdb_engine.to_pyarrow(types_of_linked(table("qid type_qid", statements), sitelinks))
-    assert list(map(tuple, types.to_pandas().to_numpy())) == sorted({pair for pair in statements if pair[0] in linked})
+    def found(joined: ibis.Table) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for row in duckdb_engine.to_pyarrow(joined).to_pylist()]
+
+    page, repeated = ("ja", 1, "'東京'"), ("en", 1, "Tokyo")  # dump files can overlap
+    pages = table("language page_id title", repeated, page, repeated, ("en", 2, "Nowhere"), ("en", 4, "Kyoto"))
+    items = table("language page_id qid", ("ja", 1, 7), ("en", 1, 7), ("de", 1, 6), ("en", 3, 8), ("en", 4, 5))
+    sitelinks = join_sitelinks(pages, items)
+    assert found(sitelinks) == [(5, "en", "Kyoto"), (7, "en", "Tokyo"), (7, "ja", "'東京'")]
+    types = types_of_linked(table("qid type_qid", (7, 2), (7, 1), (6, 1), (5, 3), (7, 2)), sitelinks)
+    assert found(types) == [(5, 3), (7, 1), (7, 2)]
 
 
 def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_languages(
@@ -160,3 +150,32 @@ def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_la
     for languages, label in ((["pt", "ja", "en"], "Sete"), (["ja", "pt"], "なな"), (["sv"], "T")):
         vocabulary = build_vocabulary(known, sitelinks, VocabularyOptions(), languages)
         assert rows(duckdb_engine, vocabulary) == [(0, 7, label, 11), (1, 20, "Two", 11)]
+
+
+HAND_MADE = Path(__file__).parent / "data" / "mini_links.tsv"
+"""Links in prose to the 49 items: language, page, target, text and item."""
+WITH_BERLIN = ("en", "es", "ko", "pl", "pt", "tr")
+"""Languages that have the article Berlin in the excerpts."""
+
+
+def test_resolved_links_equal_the_handmade_list(duckdb_engine: SQLBackend, test_data: Path, tmp_path: Path) -> None:
+    options = IngestOptions(workers=1, splitter="icu")
+    dumps = find_dumps(str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), WITH_BERLIN)
+    wikipedia = ingest_wikipedia(dumps, options, tmp_path / "wikipedia")
+    items = test_data / "dumps" / "wikidata" / "wikidata-49-items.json"
+    wikidata = ingest_wikidata(items, WITH_BERLIN, options, tmp_path / "wikidata")
+    sentences, redirects, sitelinks = (
+        duckdb_engine.read_parquet([str(path) for path in paths])
+        for paths in (wikipedia.sentences, wikipedia.redirects, wikidata.sitelinks)
+    )
+    resolved = duckdb_engine.to_pyarrow(resolve_links(sentences, redirects, sitelinks, WITH_BERLIN))
+    links = ibis.memtable(resolved).join(sentences, ["language", "page_id", "sentence_index"])
+    found = []
+    for row in duckdb_engine.to_pyarrow(links).to_pylist():
+        # No link to the 49 items uses a redirect, so resolved titles are targets.
+        (surface,) = {
+            row["text"][link["start"] : link["end"]] for link in row["links"] if link["target"] == row["title"]
+        }
+        found.append([row["language"], row["page_title"], row["title"], surface, str(row["entity"])])
+    with HAND_MADE.open(encoding="utf-8", newline="") as file:
+        assert sorted(found) == sorted(list(csv.reader(file, delimiter="\t"))[1:])

@@ -48,10 +48,8 @@ def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> C
 
 def make_pairs(rows: Any) -> pa.Table:
     """Number pairs of language, page_id, sentence_index and entity."""
-    places = [{"language": row[0], "page_id": row[1], "sentence_index": row[2], "entity": row[3]} for row in rows]
-    return pa.Table.from_pylist(
-        [{"pair_id": number, "sentence": f"Sentence {number}.", **own} for number, own in enumerate(places)]
-    )
+    names = ("language", "page_id", "sentence_index", "entity")
+    return pa.Table.from_pylist([{"pair_id": n, **dict(zip(names, row, strict=True))} for n, row in enumerate(rows)])
 
 
 def make_vocabulary(entities: Any) -> pa.Table:
@@ -68,8 +66,8 @@ def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]
     return list(engine.to_pyarrow(mined).to_pylist())
 
 
-def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:
-    """Search the admissible negatives of each type for each pair, without an engine."""
+def find_admissible(case: Case) -> dict[int, set[int]]:
+    """Search the admissible negatives of each pair, without an engine."""
     pairs, links, types, vocabulary = (table.to_pylist() for table in case)
     known = {row["entity"] for row in vocabulary}
     types_of, members, linked = defaultdict(set), defaultdict(set), defaultdict(set)
@@ -80,11 +78,8 @@ def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:
     for row in links:
         linked[row["language"], row["page_id"]].add(row["entity"])
     return {
-        row["pair_id"]: {
-            kind: found
-            for kind in types_of[row["entity"]]
-            if (found := members[kind] - {row["entity"]} - linked[row["language"], row["page_id"]])
-        }
+        row["pair_id"]: set().union(*(members[kind] for kind in types_of[row["entity"]]))
+        - {row["entity"], *linked[row["language"], row["page_id"]]}
         for row in pairs
     }
 
@@ -97,8 +92,7 @@ def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     pairs, links, *others = make_case(tables, seed=1)
     # The links of a page may lack the entity of its pair.
     case = (pairs, links.take(list(range(1, len(links), 2))), *others)
-    admissible = {pair: set().union(*own.values()) for pair, own in find_admissible(case).items()}
-    given = pairs.to_pylist()
+    admissible, given = find_admissible(case), pairs.to_pylist()
     mined = mine(duckdb_engine, case, without=without, seed=1)
     left = [row for row in given if without == "keep" or admissible[row["pair_id"]]]
     assert [{name: row[name] for name in pairs.column_names} for row in mined] == left
@@ -121,11 +115,10 @@ def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
 ) -> None:
     case = make_case(tables, seed=1)
     given: dict[str, Any] = {"further_types": further_types, "exhaustive_limit": 4, "seed": 1}
-    mined = mine(duckdb_engine, case, **given)
     pairs, links, types, vocabulary = map(ibis.memtable, case)
     mining = Mining(links, types, HardNegativeOptions(without="drop", **given))
     found = duckdb_engine.to_pyarrow(have_negatives(pairs, mining, vocabulary)).to_pylist()
-    expected = {(row["language"], row["page_id"], row["entity"]) for row in mined}
+    expected = {(row["language"], row["page_id"], row["entity"]) for row in mine(duckdb_engine, case, **given)}
     assert {tuple(row.values()) for row in found} == expected
     assert 0 < len(expected) < len(case[0])
 
@@ -133,13 +126,12 @@ def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
 @pytest.mark.slow
 def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: Any) -> None:
     """Without further types, all pairs of an entity have negatives of one type, which seeds choose alike."""
-    # Each has two types of its own, of twelve members each.
-    entities, pages = range(100, 4100, 100), range(50)
-    first, second = range(12), range(12, 23)
-    types = [(entity + member, entity) for entity in entities for member in first]
-    types += [(entity + member, entity + 1) for entity in entities for member in (0, *second)]
-    places = [("en", entity + page, 0, entity) for entity in entities for page in pages]
-    known = make_vocabulary(entity + member for entity in entities for member in (*first, *second))
+    # Each entity has two types of its own, of twelve members each: its first and its last numbers.
+    entities, members = range(100, 4100, 100), range(23)
+    types = [(entity + member, entity + (member > 11)) for entity in entities for member in members]
+    types += [(entity, entity + 1) for entity in entities]
+    places = [("en", entity + page, 0, entity) for entity in entities for page in range(50)]
+    known = make_vocabulary(entity + member for entity in entities for member in members)
     links = tables.links((*place[:3], "T", place[3]) for place in places)
     case = (make_pairs(places), links, tables.entity_types(types), known)
     chosen: list[dict[int, bool]] = []
@@ -149,8 +141,8 @@ def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: An
             negatives[row["entity"]].add(row["hard_negative"] - row["entity"])
         assert min(map(len, negatives.values())) > 5
         chosen.append({})
-        for entity, members in negatives.items():
-            (chosen[-1][entity],) = {member in first for member in members}
+        for entity, drawn in negatives.items():
+            (chosen[-1][entity],) = {member > 11 for member in drawn}
         assert 8 < sum(chosen[-1].values()) < len(entities) - 8
     assert 8 < sum(chosen[0][entity] != chosen[1][entity] for entity in entities) < len(entities) - 8
 
@@ -165,8 +157,6 @@ def test_types_and_members_are_equally_likely(duckdb_engine: SQLBackend, tables:
     for limit in (0, 256):
         found = Counter(row["hard_negative"] for row in mine(duckdb_engine, case, exhaustive_limit=limit))
         assert set(found) == set(range(9, 21))
-        of_first = [found[entity] for entity in range(9, 13)]
-        of_second = [found[entity] for entity in range(13, 21)]
-        assert chisquare([sum(of_first), sum(of_second)]).pvalue > 1e-4
-        assert chisquare(of_first).pvalue > 1e-4
-        assert chisquare(of_second).pvalue > 1e-4
+        of_types = [[found[entity] for entity in range(9, 13)], [found[entity] for entity in range(13, 21)]]
+        for counts in (list(map(sum, of_types)), *of_types):
+            assert chisquare(counts).pvalue > 1e-4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import random
 from pathlib import Path
 
@@ -15,47 +13,26 @@ from ease.entities.embeddings import EmbeddingOptions, embed_entities
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import find_dumps
+from tests.wikimedia.made_dumps import PACK, make_export, make_page
 
 OPTIONS = Wikipedia2VecOptions(min_word_count=1, min_entity_count=1, word_neg_power=0, seed=5)
-HEADER = (
-    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">\n'
-    "<siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname><case>first-letter</case><namespaces>"
-    '<namespace key="0" case="first-letter"/></namespaces></siteinfo>\n'
-)
 
 
-def page(number: int, title: str, text: str) -> str:
-    """A page of a dump."""
-    revision = f"<revision><id>{number}</id><text>{text}</text></revision>"
-    return f"<page><title>{title}</title><ns>0</ns><id>{number}</id>{revision}</page>\n"
-
-
-def make_pages(first: int, last: int) -> str:
-    """Pages about twenty places that link to each other, and a redirect without its own element."""
+def write_dump(path: Path, first: int, last: int) -> None:
+    """Write a dump of some of twenty places that link to each other, and a redirect without its own element."""
     rng = random.Random(first)
     places = [f"Place {number}" for number in range(20)]
-    pages = [
-        page(
-            number,
-            places[number],
-            " ".join(f"The town of [[{place}]] lies near it." for place in rng.choices(places, k=30)),
-        )
-        for number in range(first, last)
-    ]
-    return "".join(pages) + page(900 + first, f"Old {first}", f"#REDIRECT [[Place {first}]]")
-
-
-def write_dump(folder: Path, name: str, content: str) -> None:
-    """Write a dump, compressed according to its name."""
-    text = f"{HEADER}{content}</mediawiki>\n".encode()
-    packed = {".bz2": bz2.compress(text), ".gz": gzip.compress(text)}
-    (folder / name).write_bytes(packed.get(Path(name).suffix, text))
+    pages = [make_page(900 + first, f"Old {first}", f"#REDIRECT [[Place {first}]]")]
+    for number in range(first, last):
+        text = " ".join(f"The town of [[{place}]] lies near it." for place in rng.choices(places, k=30))
+        pages.append(make_page(number, places[number], text))
+    path.write_bytes(PACK[path.suffix](make_export(pages).encode()))
 
 
 @pytest.mark.slow
 def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
-    write_dump(tmp_path, "enwiki-20240101-pages-articles1.xml-p1p10.bz2", make_pages(0, 10))
-    write_dump(tmp_path, "enwiki-20240101-pages-articles2.xml-p11p20.bz2", make_pages(10, 20))
+    write_dump(tmp_path / "enwiki-20240101-pages-articles1.xml-p1p10.bz2", 0, 10)
+    write_dump(tmp_path / "enwiki-20240101-pages-articles2.xml-p11p20.bz2", 10, 20)
     dumps = find_dumps(tmp_path, ["en"])
     assert len(dumps) == 2
     titles = ["Place 3", "Place 17", "Atlantis"]
@@ -77,7 +54,7 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_is_reported(tmp_path: Path, small_disk: Path) -> None:
-    write_dump(tmp_path, "enwiki-pages-articles.xml.gz", make_pages(0, 20))
+    write_dump(tmp_path / "enwiki-pages-articles.xml.gz", 0, 20)
     (small_disk / "other").write_bytes(bytes(48_000))
     message = rf"Cannot write to {small_disk}\S* \(No space left on device\): make room"
     with pytest.raises(EaseError, match=message):
