@@ -57,12 +57,12 @@ def read_dump(path: Path) -> list[DumpedPage]:
     pages = []
     for page in root.iterfind("{*}page"):
         redirect = page.find("{*}redirect")
-        pages.append(
-            DumpedPage(
-                page.findtext("{*}title") or "",
-                int(page.findtext("{*}ns") or 0),
-                None if redirect is None else redirect.get("title"),
-                page.findtext("{*}revision/{*}text") or "",
-            )
-        )
+        target = None if redirect is None else redirect.get("title")
+        title, text = page.findtext("{*}title") or "", page.findtext("{*}revision/{*}text") or ""
+        pages.append(DumpedPage(title, int(page.findtext("{*}ns") or 0), target, text))
     return pages
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder by their paths in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

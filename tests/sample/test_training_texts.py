@@ -6,7 +6,6 @@ import csv
 import gzip
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,29 +18,14 @@ from ease.wikimedia.languages import PAPER_LANGUAGES
 pytestmark = pytest.mark.slow
 
 
-class Inference(NamedTuple):
-    """A row of the file."""
-
-    language: str
-    label: str
-    premise: str
-    hypothesis: str
-    prompt: int
-    pair: int
-
-
 def read_table(path: Path) -> list[dict[str, str]]:
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 @pytest.fixture(scope="module")
-def inferences(sample_files: SampleFiles) -> list[Inference]:
-    names = ("language", "gold_label", "sentence1", "sentence2")
-    return [
-        Inference(*(row[name] for name in names), int(row["promptID"]), int(row["pairID"]))
-        for row in read_table(sample_files.nli)
-    ]
+def inferences(sample_files: SampleFiles) -> list[dict[str, str]]:
+    return read_table(sample_files.nli)
 
 
 def wordings(book: Phrasebook, fact: Fact) -> list[str]:
@@ -63,43 +47,44 @@ def facts_of(text: str, sample: Sample) -> set[Fact]:
     return {fact for fact in possible if text in wordings(book, fact)}
 
 
-def test_every_language_states_the_same_inferences(inferences: list[Inference]) -> None:
+def test_every_language_states_the_same_inferences(inferences: list[dict[str, str]]) -> None:
     by_language = defaultdict(list)
     for row in inferences:
-        by_language[row.language].append((row.prompt, row.pair, row.label))
+        by_language[row["language"]].append((row["promptID"], row["pairID"], row["gold_label"]))
     assert tuple(by_language) == PAPER_LANGUAGES
     assert all(rows == by_language["en"] for rows in by_language.values())
     labels = Counter(label for _, _, label in by_language["en"])
     assert labels == {"entailment": 1500, "neutral": 1500, "contradiction": 1500}
-    premises = {(row.language, row.prompt): row.premise for row in inferences}
-    assert all(premises[row.language, row.prompt] == row.premise != row.hypothesis for row in inferences)
+    premises = {(row["language"], row["promptID"]): row["sentence1"] for row in inferences}
+    for row in inferences:
+        assert premises[row["language"], row["promptID"]] == row["sentence1"] != row["sentence2"]
 
 
-def test_labels_follow_from_the_facts(inferences: list[Inference], sample: Sample) -> None:
+def test_labels_follow_from_the_facts(inferences: list[dict[str, str]], sample: Sample) -> None:
     facts, held_out = set(sample.world.facts), sample.held_out
-    english = [row for row in inferences if row.language == "en"]
+    english = [row for row in inferences if row["language"] == "en"]
     seen: Counter[str] = Counter()
-    for entailed, neutral, wrong in list(zip(*[iter(english)] * 3, strict=True))[:300]:
-        (stated,), (other,), (untrue,) = (facts_of(row.hypothesis, sample) for row in (entailed, neutral, wrong))
+    for rows in list(zip(*[iter(english)] * 3, strict=True))[:300]:
+        (stated,), (other,), (untrue,) = (facts_of(row["sentence2"], sample) for row in rows)
         assert {stated, other} <= facts - held_out
         assert other != stated
         assert untrue not in facts
         assert (untrue.relation, untrue.subject) == (stated.relation, stated.subject)
-        premise = facts_of(entailed.premise, sample)
+        text = rows[0]["sentence1"]
+        premise = facts_of(text, sample)
         if premise:
             assert premise == {stated}
         else:
-            names = sample.books["en"].names
-            assert all(names[entity] in entailed.premise for entity in (stated.subject, stated.object))
+            assert all(sample.books["en"].names[entity] in text for entity in (stated.subject, stated.object))
         seen["one fact" if premise else "two facts"] += 1
     assert min(seen.values()) > 60
 
 
 def test_held_out_facts_are_not_in_training_texts(
-    sample_files: SampleFiles, inferences: list[Inference], sample: Sample
+    sample_files: SampleFiles, inferences: list[dict[str, str]], sample: Sample
 ) -> None:
     rows = read_table(sample_files.parallel_train)
-    trained = {row["text"] for row in rows} | {text for row in inferences for text in row[2:4]}
+    trained = {row["text"] for row in rows} | {row[name] for row in inferences for name in ("sentence1", "sentence2")}
     for language, book in sample.books.items():
         for fact in sample.held_out:
             assert not trained & set(wordings(book, fact)), (language, fact)

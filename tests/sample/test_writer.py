@@ -18,13 +18,11 @@ from ease.sample.wiki import Sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from ease.wikimedia.wikidata import read_item
 
+from .conftest import contents
+
 SMALL = SampleOptions(
     territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
 )
-
-
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
@@ -46,6 +44,7 @@ def test_siteinfo_and_pages_have_the_format_of_an_export(sample_files: SampleFil
 
 def test_parallel_sentences_are_aligned_and_unique(sample_files: SampleFiles) -> None:
     rows = pq.read_table(sample_files.parallel).to_pylist()
+    assert len(rows) == 18 * 300
     facts, texts = defaultdict(set), defaultdict(set)
     for row in rows:
         facts[row["language"]].add(row["fact_id"])
@@ -53,7 +52,6 @@ def test_parallel_sentences_are_aligned_and_unique(sample_files: SampleFiles) ->
     assert tuple(facts) == PAPER_LANGUAGES
     assert all(len(own) == 300 and own == facts["en"] for own in facts.values())
     assert all(len(own) == 300 for own in texts.values())
-    assert len(rows) == 18 * 300
 
 
 def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles, sample: Sample) -> None:
@@ -78,31 +76,13 @@ def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles
         }
 
 
-def test_truthy_has_only_the_best_statements(sample_files: SampleFiles, sample: Sample) -> None:
-    lines = bz2.decompress(sample_files.truthy.read_bytes()).decode("ascii").splitlines()
-    assert all(line.endswith(" .") for line in lines)
-    triples = [line.removesuffix(" .").split(" ", 2) for line in lines]
-    entity, direct = "<http://www.wikidata.org/entity/Q", "<http://www.wikidata.org/prop/direct/P31>"
-    found = {
-        (int(subject.removeprefix(entity)[:-1]), int(value.removeprefix(entity)[:-1]))
-        for subject, predicate, value in triples
-        if predicate == direct and subject.startswith(entity) and value.startswith(entity)
-    }
-    classes = entity_classes(sample.world)
-    assert found == {(e.qid, type_qid) for e, types in classes.items() for type_qid in types}
-    assert any("genid" in value for _, predicate, value in triples if predicate == direct)
-    labels = [json.loads(value.rpartition("@")[0]) for _, _, value in triples if value.startswith('"')]
-    names = {name for book in sample.books.values() for name in book.names.values()}
-    assert 5000 < len(set(labels) & names)
-
-
 @pytest.mark.slow
 def test_equal_options_give_equal_bytes_once(tmp_path: Path) -> None:
     files = write_sample(tmp_path / "one", ["en", "ja"], SMALL)
-    one, inode = _contents(files.folder), files.folder.stat().st_ino
+    one, inode = contents(files.folder), files.folder.stat().st_ino
     assert write_sample(tmp_path / "one", ["ja", "en"], SMALL).folder.stat().st_ino == inode
     seeded = SMALL.model_copy(update={"seed": 1})
-    other = _contents(write_sample(tmp_path / "two", ["en", "ja"], seeded).folder)
+    other = contents(write_sample(tmp_path / "two", ["en", "ja"], seeded).folder)
     assert one.keys() == other.keys()
     differing = {name for name in one if one[name] != other[name]}
     assert {"parallel.parquet", "graded.parquet", f"wikipedia/{dump_name('en')}"} <= differing
