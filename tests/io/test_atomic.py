@@ -1,4 +1,4 @@
-"""Atomic writes of files and folders."""
+"""Atomic writes of files and folders, their permissions and their hashes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from kedro.io.core import Version
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from ease.datasets.files import PathDataset
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder, atomic_path, atomic_shared_folder, write_text_atomically
+from ease.io.files import hash_contents
 
 
-def test_a_file_or_folder_replaces_an_older_one(tmp_path: Path) -> None:
+def test_a_file_or_folder_replaces_an_older_one_unless_the_block_fails(tmp_path: Path) -> None:
     for text in ("old", "new"):
         write_text_atomically(tmp_path / "file", text)
         with atomic_folder(tmp_path / "folder") as folder:
             (folder / text).write_text(text)
             assert (tmp_path / "folder").exists() is (text == "new"), "renamed at the end"
+    with pytest.raises(ZeroDivisionError), atomic_path(tmp_path / "file") as partial:
+        partial.write_text(str(partial.write_text("newer") // 0))
     assert (tmp_path / "file").read_text() == "new"
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["new"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
@@ -54,13 +61,6 @@ def test_content_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypat
     assert done[1:] == [tmp_path / ".folder.old", folder]
 
 
-def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> None:
-    write_text_atomically(tmp_path / "file", "old")
-    with pytest.raises(ZeroDivisionError), atomic_path(tmp_path / "file") as partial:
-        partial.write_text(str(partial.write_text("new") // 0))
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
-
-
 def test_a_copied_folder_that_does_not_fit_is_one_line(small_disk: Path, tmp_path: Path) -> None:
     (source := tmp_path / "source").mkdir()
     for name in ("first", "second"):
@@ -71,7 +71,10 @@ def test_a_copied_folder_that_does_not_fit_is_one_line(small_disk: Path, tmp_pat
     assert list(small_disk.iterdir()) == []
 
 
-def test_an_input_that_is_missing_is_not_an_error_of_writing(tmp_path: Path) -> None:
+def test_an_error_of_writing_is_reported_and_none_of_reading(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EaseError, match=r"Cannot write to .*file/below \(File exists\)"):
+        write_text_atomically(tmp_path / "file" / "below", "text")
     with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "written" / "file") as partial:
         partial.write_text((tmp_path / "read" / "missing").read_text())
     broken = tmp_path / "broken.safetensors"
@@ -167,7 +170,29 @@ def test_a_shared_folder_keeps_the_first_result(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["part"]
 
 
-def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(EaseError, match=r"Cannot write to .*file/below \(File exists\)"):
-        write_text_atomically(tmp_path / "file" / "below", "text")
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077], ids=oct)
+def test_permissions_follow_the_umask_whatever_libraries_set(
+    umask: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(partial(os.umask, os.umask(umask)))
+    with atomic_folder(tmp_path / "model") as aside:
+        (aside / "deep").mkdir()
+        for file in (aside / "model.safetensors", aside / "deep" / "parts.safetensors"):
+            save_file({"weights": np.zeros(3)}, file)
+            file.chmod(0o600)
+    table = tmp_path / "table.safetensors"
+    save_file({"weights": np.zeros(3)}, table)
+    table.chmod(0o600)
+    dataset = PathDataset(filepath=str(tmp_path / "kept.safetensors"), version=Version(None, "1"))
+    dataset.save(table)
+    files = [path for path in tmp_path.rglob("*.safetensors") if path.is_file()]
+    assert len(files) == 3
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o666 & ~umask}
+    assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
+
+
+def test_the_hash_of_a_folder_depends_on_the_folders_of_its_files(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name / name).mkdir(parents=True)
+        (tmp_path / name / name / "file").write_text("text")
+    assert hash_contents(tmp_path / "one") != hash_contents(tmp_path / "other")

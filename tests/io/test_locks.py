@@ -17,17 +17,8 @@ from typing import IO
 import pytest
 
 from ease.errors import EaseError
-from ease.io.locks import (
-    LOCK_FILE,
-    folder_lock,
-    is_locked,
-    lock_data_for_removal,
-    lock_data_for_run,
-    remove_abandoned_scratch,
-    scratch_folder,
-    try_lock,
-    writing,
-)
+from ease.io import locks
+from ease.io.locks import LOCK_FILE, folder_lock, remove_abandoned_scratch, scratch_folder, try_lock
 
 HOLD = """
 import sys
@@ -52,10 +43,8 @@ def holding(kind: str, *arguments: str | Path) -> Iterator[tuple[subprocess.Pope
 def test_a_locked_folder_is_refused_until_its_process_ends(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "work"
     with holding("folder_lock", folder) as (process, _):
-        with (
-            pytest.raises(EaseError, match=rf"{folder} \(process {process.pid} .*wait for it or stop it"),
-            folder_lock(folder),
-        ):
+        refusal = rf"{folder} \(process {process.pid} .*wait for it or stop it"
+        with pytest.raises(EaseError, match=refusal), folder_lock(folder):
             pass
         process.kill()
         process.wait()
@@ -100,11 +89,8 @@ def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path:
 
 
 def test_scratch_folders_of_other_machines_are_kept(tmp_path: Path) -> None:
-    node = platform.node()
-    own, alike, other = (
-        tmp_path / f"texts.scratch-{name}"
-        for name in (f"{node}-0123456789ab", f"{node}-gpu-0123456789ab", "elsewhere-0123456789ab")
-    )
+    machines = (platform.node(), f"{platform.node()}-gpu", "elsewhere")
+    own, alike, other = (tmp_path / f"texts.scratch-{machine}-0123456789ab" for machine in machines)
     for folder in (own, alike, other):
         folder.mkdir()
     remove_abandoned_scratch(tmp_path)
@@ -118,16 +104,15 @@ def test_a_run_goes_on_where_nothing_can_be_locked_and_says_so_once(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with lock_data_for_run(tmp_path), writing(tmp_path), folder_lock(tmp_path / "work"):
+    with locks.lock_data_for_run(tmp_path), locks.writing(tmp_path), folder_lock(tmp_path / "work"):
         with scratch_folder(tmp_path, "own") as own:
             remove_abandoned_scratch(tmp_path)
             assert own.is_dir(), "another run may use it"
-        assert is_locked(tmp_path / "work"), "another run may hold it"
-    with lock_data_for_removal(tmp_path):
+        assert locks.is_locked(tmp_path / "work"), "another run may hold it"
+    with locks.lock_data_for_removal(tmp_path):
         pass
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
-        "The file system has no locks (No locks available)"
-    ]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("The file system has no locks (No locks available): ")
 
 
 SHARE = """

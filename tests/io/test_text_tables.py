@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.io.text_tables import (
-    LONGEST_LINE,
-    read_columns,
-    read_lines,
-    read_parallel_lines,
-    read_records,
-    read_rows,
-)
+from ease.io import text_tables
+from ease.io.text_tables import LONGEST_LINE, read_columns, read_lines, read_records, read_rows
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
@@ -78,7 +72,7 @@ def test_a_quotation_mark_that_swallows_rows_is_refused(tmp_path: Path, text: st
 def test_parallel_files_must_have_the_same_length(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n2\n")
     (tmp_path / "b").write_text("one\n")
-    lines = read_parallel_lines([tmp_path / "a", tmp_path / "b"])
+    lines = text_tables.read_parallel_lines([tmp_path / "a", tmp_path / "b"])
     assert next(lines) == (1, ("1", "one"))
     with pytest.raises(EaseError, match="b ends after line 1, but .*a has a line 2"):
         next(lines)
