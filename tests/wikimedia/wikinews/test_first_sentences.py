@@ -1,83 +1,52 @@
-"""First sentences of news articles."""
+"""First sentences of news articles, dates and abbreviations in many languages."""
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
+from babel.dates import format_date
 
 from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
-from ease.wikimedia.wikinews.first_sentences import FirstSentences
+from ease.wikimedia.languages import MEWSC16_LANGUAGES
+from ease.wikimedia.wikinews.first_sentences import Abbreviations, Dates, FirstSentences
 from ease.wikimedia.wikitext.sentences import SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.made_dumps import as_shard
 
-
-def first(source: str, language: str = "en") -> str | None:
-    return FirstSentences(SiteInfo(language), "icu").find(source)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "'''It rained''' in [[Lima|Lima]]<ref>Seen.</ref>. It snowed.",
-        "{{date|May 3, 2022}}\nIt rained in Lima.",
-        "'''May 3, 2022'''\nIt rained in Lima.",
-        "[[File:A.jpg|thumb|Rain.]]\n''[[May 3]], [[2022]]''\nIt rained in Lima.",
-        "May 3, 2022. It rained in Lima.",
-        "'''Lima, May 3, 2022'''\n\nIt rained in Lima.",
-        "[[Lima]] ([[Peru]]), May 3, 2022 –\nIt rained in Lima.",
-        "* A [[list]]\n# of points\n: and a remark\n\nIt rained in Lima.",
-        "<!--\nMay 3, 2022\n-->It rained in Lima.",
-        "----\n\nIt rained\nin Lima.",
-        "It <nowiki>rained\u2028in\nLima</nowiki>.",
-        "\ue000It rained in Lima.",
-    ],
-)
-def test_the_first_sentence_of_running_prose(source: str) -> None:
-    assert first(source) == "It rained in Lima."
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("It rained on\nMay 3, 2022\nin Lima.", "It rained on May 3, 2022 in Lima."),
-        ("[[John F. Kennedy]] came. He left.", "John F. Kennedy came."),
-    ],
-)
-def test_a_date_in_a_sentence_stays(source: str, expected: str) -> None:
-    assert first(source) == expected
+RAINED = "It rained in Lima."
+CASES = [
+    ("'''It rained''' in [[Lima|Lima]]<ref>Seen.</ref>. It snowed.", RAINED),
+    ("{{date|May 3, 2022}}\nIt rained in Lima.", RAINED),
+    ("'''May 3, 2022'''\nIt rained in Lima.", RAINED),
+    ("[[File:A.jpg|thumb|Rain.]]\n''[[May 3]], [[2022]]''\nIt rained in Lima.", RAINED),
+    ("May 3, 2022. It rained in Lima.", RAINED),
+    ("'''Lima, May 3, 2022'''\n\nIt rained in Lima.", RAINED),
+    ("[[Lima]] ([[Peru]]), May 3, 2022 –\nIt rained in Lima.", RAINED),
+    ("* A [[list]]\n# of points\n: and a remark\n\nIt rained in Lima.", RAINED),
+    ("<!--\nMay 3, 2022\n-->It rained in Lima.", RAINED),
+    ("----\n\nIt rained\nin Lima.", RAINED),
+    ("It <nowiki>rained\u2028in\nLima</nowiki>.", RAINED),
+    ("\ue000It rained in Lima.", RAINED),
+    ("It rained on\nMay 3, 2022\nin Lima.", "It rained on May 3, 2022 in Lima."),
+    ("[[John F. Kennedy]] came. He left.", "John F. Kennedy came."),
+    ("It rained in {{w|Lima}}.", RAINED),
+    ("It rained in {{w|Lima|the city}}.", "It rained in the city."),
+    ("It rained {{w}}in {{x|Lima}}.", "It rained in."),
+    ("May 3, 2022", None),
+    ("== Sources ==\n* [http://example.org It rained] – ''Paper'', May 3, 2022", None),
+]
+OTHERS = [
+    ("ar", "'''الثلاثاء 3 مايو 2022'''\nأمطرت في [[ليما]]. وأثلجت.", "أمطرت في ليما."),
+    ("es", "'''3 de mayo de 2022'''\nLlovió en Lima. Nevó.", "Llovió en Lima."),
+]
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("It rained in {{w|Lima}}.", "It rained in Lima."),
-        ("It rained in {{w|Lima|the city}}.", "It rained in the city."),
-        ("It rained {{w}}in {{x|Lima}}.", "It rained in."),
-    ],
-)
-def test_templates_that_are_replaced_by_their_text(source: str, expected: str) -> None:
-    assert FirstSentences(SiteInfo("en"), "icu", ["w"]).find(source) == expected
-
-
-@pytest.mark.parametrize(
-    "source", ["", "May 3, 2022", "== Sources ==\n* [http://example.org It rained] – ''Paper'', May 3, 2022"]
-)
-def test_a_page_without_a_sentence(source: str) -> None:
-    assert first(source) is None
-
-
-@pytest.mark.parametrize(
-    ("language", "source", "expected"),
-    [
-        ("ar", "'''الثلاثاء 3 مايو 2022'''\nأمطرت في [[ليما]]. وأثلجت.", "أمطرت في ليما."),
-        ("es", "'''3 de mayo de 2022'''\nLlovió en Lima. Nevó.", "Llovió en Lima."),
-    ],
-)
-def test_dates_of_other_languages(language: str, source: str, expected: str) -> None:
-    assert first(source, language) == expected
+@pytest.mark.parametrize(("language", "source", "expected"), [*(("en", *case) for case in CASES), *OTHERS])
+def test_the_first_sentence_of_running_prose(language: str, source: str, expected: str | None) -> None:
+    assert FirstSentences(SiteInfo(language), "icu", ["w"]).find(source) == expected
 
 
 BERLIN = {
@@ -96,3 +65,86 @@ def test_real_pages(test_data: Path, language: str, engine: SplitterEngine) -> N
     assert sentence is not None
     assert sentence.startswith(BERLIN[language])
     assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
+def test_every_date_of_a_year_in_cldrs_forms(language: str) -> None:
+    dates = Dates(language)
+    days = [date(2022, month, 2 * month) for month in range(1, 13)]
+    forms = ("full", "long", "medium", "short")
+    written = [format_date(day, form, locale=language) for day in days for form in forms]
+    assert [text for text in written if not dates.is_date(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "'''November 13, 2004'''", True),
+        ("fr", "1er mai 2022", True),
+        ("ru", "вторник, 3 мая 2022 года", True),
+        ("sv", "3:e maj 2022", True),
+        ("ar", "الثلاثاء 3 أيار 2022", True),
+        ("fa", "سه‌شنبه ۱۳ اردیبهشت ۱۴۰۱", True),
+        ("en", "* * *", True),
+        ("en", "On May 3, 2022, it rained.", False),
+        ("en", "May I?", False),
+        ("ja", "5月3日、雨が降った。", False),
+    ],
+)
+def test_dates_as_people_write_them(language: str, text: str, expected: bool) -> None:
+    assert Dates(language).is_date(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "expected"),
+    [
+        ("de", "Berlin (Deutschland), 03.05.2022 – Es regnet.", False),
+        ("en", "Washington, D.C., Tuesday, May 3, 2022", True),
+        ("en", 'The mayor said on May 3, 2022."', False),
+        ("en", "A line that goes on for longer than any name of a place does, May 3, 2022", False),
+        ("ja", "東京、2022年5月3日", True),
+    ],
+)
+def test_a_place_and_a_date(language: str, line: str, expected: bool) -> None:
+    assert Dates(language).is_place_and_date(line) is expected
+
+
+def test_a_boundary_between_a_day_and_its_month() -> None:
+    dates = Dates("de")
+    assert dates.is_inside_date("Am 3.", "Mai 2022 regnete es.")
+    assert not dates.is_inside_date("Er wurde 3.", "Maier gewann.")
+    assert not dates.is_inside_date("Es regnete 2022.", "Mai und Juni waren nass.")
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "expected"),
+    [
+        ("en", "{{date|November 13, 2004}}\nIt rained.", date(2004, 11, 13)),
+        ("en", "5/3/2022\nIt rained.", date(2022, 5, 3)),
+        ("fr", "{{date|9|septembre|2005}}", date(2005, 9, 9)),
+        ("pl", "{{data|2010-05-06|Warszawa}}", date(2010, 5, 6)),
+        ("ja", "【2005年1月2日】\n雨が降った。", date(2005, 1, 2)),
+        ("ar", "الثلاثاء 3 أيار 2010", date(2010, 5, 3)),
+        ("fa", "{{تاریخ|۱۸ مهر ۱۳۹۰}}", date(2011, 10, 10)),
+        ("en", "It rained on May 3, 2022 in Lima, and the minister said that it would go on.", None),
+        ("en", "{{date|February 30, 2022}}", None),
+        ("en", "{{date|May 3, 1822}}", None),
+    ],
+)
+def test_dates_as_wikis_write_them(language: str, source: str, expected: date | None) -> None:
+    assert Dates(language).find(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "is_cut"),
+    [
+        ("en", "The president of Brazil, Mr.", True),
+        ("en", "It was signed by George W.", True),
+        ("ru", "Это случилось в 2008 г.", True),
+        ("ko", "워싱턴 D.C.", True),
+        ("pt", "Foi uma crise política nacional.", False),  # "al." is an abbreviation
+        ("ko", "2006년에 촬영한 달.", False),  # a word of one syllable
+    ],
+)
+def test_cut_sentences(language: str, sentence: str, is_cut: bool) -> None:
+    assert Abbreviations(language).ends(sentence) is is_cut

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import date
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,25 +13,11 @@ import yaml
 
 from ease.errors import EaseError
 from ease.wikimedia.wikinews import editions
-from ease.wikimedia.wikinews.editions import (
-    WIKINEWS,
-    balanced,
-    clean_released,
-    licence_history,
-    licence_in_force,
-)
-from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
+from ease.wikimedia.wikinews.editions import WIKINEWS, balanced, clean_released, licence_history, licence_in_force
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16, read_categories
+from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.made_dumps import make_page
-from tests.wikimedia.made_news import (
-    Built,
-    article,
-    build,
-    dumps_in,
-    news_options,
-    rows_of,
-    skipped,
-    write_news,
-)
+from tests.wikimedia.made_news import article, build, dumps_in, news_options, rows_of, skipped, write_news
 
 SPORTS = "[[Category:Sports]]"
 CASES = {
@@ -54,7 +41,9 @@ CASES = {
     "talk": article(18, namespace=1),
     "script": article(19, model="Scribunto"),
     "category page": make_page(20, "Category:Sport", "#REDIRECT [[:Category:Sports]]", 14),
-    "category page with a template": make_page(21, "Category:Ball games", "{{category redirect|Sports}}", 14),
+    "category page with a template": make_page(
+        21, "Category:Ball games", "{{category_redirect| 1 = :Category:sports |reason=none}}", 14
+    ),
     "category page that leads on": make_page(22, "Category:Football", "{{Category redirect|Sport}}", 14),
     "category page of a loop": make_page(23, "Category:Loop", "#REDIRECT [[:Category:Loop]]", 14),
     "category of a loop": article(24, categories="[[Category:Loop]]"),
@@ -78,16 +67,33 @@ def test_every_case(tmp_path: Path) -> None:
     assert (found["dropped_classes"], found["faults"]) == ({}, [])
 
 
+ENGLISH, TURKISH = SiteInfo("en"), SiteInfo("tr", namespaces={"kategori": 14})
+
+
+@pytest.mark.parametrize(
+    ("site", "source", "expected"),
+    [
+        (ENGLISH, "[[Category:R&amp;B]] [[Category:A%20b]]", ["R&B", "A b"]),
+        (ENGLISH, "[[Category:Star Trek: Picard]]", ["Star Trek: Picard"]),
+        (ENGLISH, "[[en:Category:Sports]]", ["Sports"]),
+        (ENGLISH, "{{box|text=[[Category:Sports]]}}", ["Sports"]),
+        (TURKISH, "[[Kategori:istanbul]]", ["İstanbul"]),
+        (ENGLISH, "[[:Category:Sports]] [[Sports]] [[w:Category:Sports]] [[de:Kategorie:Sport]]", []),
+        (ENGLISH, "[[Category:]] [[Category:#Sports]] [[Kategorie:Sport]]", []),
+    ],
+)
+def test_categories_of_a_page(site: SiteInfo, source: str, expected: list[str]) -> None:
+    assert read_categories(source, site) == expected
+
+
 def test_a_row_has_its_source(tmp_path: Path) -> None:
     text = "{{date|May 3, 2022}}\nIt rained. [[Category:Weather]]"
     folder, _ = build(tmp_path, make_page(7, "rain_in Lima", text, timestamp="2024-12-20T10:00:00Z"))
     (row,) = rows_of(folder)
-    assert [row[name] for name in ("sentence", "category", "title", "page_id", "revision_id")] == [
-        *("It rained.", "Weather", "Rain in Lima", 7, 1007)
-    ]
-    assert [row[name] for name in ("revised", "date", "dump_date", "licence")] == [
-        *(date(2024, 12, 20), date(2022, 5, 3), "20240501", "cc-by-4.0")
-    ]
+    assert row == {
+        **{"sentence": "It rained.", "category": "Weather", "title": "Rain in Lima", "page_id": 7, "revision_id": 1007},
+        **{"revised": date(2024, 12, 20), "date": date(2022, 5, 3), "dump_date": "20240501", "licence": "cc-by-4.0"},
+    }
 
 
 def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) -> None:
@@ -109,9 +115,8 @@ def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
     first.rename(first.with_name("enwikinews-20240501-pages-articles-multistream1.xml.bz2"))
     write_news(tmp_path, article(5, "It rained again."), article(1)).rename(second)
     counts = build_mewsc16(dumps_in(tmp_path, "en"), news_options(), tmp_path / "made", WIKINEWS)
-    assert [(row["page_id"], row["sentence"]) for row in rows_of(tmp_path / "made")] == [
-        *((1, "It rained."), (2, "It rained."), (5, "It rained first."))
-    ]
+    found = [(row["page_id"], row["sentence"]) for row in rows_of(tmp_path / "made")]
+    assert found == [(1, "It rained."), (2, "It rained."), (5, "It rained first.")]
     assert skipped(counts["en"]) == {"repeated": 1}
 
 
@@ -137,15 +142,10 @@ def test_faults_of_the_topics(tmp_path: Path) -> None:
         build(tmp_path, article(1), topics=topics)
 
 
-PLACES = "Lima Oslo Cairo Quito Accra Hanoi Tunis Dakar Minsk Sofia Delhi Tokyo".split()
-
-
 def news(page_id: int, topic: str, **page: str) -> str:
     """Return an article with a date line of 2019 or 2023, and a sentence of its own."""
-    day, year = page_id % 28 + 1, (2019, 2023)[page_id % 2]
-    where = PLACES[page_id % 12]
-    sentence = f"The {topic.lower()} of {where} made news for the {page_id}th time, said officials there."
-    text = f"{{{{date|May {day}, {year}}}}}\n{sentence}"
+    sentence = f"The {topic.lower()} of that month made news for the {page_id}th time, said officials there."
+    text = f"{{{{date|May {page_id}, {(2019, 2023)[page_id % 2]}}}}}\n{sentence}"
     return make_page(page_id, f"News {page_id}", f"{text}\n\n[[Category:{topic}]]", **page)
 
 
@@ -159,46 +159,31 @@ PAGES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cleaned(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(editions, "_SMALL", 8)
-        patch.setattr(editions, "_SIMILARITY", 0.95)
-        return build(tmp_path_factory.mktemp("clean"), *PAGES, edition="clean")
-
-
-def test_what_the_clean_edition_removes_is_counted(cleaned: Built, tmp_path: Path) -> None:
-    folder, counts = cleaned
-    found = counts["en"]
+@patch.object(editions, "_SMALL", 8)
+@patch.object(editions, "_SIMILARITY", 0.98)
+def test_the_clean_edition_its_counts_splits_and_card(tmp_path: Path) -> None:
+    folder, counts = build(tmp_path / "clean", *PAGES, edition="clean")
+    found, rows = counts["en"], rows_of(folder)
     assert Counter(found["removed"]) == Counter(short=1, duplicate=1)
     assert found["pages"] == len(PAGES) == found["sentences"] + sum(found["skipped"].values())
-    sentences = {row["sentence"] for row in rows_of(folder)}
-    assert len(sentences) == found["sentences"] == len(PAGES) - 2
-    assert "The visit of George W. Bush to Lima ended with a speech." in sentences
-    paper, _ = build(tmp_path, *PAGES)
+    assert len({row["sentence"] for row in rows}) == found["sentences"] == len(PAGES) - 2
+    assert "The visit of George W. Bush to Lima ended with a speech." in {row["sentence"] for row in rows}
+    paper, _ = build(tmp_path / "paper", *PAGES)
     assert "The visit of George W." in {row["sentence"] for row in rows_of(paper)}
 
-
-def test_the_splits(cleaned: Built) -> None:
-    folder, counts = cleaned
     splits = {name: pq.read_table(folder / f"en_{name}.parquet") for name in ("small", "earlier", "recent")}
-    assert {name: table.num_rows for name, table in splits.items()} == counts["en"]["splits"]
+    assert {name: table.num_rows for name, table in splits.items()} == found["splits"]
     assert sorted(splits["small"]["category"].to_pylist()) == ["Sports"] * 4 + ["Weather"] * 4
-    assert {day.year for day in splits["earlier"]["date"].to_pylist()} == {2019}
-    assert {day.year for day in splits["recent"]["date"].to_pylist()} == {2023}
-    dated = splits["earlier"].num_rows + splits["recent"].num_rows
-    assert dated == sum(row["date"] is not None for row in rows_of(folder)) == 13
+    dates = [[day.year for day in splits[name]["date"].to_pylist()] for name in ("earlier", "recent")]
+    assert list(map(set, dates)) == [{2019}, {2023}]
+    assert sum(map(len, dates)) == sum(row["date"] is not None for row in rows) == 13
 
-
-def test_the_card(cleaned: Built) -> None:
-    folder, counts = cleaned
-    assert counts["en"]["licences"] == {"cc-by-2.5": 10, "cc-by-4.0": 5}
+    assert found["licences"] == {"cc-by-2.5": 10, "cc-by-4.0": 5}
     _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     card = yaml.safe_load(front)
     assert (card["language"], card["license"]) == (["en"], ["cc-by-2.5", "cc-by-4.0"])
-    for config in card["configs"]:
-        for split in config["data_files"]:
-            assert pq.read_table(folder / split["path"]).num_rows > 0
+    paths = [split["path"] for config in card["configs"] for split in config["data_files"]]
+    assert all(pq.read_table(folder / path).num_rows for path in paths)
     for part in (
         *("fewer than\n1 articles", "| Sports | 5 |", "| sentences | 15 |", "| duplicate | 1 |"),
         "| en | enwikinews-20240501-pages-articles-multistream.xml.bz2 | 20240501 | no |",
@@ -215,17 +200,10 @@ def test_texts_without_a_known_licence_are_not_for_publishing(tmp_path: Path) ->
     assert not (tmp_path / "mewsc16").exists()
 
 
-@pytest.mark.parametrize(
-    ("language", "day", "expected"),
-    [
-        ("en", date(2005, 9, 25), "cc-by-2.5"),
-        ("en", date(2024, 12, 16), "cc-by-4.0"),
-        ("de", date(2026, 1, 1), "cc-by-2.5"),
-        ("en", None, "unknown"),
-    ],
-)
-def test_the_licence_in_force(language: str, day: date | None, expected: str) -> None:
-    assert licence_in_force(licence_history(language), day) == expected
+def test_the_licence_in_force() -> None:
+    days = {"en": (date(2005, 9, 25), date(2024, 12, 16), None), "de": (date(2026, 1, 1),)}
+    licences = {code: [licence_in_force(licence_history(code), day) for day in own] for code, own in days.items()}
+    assert licences == {"en": ["cc-by-2.5", "cc-by-4.0", "unknown"], "de": ["cc-by-2.5"]}
 
 
 def test_classes_are_of_equal_size_as_far_as_possible() -> None:
