@@ -50,21 +50,18 @@ def mutated(page: bytes, chance: random.Random) -> bytes:
         first = chance.choice((0, *[page.find(b"<text")] * 3))
         start, end = sorted(chance.choices(range(max(0, first), len(page) + 1), k=2))
         piece = chance.choice(_PIECES) * chance.choice((1, 1, 1, 2, 50))
-        numbers = list(_NUMBER.finditer(page))
-        match chance.randrange(6):
-            case 0:
-                page = page[:start] + piece + page[start:]
-            case 1:
-                page = page[:start] + piece + page[min(end, start + 20) :]
-            case 2:
-                page = page[:start] + bytes([chance.randrange(256)]) + page[start + 1 :]
-            case 3:
-                page = page[:start] + page[min(end, start + 200) :]
-            case 4:
-                page = page[:end] + page[start:]
-            case _ if numbers:
-                place = chance.choice(numbers)
-                page = page[: place.start()] + chance.choice(_NUMBERS) + page[place.end() :]
+        found = list(_NUMBER.finditer(page))
+        number = chance.choice(found).span() if found else (start, start)
+        page = chance.choice(
+            (
+                page[:start] + piece + page[start:],
+                page[:start] + piece + page[min(end, start + 20) :],
+                page[:start] + bytes([chance.randrange(256)]) + page[start + 1 :],
+                page[:start] + page[min(end, start + 200) :],
+                page[:end] + page[start:],
+                page[: number[0]] + chance.choice(_NUMBERS) + page[number[1] :],
+            )
+        )
     return page
 
 
