@@ -12,63 +12,50 @@ ENGLISH = SiteInfo("en")
 
 
 @pytest.mark.parametrize(
-    ("raw", "title"),
+    ("site", "raw", "title"),
     [
-        ("  _Berlin__ Wall _", "Berlin Wall"),
-        ("Berlin\u200e Wall\u200f", "Berlin Wall"),
-        ("AT&amp;T", "AT&T"),
-        ("Caf%C3%A9", "Café"),
-        ("Cafe\u0301", "Café"),
-        ("100%", "100%"),
-        ("Foo%23bar", "Foo"),
-        ("ǆ", "Ǆ"),
+        (ENGLISH, "  _Berlin__ Wall _", "Berlin Wall"),
+        (ENGLISH, "Berlin\u200e Wall\u200f", "Berlin Wall"),
+        (ENGLISH, "AT&amp;T", "AT&T"),
+        (ENGLISH, "Caf%C3%A9", "Café"),
+        (ENGLISH, "Cafe\u0301", "Café"),
+        (ENGLISH, "100%", "100%"),
+        (ENGLISH, "Foo%23bar", "Foo"),
+        (ENGLISH, "ǆ", "Ǆ"),
+        (SiteInfo("tr"), "istanbul", "İstanbul"),
+        (SiteInfo("ka"), "ბერლინი", "ბერლინი"),
+        (SiteInfo("jbo", case="case-sensitive"), "berlin", "berlin"),
     ],
 )
-def test_normalized_titles(raw: str, title: str) -> None:
-    assert normalize_title(raw, ENGLISH) == title
-
-
-def test_first_letter_follows_the_wiki() -> None:
-    assert normalize_title("istanbul", SiteInfo("tr")) == "İstanbul"
-    assert normalize_title("istanbul", SiteInfo("de")) == "Istanbul"
-    assert normalize_title("ბერლინი", SiteInfo("ka")) == "ბერლინი"
-    assert normalize_title("berlin", SiteInfo("jbo", case="case-sensitive")) == "berlin"
+def test_normalized_titles(site: SiteInfo, raw: str, title: str) -> None:
+    assert normalize_title(raw, site) == title
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind"),
+    ("raw", "kind", "title"),
     [
-        ("File:A.jpg", TargetKind.FILE),
-        (":File:A.jpg", TargetKind.OTHER),
-        ("Category:Cities", TargetKind.CATEGORY),
-        ("WP:NPOV", TargetKind.OTHER),
-        ("de:Berlin", TargetKind.LANGUAGE),
-        (":de:Berlin", TargetKind.OTHER),
-        ("wikt:word", TargetKind.OTHER),
-        ("#Section", TargetKind.OTHER),
-        ("", TargetKind.INVALID),
-        ("A\x07b", TargetKind.INVALID),
-        ("A" * 256, TargetKind.INVALID),
+        ("File:A.jpg", TargetKind.FILE, ""),
+        (":File:A.jpg", TargetKind.OTHER, ""),
+        ("Category:Cities", TargetKind.CATEGORY, ""),
+        ("WP:NPOV", TargetKind.OTHER, ""),
+        ("de:Berlin", TargetKind.LANGUAGE, ""),
+        (":de:Berlin", TargetKind.OTHER, ""),
+        ("wikt:word", TargetKind.OTHER, ""),
+        ("#Section", TargetKind.OTHER, ""),
+        ("", TargetKind.INVALID, ""),
+        ("A\x07b", TargetKind.INVALID, ""),
+        ("A" * 256, TargetKind.INVALID, ""),
+        ("2001: A Space Odyssey", TargetKind.ARTICLE, "2001: A Space Odyssey"),
+        ("Berlin#History", TargetKind.ARTICLE, "Berlin"),
+        (":berlin", TargetKind.ARTICLE, "Berlin"),
+        ("/dev/null", TargetKind.ARTICLE, "/dev/null"),
+        ("...And Justice for All", TargetKind.ARTICLE, "...And Justice for All"),
+        ("A" * 255, TargetKind.ARTICLE, "A" * 255),
     ],
 )
-def test_links_to_other_targets_than_articles(raw: str, kind: TargetKind) -> None:
-    assert read_target(raw, ENGLISH) == (kind, "")
-    assert resolve_target(raw, ENGLISH) is None
-
-
-@pytest.mark.parametrize(
-    ("raw", "title"),
-    [
-        ("2001: A Space Odyssey", "2001: A Space Odyssey"),
-        ("Berlin#History", "Berlin"),
-        (":berlin", "Berlin"),
-        ("/dev/null", "/dev/null"),
-        ("...And Justice for All", "...And Justice for All"),
-        ("A" * 255, "A" * 255),
-    ],
-)
-def test_links_to_articles(raw: str, title: str) -> None:
-    assert resolve_target(raw, ENGLISH) == title
+def test_links_lead_to_articles_or_elsewhere(raw: str, kind: TargetKind, title: str) -> None:
+    assert read_target(raw, ENGLISH) == (kind, title)
+    assert resolve_target(raw, ENGLISH) == (title or None)
 
 
 @pytest.mark.parametrize(("language", "file", "category"), [("de", "Bild", "Kategorie"), ("zh-yue", "檔", "類")])

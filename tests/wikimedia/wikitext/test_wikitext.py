@@ -22,18 +22,15 @@ def read(source: str, language: str = "en") -> tuple[str, list[tuple[str, str]]]
 @pytest.mark.parametrize(
     ("source", "text", "links"),
     [
+        ("a\x01b\x02 [[c\x03]]\x05d", "ab cd", [("cd", "C")]),
         ("[[Foo_bar#x|y]]", "y", [("y", "Foo bar")]),
-        ("two [[bus]]es stop", "two buses stop", [("buses", "Bus")]),
         ("[[bus|coach]]es, [[a]]1", "coaches, a1", [("coaches", "Bus"), ("a", "A")]),
-        ("[[bus]]<nowiki/>es", "buses", [("bus", "Bus")]),
         ("[[bus]]<!-- x -->es", "buses", [("buses", "Bus")]),
         ("[[Mercury (planet)|]]", "Mercury", [("Mercury", "Mercury (planet)")]),
         ("[[Foo|''bar'']] baz", "bar baz", [("bar", "Foo")]),
-        ("''[[Foo]]'' and '''[[Bar]]'''", "Foo and Bar", [("Foo", "Foo"), ("Bar", "Bar")]),
         ("[[Foo|\n*a\n# b]]", "a b", [("a b", "Foo")]),
         ("[[Caf%C3%A9]]s [[:de:Stra%C3%9Fe%01]] [[a%5B]]", "Cafés de:Straße a%5B", [("Cafés", "Café")]),
         ("== [[7%25]] ==\n[[B%20C|{{x}}]] [[#d%0Ae]]", "7%\nB C #de", [("B C", "B C")]),
-        ("[[Foo|a [b] c]]d", "a [b] cd", [("a [b] cd", "Foo")]),
         ("[[Foo|a [b] c]]] d", "a [b] c] d", [("a [b] c", "Foo")]),
         ("[[A&amp;B|x&nbsp;&lt;y]]", "x <y", [("x <y", "A&B")]),
         ("[[Foo|&nbsp;bar&#160;]]baz", "bar baz", [("bar baz", "Foo")]),
@@ -42,85 +39,54 @@ def read(source: str, language: str = "en") -> tuple[str, list[tuple[str, str]]]
         ("[[Foo|[[File:x.png]]]] bar", "bar", []),
         ("see [[http://foo bar]] now", "see bar now", []),
         ("see [[https://foo|the site]]s and [[//foo]].", "see the sites and.", []),
-        ("see [[#History|above]]", "see above", []),
         ("x [[A<b|y]] z", "x A<b|y z", []),
         ("x [[Foo|]", "x Foo|]", []),
-    ],
-)
-def test_links(source: str, text: str, links: list[tuple[str, str]]) -> None:
-    assert read(source) == (text, links)
-
-
-@pytest.mark.parametrize(
-    ("source", "text", "links"),
-    [
         ("[[File:A.jpg|thumb|A [[cat]] on [http://x y]]]Text.", "Text.", []),
         ("[[File:A.jpg|thumb|[[File:B.jpg]] [[x|[y]]]]] Text [[z]].", "Text z.", [("z", "Z")]),
         ("[[File:A.jpg|thumb|two\n\nparagraphs [[x]]]]\nText.", "Text.", []),
-        ("{{a|{{b|[[c]]}}|{{{d|e}}}}}Text {{#if:x|y}}.", "Text.", []),
         ("{{a|<nowiki>}}</nowiki>}}Text", "Text", []),
         ("Text {{open\n\n[[Foo]] goes on.", "Text {{open\nFoo goes on.", [("Foo", "Foo")]),
         ("{{#switch:2\n|2=[[b|I}}}]]\n}}After", "After", []),
         ("{{a|[[b}} c ]] d}} e", "e", []),
         ("{{a|[[b|{{{c}}} [[d}}]] {{e}}]]}} f", "f", []),
         ("{{{{a}} b}} c", "c", []),
-        ("A\n{|\n| [[x]]\n{|\n| y\n|}\n|}\nB", "A\nB", []),
         (":{| class=x\n|-\n| y\n|}\nB", "B", []),
         ("{{start}}\n|-\n| [[x]]\n|}\nB", "B", []),
         ("a <table><tr><td>[[x]]</td></tr></table> b", "a b", []),
         ("A.<ref>b [[c]]</ref> D.<ref name=x /> E<ref name='y'>z</ref>.", "A. D. E.", []),
-        ("A<!-- x\n[[y]] -->B", "AB", []),
         ("A\n   <!-- x --> \t\nB", "A B", []),
-        ("A <!-- never ends", "A", []),
-        ("Let <math>x < y</math> and <chem>H2O</chem>.", "Let and.", []),
         ("a <nowiki>[[b]] ''c'' &amp; {{d}}</nowiki> e", "a [[b]] ''c'' & {{d}} e", []),
         ("<div>a</div><div>b</div>", "a\nb", []),
-        ("1 < 2 <foo> >", "1 < 2 <foo> >", []),
         ("see [http://x.org the [[site]]] now", "see the site now", [("site", "Site")]),
-        ("a __TOC__ b __NOTOC__ __init__", "a b __init__", []),
-        ("a &amp; b &eacute; &#233; &#xE9; &nbsp; c &bogus; &amp;lt;", "a & b é é é c &bogus; &lt;", []),
-        ("'''a''' ''b'' '''''c'''''", "a b c", []),
+        ("a __TOC__ __NoToc__ __ללא_תוכן_עניינים__ b __KHÔNG_MỤC_LỤC__ __目次なし__ __init__", "a b __init__", []),
         ("l'''amico'' è '''x'''", "l'amico è x", []),
     ],
 )
-def test_other_markup_than_prose_is_removed(source: str, text: str, links: list[tuple[str, str]]) -> None:
+def test_links_are_found_and_other_markup_is_removed(source: str, text: str, links: list[tuple[str, str]]) -> None:
     assert read(source) == (text, links)
 
 
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("a\nb\n\nc\n\n\nd", "a b\nc\nd"),
         ("* a\n* b\n** c\n# d\n: e\n; f\ng", "a\nb\nc\nd\ne\nf\ng"),
         ("== A ==\nb\n=== ''C'' === <!-- x -->\nd", "A\nb\nC\nd"),
         ("= [x] =\n==a", "[x]\n==a"),
         ("======== a ========", "== a =="),
-        ("a\r\nb\r\n\r\nc", "a b\nc"),
         ("a\u2003b\xa0 c", "a b c"),
         ("'''*NSYNC''' is\n*b", "*NSYNC is\nb"),
         ("<b>#1</b>\n<br>* a", "#1\n* a"),
         ("{{x}}* a\n[[#b|:c]]\n[//d ;e]", "* a :c ;e"),
         ("{{lang|ine|*wed-}} is\n{{nowrap|=a=}}", "*wed- is =a="),
         ("* *a\n#<!-- x --># b\n<!-- x -->* c", "*a\nb\nc"),
-    ],
-)
-def test_blocks_are_lines(source: str, text: str) -> None:
-    assert read(source) == (text, [])
-
-
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        ("Berlin ({{IPA|x}}; {{audio|y}}) is", "Berlin is"),
         ("Berlin ({{IPA|x}}, {{y}} [[Latin]]: {{z}}) is", "Berlin (Latin) is"),
         ("Berlin (born 1950, {{x}}) is", "Berlin (born 1950) is"),
         ("the word {{lang|fr|mot}}, which {{x}} means", "the word mot, which means"),
-        ("f() and ( ) stay", "f() and ( ) stay"),
         ("( {{x}} ({{y}}))a", "a"),
         ("* {{x}}: a\n** {{y}}:\n{{z}} ; {{z}}; b", "a\nb"),
     ],
 )
-def test_punctuation_around_removed_markup_is_normalised(source: str, text: str) -> None:
+def test_blocks_are_lines_and_punctuation_around_removed_markup_is_normalised(source: str, text: str) -> None:
     assert read(source)[0] == text
 
 
@@ -129,10 +95,6 @@ def test_offsets_count_code_points_from_right_to_left_and_beyond_the_bmp() -> No
     text, links = read(source, "ar")
     assert text == "𝔘𝔫𝔦 😀 b — برلين هي عاصمة المانيا."
     assert links == [("😀 b", "𝔅erlin"), ("عاصمة", "عاصمة"), ("المانيا", "ألمانيا")]
-
-
-def test_internal_marks_in_the_source_are_ignored() -> None:
-    assert read("a\x01b\x02 [[c\x03]]\x05d") == ("ab cd", [("cd", "C")])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +107,6 @@ def test_internal_marks_in_the_source_are_ignored() -> None:
         ("#REDIRECT\n[[Berlin|x]]", "Berlin"),
         ("#one [[Foo]] is first\n#two [[Bar]]", None),
         ("#REDIRECT [[#x]]", None),
-        ("#REDIRECT Berlin", None),
     ],
 )
 def test_redirects(source: str, target: str | None) -> None:
@@ -185,9 +146,7 @@ def test_quotes_and_tags_end_a_link_trail(language: str, source: str, text: str,
     [
         ("de", "[[Fuß]]gängerß", ["Fußgängerß"]),
         ("en", "[[caf]]é pre[[fix]]es", ["caf", "fixes"]),
-        ("uk", "[[Київ]]ський «[[Київ]]»", ["Київський", "Київ"]),
         ("tr", "[[şehir]]İn", ["şehirİn"]),
-        ("ja", "[[東京]]の", ["東京"]),
         ("zh", "[[bus]]es", ["bus"]),
         ("ar", "في ال[[مغرب]] و[[مصر|المصريين]].", ["المغرب", "والمصريين"]),
         ("ar", "وَ[[مصر]] 1[[مصر]] «[[مغرب]]»", ["وَمصر", "مصر", "مغرب"]),
@@ -210,7 +169,6 @@ def test_letters_before_and_after_the_brackets(language: str, source: str, surfa
 @pytest.mark.parametrize(
     ("language", "source", "text"),
     [
-        ("zh", "用-{zh-hans|简}-字", "用简字"),
         ("zh", "-{zh-hans:计算机;zh-hant:電腦}-和-{[[电脑]]}--{T|zh:题}-。", "计算机和电脑。"),
         ("zh", "甲-{A|zh-hans:嵌-{x}-;zh-hant:y}-乙", "甲嵌x乙"),
         ("zh", "甲-{H|zh-cn:博客; zh-tw:網誌;}-乙-{-|zh-cn:博客}-丙-{A;T|zh-cn:x}-丁", "甲乙丙丁"),
@@ -226,15 +184,10 @@ def test_variants_are_resolved_if_the_wiki_converts(language: str, source: str, 
     assert read(source, language)[0] == text
 
 
-def test_magic_words_of_all_languages_are_dropped() -> None:
-    for word in "NoToc ללא_תוכן_עניינים KHÔNG_MỤC_LỤC 目次なし".split():
-        assert read(f"a __{word}__ b")[0] == "a b", word
-
-
-@pytest.mark.parametrize("tag", ["Abschnitt", "SECTION"])
-def test_section_tags_are_invisible(tag: str) -> None:
-    source = f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
-    assert read(source) == ("One sentence only. Next xs", [("x", "X")])
+def test_section_tags_are_invisible() -> None:
+    for tag in ("Abschnitt", "SECTION"):
+        source = f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
+        assert read(source) == ("One sentence only. Next xs", [("x", "X")])
 
 
 @pytest.mark.parametrize(
