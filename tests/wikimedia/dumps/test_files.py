@@ -30,37 +30,26 @@ def names(source: Path | str, *languages: str) -> list[str]:
     return [dump.path.name for dump in find_dumps(source, languages)]
 
 
-def test_namespaces_of_the_dump_are_read(tmp_path: Path) -> None:
+def test_the_header_has_namespaces_and_the_language(tmp_path: Path) -> None:
     own = '<namespace key="-1" case="first-letter">Istimewa</namespace>\n<namespace key="102">P A</namespace>'
     export = make_export([article(1)], language="simple")
     path = tmp_path / "simplewiki-pages-articles.xml"
     path.write_text(export.replace("    </namespaces>", f"{own}\n    </namespaces>"))
     namespaces = read_siteinfo(path, "simple").namespaces
     assert [namespaces.get(name) for name in ("istimewa", "berkas", "p a")] == [-1, 6, 102]
-
-
-def test_language_from_the_header_if_the_name_has_none(tmp_path: Path) -> None:
-    content = make_export([], language="en").replace("<dbname>enwiki<", "<dbname>simplewiki<")
-    path = tmp_path / "my-copy-pages-articles.xml"
-    path.write_text(content)
+    unnamed = path.rename(tmp_path / "my-copy-pages-articles.xml")
     assert [dump.language for dump in find_dumps(tmp_path, ["simple"])] == ["simple"]
-    path.write_text(content.replace("<dbname>simplewiki</dbname>", ""))
+    unnamed.write_text(make_export([]).replace("<dbname>enwiki</dbname>", ""))
     assert [dump.language for dump in find_dumps(tmp_path, ["en"])] == ["en"]
 
 
 def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     english = [".xml.bz2", "-multistream.xml.bz2", "1.xml-p1p41242.bz2", "-multistream-index.txt.bz2"]
     place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in english))
-    place(
-        tmp_path,
-        *(f"dewiki-20240101-pages-{form}" for form in ("articles.xml", "articles.xml.gz", "meta-current.xml.bz2")),
-    )
+    german = ["articles.xml", "articles.xml.gz", "meta-current.xml.bz2"]
+    place(tmp_path, *(f"dewiki-20240101-pages-{form}" for form in german))
     assert names(tmp_path, "en") == ["enwiki-20240101-pages-articles-multistream.xml.bz2"]
     assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
-
-
-def export(wiki: str, date: str, pages: str) -> str:
-    return f"{wiki}-{date}-{pages}.xml.bz2"
 
 
 @pytest.mark.parametrize(
@@ -68,21 +57,17 @@ def export(wiki: str, date: str, pages: str) -> str:
     [
         (["2026-10-01 p1p9", "2026-11-01 p1p5"], ["2026-11-01"], "not the content export of 20261001"),
         (["2026-04-01 p1p9", "20260401"], ["20260401"], "not the content export of 20260401"),
-        (
-            ["2026-10-01 p1p9", "2026-11-01 p1p50", "2026-11-01 p101p150"],
-            ["2026-10-01"],
-            "Pages 51 to 100 are missing",
-        ),
+        (["2026-10-01 p1p9", "2026-11-01 p1p50", "2026-11-01 p101p150"], ["2026-10-01"], "Pages 51 to 100 are missing"),
         (["2026-11-01 p1p50", "2026-11-01 p41p90"], ["2026-11-01"] * 2, "overlap: pages 41 to 50 are in both"),
         (["2026-10-01 p1p9000", "2026-11-01 p5000p9000"], ["2026-10-01"], "Pages 1 to 4999 are missing"),
     ],
-)  # fmt: skip
+)
 def test_the_newest_complete_date_or_layout_is_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, there: list[str], used: list[str], said: str
 ) -> None:
     for name in there:
         date, _, pages = name.partition(" ")
-        place(tmp_path, export("dewiki", date, pages) if pages else f"dewiki-{date}-pages-articles.xml.bz2")
+        place(tmp_path, f"dewiki-{date}-{pages or 'pages-articles'}.xml.bz2")
     with caplog.at_level("INFO"):
         dumps = find_dumps(tmp_path, ["de"])
     assert [dump.dump_date for dump in dumps][: len(used)] == [date.replace("-", "") for date in used]

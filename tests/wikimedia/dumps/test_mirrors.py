@@ -3,7 +3,6 @@ from __future__ import annotations
 import bz2
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,11 @@ from ease.io.downloads import DownloadOptions
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.mirrors import FetchedDumps, MirrorOptions, fetch_dumps, fetch_wikidata
 from ease.wikimedia.wikidata import find_page_props
-from tests.file_server import FileServer, running_server
+from tests.file_server import FileServer
 from tests.wikimedia.made_dumps import make_export, make_page
 from tests.wikimedia.made_mirrors import add_dump, add_export, add_item, add_page_props, add_wikidata
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running_server() as running:
-        yield running
 
 
 def dump(language: str, title: str = "Page") -> bytes:
@@ -55,12 +47,9 @@ def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer
     fetched = fetch_dumps(f"{server.address}/", ["en", "de"], options(tmp_path))
     assert fetched.date == "20240120"
     stem = "wiki-20240120-pages-articles-multistream.xml.bz2"
-    assert fetched.pages == {
-        language: (tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}",) for language in ("en", "de")
-    }
-    assert [found.path for found in find_dumps(files_of(fetched), ["en", "de"])] == [
-        path for paths in fetched.pages.values() for path in paths
-    ]
+    paths = [tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}" for language in ("en", "de")]
+    assert fetched.pages == {"en": (paths[0],), "de": (paths[1],)}
+    assert [found.path for found in find_dumps(files_of(fetched), ["en", "de"])] == paths
     asked = len(server.asked)
     assert fetch_dumps(server.address, ["en", "de"], options(tmp_path)) == fetched
     assert not [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
@@ -78,33 +67,6 @@ def test_downloads_parts_until_they_are_joined(server: FileServer, tmp_path: Pat
     add_dump(server, "enwiki", "20240101", dump("en"), parts=PARTS)
     joined = fetch_dumps(server.address, ["en"], options(tmp_path / "new"))
     assert names(joined.pages["en"]) == [f"{stem}.xml.bz2"]
-
-
-@pytest.mark.parametrize(
-    ("languages", "given", "words"),
-    [
-        (["en", "sw"], {}, r"lists no dumps of swwiki, .* remove the language from `languages`"),
-        (
-            ["en"],
-            {"date": "20230101"},
-            r"no dump \(dumpstatus\.json\)\. The nearest complete date there is 2024",
-        ),
-        (["de"], {}, r"no date with a complete dump of dewiki\. .*articlesmultistreamdump is waiting"),
-        (["fr"], {}, r"20240101/dumpstatus\.json is damaged"),
-        (["es"], {}, r"dumpstatus\.json names no file of the dump of articles"),
-    ],
-)
-def test_errors_name_what_the_mirror_lacks(
-    server: FileServer, tmp_path: Path, languages: list[str], given: Any, words: str
-) -> None:
-    add_dump(server, "enwiki", "20240101", dump("en"))
-    add_dump(server, "dewiki", "20240101", dump("de"), status="waiting")
-    server.files["/frwiki/20240101/dumpstatus.json"] = b"<html>"
-    empty = {"jobs": {"articlesmultistreamdump": {"status": "done", "files": {"../../evil.bz2": {}}}}}
-    server.files["/eswiki/20240101/dumpstatus.json"] = json.dumps(empty).encode()
-    with pytest.raises(EaseError, match=words):
-        fetch_dumps(server.address, languages, options(tmp_path, **given))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_newest_finished_wikidata(server: FileServer, tmp_path: Path) -> None:
@@ -169,25 +131,36 @@ def test_the_newest_export_complete_for_all_languages(server: FileServer, tmp_pa
     assert articles.date == "20261120"
 
 
+ARTICLES = [
+    (["en", "sw"], {}, r"lists no dumps of swwiki, .* remove the language from `languages`"),
+    (["en"], {"date": "20230101"}, r"no dump \(dumpstatus\.json\)\. The nearest complete date there is 2024"),
+    (["de"], {}, r"no date with a complete dump of dewiki\. .*articlesmultistreamdump is waiting"),
+    (["fr"], {}, r"20240101/dumpstatus\.json is damaged"),
+    (["es"], {}, r"dumpstatus\.json names no file of the dump of articles"),
+]
+EXPORTS = [
+    (["en"], {"date": "20260901"}, r"has no complete export .* The nearest complete date there is 20261001"),
+    (["en", "mk"], {}, f"{CONTENT} lists no dumps of mkwiki, as of closed and unknown wikis"),
+    (["en", "la"], {}, r"no date with a complete dump of enwiki and lawiki\. .*no complete export"),
+    (["sw"], {}, r"SHA256SUMS names no export of swwiki"),
+    (["io"], {}, r"iowiki-2026-10-01-p7p9\.xml\.bz2 does not exist"),
+    (["eo"], {}, r"eowiki-2026-10-01-p1p9\.xml\.bz2 is wrong, twice: .* has the sha256"),
+]
+
+
 @pytest.mark.parametrize(
-    ("languages", "given", "words"),
-    [
-        (
-            ["en"],
-            {"date": "20260901"},
-            r"has no complete export .* The nearest complete date there is 20261001",
-        ),
-        (["en", "mk"], {}, f"{CONTENT} lists no dumps of mkwiki, as of closed and unknown wikis"),
-        (["en", "la"], {}, r"no date with a complete dump of enwiki and lawiki\. .*no complete export"),
-        (["sw"], {}, r"SHA256SUMS names no export of swwiki"),
-        (["io"], {}, r"iowiki-2026-10-01-p7p9\.xml\.bz2 does not exist"),
-        (["eo"], {}, r"eowiki-2026-10-01-p1p9\.xml\.bz2 is wrong, twice: .* has the sha256"),
-    ],
+    ("layout", "languages", "given", "words"),
+    [*(("articles", *case) for case in ARTICLES), *(("content", *case) for case in EXPORTS)],
 )
-def test_errors_name_what_the_exports_lack(
-    server: FileServer, tmp_path: Path, languages: list[str], given: Any, words: str
+def test_errors_name_what_the_mirror_lacks(
+    server: FileServer, tmp_path: Path, layout: str, languages: list[str], given: Any, words: str
 ) -> None:
-    for wiki in ("enwiki", "iowiki", "eowiki"):
+    add_dump(server, "enwiki", "20240101", dump("en"))
+    add_dump(server, "dewiki", "20240101", dump("de"), status="waiting")
+    server.files["/frwiki/20240101/dumpstatus.json"] = b"<html>"
+    empty = {"jobs": {"articlesmultistreamdump": {"status": "done", "files": {"../../evil.bz2": {}}}}}
+    server.files["/eswiki/20240101/dumpstatus.json"] = json.dumps(empty).encode()
+    for wiki in ("enwiki", "iowiki"):
         add_export(server, wiki, "2026-10-01", {"p1p6": dump("en"), "p7p9": b"more"})
     add_export(server, "enwiki", "2026-09-01", {"p1p9": dump("en")}, complete=False)
     add_export(server, "lawiki", "2026-10-01", {"p1p9": dump("la")}, complete=False)
@@ -198,7 +171,7 @@ def test_errors_name_what_the_exports_lack(
     add_export(server, "eowiki", "2026-10-01", {"p1p9": dump("eo")})
     server.files[f"/{CONTENT}/eowiki/2026-10-01/xml/bzip2/eowiki-2026-10-01-p1p9.xml.bz2"] = b"?"
     with pytest.raises(EaseError, match=words):
-        fetch_dumps(server.address, languages, options(tmp_path, layout="content", **given))
+        fetch_dumps(server.address, languages, options(tmp_path, layout=layout, **given))
     there = names(path for path in tmp_path.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
     assert there == (["iowiki-2026-10-01-p1p6.xml.bz2"] if languages == ["io"] else [])
 

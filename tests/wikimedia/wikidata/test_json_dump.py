@@ -15,17 +15,9 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import find_wikidata
 from ease.wikimedia.dumps.parts import IngestOptions
-from ease.wikimedia.wikidata import (
-    SITELINKS,
-    WikidataParts,
-    ingest_wikidata,
-    parse_lines,
-    read_item,
-    sites_of,
-)
-from tests.wikimedia.made_dumps import PACK
+from ease.wikimedia.wikidata import SITELINKS, WikidataParts, ingest_wikidata, parse_lines, read_item, sites_of
+from tests.wikimedia.made_dumps import ONE, PACK
 
-OPTIONS = IngestOptions(workers=1)
 Entity = Mapping[str, Any]
 
 
@@ -52,12 +44,10 @@ def lines_of(*entities: Entity | str) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def ingest(
-    folder: Path, content: str | bytes, languages: Sequence[str] = ("en",), name: str = "wikidata.json"
-) -> WikidataParts:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return ingest_wikidata(path, languages, OPTIONS, folder / "parts")
+def ingest(folder: Path, content: str) -> WikidataParts:
+    path = folder / "wikidata.json"
+    path.write_text(content, encoding="utf-8", newline="")
+    return ingest_wikidata(path, ["en"], ONE, folder / "parts")
 
 
 def rows(paths: list[Path]) -> list[tuple[Any, ...]]:
@@ -68,7 +58,7 @@ def test_reads_the_49_real_items(test_data: Path, tmp_path: Path) -> None:
     path = find_wikidata(test_data / "dumps")
     assert path.name == "wikidata-49-items.json"
     languages = ["en", "ja", "tr", "eo"]
-    parts = ingest_wikidata(path, languages, OPTIONS, tmp_path)
+    parts = ingest_wikidata(path, languages, ONE, tmp_path)
     links = rows(parts.sitelinks)
     assert (64, "tr", "Berlin") in links
     assert (64, "ja", "ベルリン") in links
@@ -82,7 +72,7 @@ def test_broken_lines_are_counted_logged_and_skipped(
     test_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = test_data / "dumps/wikidata/jsondumpreader-3valid-2invalid.json"
-    parts = ingest_wikidata(path, ["en"], OPTIONS, tmp_path)
+    parts = ingest_wikidata(path, ["en"], ONE, tmp_path)
     counts = parts.counts
     assert (counts["items"], counts["other_entities"], counts["broken_lines"]) == (1, 2, 2)
     assert rows(parts.sitelinks) == [(1, "en", "Universe")]
@@ -111,7 +101,7 @@ def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, packing: str, caplo
     content = PACK[packing](lines_of(*(make_item(qid, en=f"T{qid * 7919}") for qid in range(1, 9000))).encode())
     path = tmp_path / f"wikidata.json{packing}"
     path.write_bytes(content[: len(content) * 3 // 4])
-    parts = ingest_wikidata(path, ["en"], OPTIONS, tmp_path / "parts")
+    parts = ingest_wikidata(path, ["en"], ONE, tmp_path / "parts")
     links = rows(parts.sitelinks)
     assert (parts.counts["truncated"], parts.counts["broken_lines"]) == (True, 0)
     assert links == [(qid, "en", f"T{qid * 7919}") for qid in range(1, len(links) + 1)]
@@ -127,6 +117,7 @@ def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, packing: str, caplo
         ("<html>404</html>", "is not a Wikidata JSON dump: it begins with b'<html>404"),
         ("[\n]\n", "has no readable Wikidata item"),
         (lines_of({"type": "property", "id": "P1"}, "{"), r"\(1 broken lines, 1 other entities\)"),
+        (lines_of(*(make_item(1, en=title) for title in (7, "", None, ["One"]))), r"\(4 broken lines, 0 other"),
     ],
 )
 def test_files_that_are_not_dumps_are_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -171,13 +162,6 @@ def test_types_of_items(tmp_path: Path, case: str) -> None:
     parts = ingest(tmp_path, lines_of(make_item(1, [*statements, *others], en="One")))
     assert rows(parts.sitelinks) == [(1, "en", "One")]
     assert rows(parts.entity_types) == [(1, qid) for qid in (*types, *(98 for _ in others))]
-
-
-def test_only_lines_with_an_invalid_title_are_skipped(tmp_path: Path) -> None:
-    invalid: list[Any] = [7, "", None, ["One"]]
-    parts = ingest(tmp_path, lines_of(*(make_item(1, en=title) for title in invalid), make_item(2, en="Two")))
-    assert rows(parts.sitelinks) == [(2, "en", "Two")]
-    assert parts.counts["broken_lines"] == 4
 
 
 SITES = sites_of(["en", "be-x-old"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -33,40 +32,33 @@ def pairs(parts: WikidataParts) -> list[tuple[int, int]]:
     return [(row["qid"], row["type_qid"]) for row in rows(parts.entity_types)]
 
 
-def random_lines(seed: int, items: int) -> list[str]:
-    """Return statements of items, with labels, articles and other properties among them."""
+def random_lines(seed: int, items: int) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return statements of items, with labels, articles and other properties among them, and the items' types."""
     rng = random.Random(seed)
-    lines = []
+    lines, types = [], []
     for qid in rng.sample(range(1, 10**8), items):
-        subject = f"<{WD}Q{qid}>"
+        subject, own = f"<{WD}Q{qid}>", [(qid, rng.randrange(1, 10**6)) for _ in range(rng.randrange(3))]
         some = [
             f'{subject} <http://schema.org/name> "A \\"name\\" {P31} <{WD}Q7> ."@en .',
             f"<https://en.wikipedia.org/wiki/Page_{qid}> <http://schema.org/about> {subject} .",
-            *(is_a(qid, rng.randrange(1, 10**6)) for _ in range(rng.randrange(3))),
             f"{subject} <http://www.wikidata.org/prop/direct/P31000> <{WD}Q8> .",
             f"{subject} <http://www.wikidata.org/prop/direct/P361> <{WD}Q9> .",
             f'{subject} <http://www.wikidata.org/prop/direct/P1476> "\\u6771"@ja .',
         ]
-        lines += rng.sample(some, len(some))
-    return lines
-
-
-def one_by_one(lines: list[str]) -> list[tuple[int, int]]:
-    """Return the types by splitting every line into its terms."""
-    terms = (line.removesuffix(" .").split(" ", 2) for line in lines)
-    ids = (re.fullmatch(rf"<{WD}Q(\d+)> <{WD}Q(\d+)>", f"{one} {other}") for one, by, other in terms if by == P31)
-    return [(int(found[1]), int(found[2])) for found in ids if found]
+        place = rng.randrange(len(some))
+        lines += [*some[:place], *(is_a(*pair) for pair in own), *some[place:]]
+        types += own
+    return lines, types
 
 
 @pytest.mark.parametrize(("ending", "chunk_bytes"), [("", 1000), (".gz", 1000), (".bz2", 1 << 20), (".zst", 1 << 20)])
-def test_types_are_those_found_line_by_line(
+def test_types_of_items_are_found_among_other_statements(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk_bytes: int
 ) -> None:
     monkeypatch.setattr(wikidata, "_TRUTHY_CHUNK_BYTES", chunk_bytes)
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", chunk_bytes // 3)
-    lines = random_lines(1, 400)
+    lines, expected = random_lines(1, 400)
     parts = ingest(tmp_path, *lines, name=f"wikidata-20240105-truthy-BETA.nt{ending}")
-    expected = one_by_one(lines)
     assert pairs(parts) == expected
     assert len(expected) > 250
     counts = {"lines": len(lines), "statements": len(expected), "other_statements": 0, "broken_lines": 0}
@@ -74,27 +66,21 @@ def test_types_are_those_found_line_by_line(
     assert parts.counts == {**counts, **source}
 
 
-def test_statements_that_are_not_types_of_items_are_skipped(tmp_path: Path) -> None:
+def test_other_statements_and_broken_lines_are_counted(tmp_path: Path) -> None:
     others = [
         f"<{WD}P31> {P31} <{WD}Q5> .",
         f"<{WD}Q1> {P31} <{WD}P31> .",
         f"<{WD}Q1> {P31} <http://www.wikidata.org/.well-known/genid/3af1> .",
     ]
-    parts = ingest(tmp_path, *others, is_a(1, 5), is_a(1, 5), is_a(2, 6))
-    assert pairs(parts) == [(1, 5), (1, 5), (2, 6)]
-    assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (3, 0)
-
-
-def test_broken_lines_are_counted(tmp_path: Path) -> None:
     broken = [
         f"<{WD}Q1> {P31} <{WD}Q5>",
         f"<{WD}Q1 {P31} <{WD}Q5> .",
         f"<{WD}Q1> {P31} Q5 .",
         f"<{WD}Q1> {P31} <{WD}Q5> . {is_a(2, 5)}",
     ]
-    parts = ingest(tmp_path, "# a comment", is_a(1, 2), *broken, *broken, is_a(3, 4))
-    assert pairs(parts) == [(1, 2), (3, 4)]
-    assert parts.counts["broken_lines"] == 8
+    parts = ingest(tmp_path, "# a comment", is_a(1, 2), *broken, *others, is_a(1, 2), *broken, is_a(3, 4))
+    assert pairs(parts) == [(1, 2), (1, 2), (3, 4)]
+    assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (3, 8)
 
 
 @pytest.mark.parametrize(
