@@ -6,8 +6,10 @@ import bz2
 import gc
 import gzip
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from tests.wikimedia.made_dumps import ONE, as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
 
 SIZES = 10_000, 100_000
+read_all = partial(deque, maxlen=0)
 BLOCK, END = b"1AY&SY", b"\x17rE8P\x90"
 PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
 EXPORT = make_export([make_page(1, "TITLE", "TEXT")]).encode()
@@ -27,18 +30,11 @@ EXPORT = make_export([make_page(1, "TITLE", "TEXT")]).encode()
 
 def read_pages(path: Path) -> None:
     for shard in split_into_shards(as_dump(path, path.read_bytes()), 1 << 19):
-        for _ in iterate_pages(shard, 2_000_000, namespaces={0}):
-            pass
+        read_all(iterate_pages(shard, 2_000_000, namespaces={0}))
 
 
 def read_last_shard(path: Path) -> None:
-    for _ in iterate_pages(Shard(as_dump(path, path.read_bytes()), 5, 1 << 40)):
-        pass
-
-
-def read_table(path: Path) -> None:
-    for _ in PageItemReader(path):
-        pass
+    read_all(iterate_pages(Shard(as_dump(path, path.read_bytes()), 5, 1 << 40)))
 
 
 def read_json(path: Path) -> None:
@@ -59,7 +55,7 @@ def in_page(place: str, part: str) -> Case:
 
 def in_table(part: str, before: bytes = insert(b"(1,'wikibase_item'")[:-2]) -> Case:
     start, _, end = dump(b"HERE").partition(b"HERE")
-    return read_table, ".sql", start + before, part.encode(), b";\n" + end
+    return lambda path: read_all(PageItemReader(path)), ".sql", start + before, part.encode(), b";\n" + end
 
 
 CASES: dict[str, Case] = {
