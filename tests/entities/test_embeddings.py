@@ -47,7 +47,8 @@ HEADED = f"{len(VECTORS) + 2} 3\n{WITH_UNDERSCORES}"
 def test_rows_with_a_vector_equal_the_file(tmp_path: Path, text: str, suffix: str) -> None:
     (tmp_path / "vectors").write_bytes(PACK[suffix](text.encode()))
     table, found = align_embeddings(make_names(TITLES), len(TITLES), tmp_path / "vectors", 3, seed=1)
-    assert (table.dtype, table.shape, found) == (np.float32, (6, 3), 4)
+    assert table.dtype == np.float32
+    assert (table.shape, found) == ((6, 3), 4)
     assert [table[row].tolist() for row in (0, 1, 2, 5)] == [VECTORS[TITLES[row]] for row in (0, 1, 2, 5)]
 
 

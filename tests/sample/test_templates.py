@@ -10,16 +10,7 @@ import icu
 import pytest
 
 from ease.sample.news.writer import read_news_words
-from ease.sample.world import (
-    FRAMES,
-    KINDS,
-    Entity,
-    Fact,
-    Phrasebook,
-    World,
-    read_templates,
-    read_world,
-)
+from ease.sample.world import FRAMES, KINDS, Entity, Fact, Phrasebook, World, read_templates, read_world
 from ease.wikimedia.languages import MEWSC16_LANGUAGES, PAPER_LANGUAGES
 
 WORDS = {"one", "many"}

@@ -20,18 +20,7 @@ from ease.wikimedia.dumps.parts import IngestOptions, spark_map
 from ease.wikimedia.wikipedia import REDIRECTS, SENTENCES, SENTENCES_FILE, WikipediaParts, ingest_wikipedia, read_dump
 from ease.wikimedia.wikitext.parser import Article, Link, Prose, read_prose, split_article
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
-from tests.wikimedia.made_dumps import (
-    ONE,
-    PACK,
-    article,
-    as_dump,
-    as_streams,
-    cut,
-    made,
-    make_export,
-    make_page,
-    rows,
-)
+from tests.wikimedia.made_dumps import ONE, PACK, article, as_dump, as_streams, cut, made, make_export, make_page, rows
 
 
 def test_the_rows_of_an_article(tmp_path: Path) -> None:
