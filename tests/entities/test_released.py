@@ -42,7 +42,7 @@ def test_all_forms_give_the_same_records(
     ]
 
 
-BAD = {
+BAD: dict[str, tuple[str | bytes, str]] = {
     "missing field": (json.dumps([GOOD, {"text": "A", "positive_entity": "B"}]), "record 2: `negative_entity`: "),
     "only the entity itself": (json.dumps({**GOOD, "negative_entity": ["Aa"]}), "record 1: .* no title other than"),
     "blank title": (json.dumps({**GOOD, "positive_entity": " _"}), "record 1: `positive_entity`: .*not ' _'"),

@@ -7,7 +7,7 @@ import gc
 import gzip
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.wikimedia.made_dumps import ONE, as_dump, make_export, make_page
 from tests.wikimedia.made_tables import dump, insert
 
 SIZES = 10_000, 100_000
-read_all = partial(deque, maxlen=0)
+read_all: Callable[[Iterable[object]], object] = partial(deque, maxlen=0)
 BLOCK, END = b"1AY&SY", b"\x17rE8P\x90"
 PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
 EXPORT = make_export([make_page(1, "TITLE", "TEXT")]).encode()
