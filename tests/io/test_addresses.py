@@ -34,7 +34,7 @@ from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, made,
 __all__ = ["make_bucket", "refusing", "start_s3_server"]
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
-SMALL_SHARDS = IngestOptions(workers=1, bytes_per_shard=500)
+SMALL_SHARDS = IngestOptions(workers=1, splitter="icu", bytes_per_shard=500)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ from ease.io import addresses
 from ease.wikimedia.dumps import parts
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.wikipedia import ingest_wikipedia
-from tests.io.test_addresses import SMALL_SHARDS
+options = parts.IngestOptions(workers=1, splitter="icu", bytes_per_shard=500)
 number = 0
 def upload(file, target):
     global number
@@ -113,7 +113,7 @@ def upload(file, target):
         os.kill(os.getpid(), signal.SIGKILL)
     addresses.upload(file, target)
 parts.upload = upload
-ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), SMALL_SHARDS, addresses.located(sys.argv[2]))
+ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), options, addresses.located(sys.argv[2]))
 """
 
 
