@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
+import gc
+import os
+import shutil
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +18,12 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from ease.encoders.exports import FORMS, LEAST_COSINE, check_forms, export_encoder, load_exported
+from ease.encoders import exports
+from ease.encoders.exports import FILES, FORMS, LEAST_COSINE, check_forms, export_encoder, load_exported
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from tests.encoders.tiny import tiny_encoder
+from tests.training.processes import finish, start_ranks
 
 TEXTS = ["One.", "A cat sat on the mat, and a dog looked.", "日本の首都", "und so weiter " * 40, "A dog."]
 
@@ -29,46 +35,53 @@ def tiny() -> SentenceTransformer:
     return encoder.eval()
 
 
-SIGNALLED = """
-import gc, os, signal, sys
-from pathlib import Path
-from sentence_transformers import SentenceTransformer
-from ease.encoders.exports import load_exported
-
-encoder, received = SentenceTransformer(sys.argv[1], device="cpu"), []
-signal.signal(signal.SIGTERM, lambda *_: received.append("received"))
-for form in ("openvino", "openvino_int8"):
-    loaded = load_exported(form, Path(sys.argv[2]), encoder)
-    loaded(["A text."])
-del loaded
-gc.collect()
-os.kill(os.getpid(), signal.SIGTERM)
-print(*received)
-assert sys.modules["openvino_telemetry"] is None
-"""
-
-
-@pytest.mark.slow
-def test_each_form_embeds_as_torch_and_leaves_signals_alone(tmp_path: Path) -> None:
-    encoder, folder = tiny(), tmp_path / "made"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all forms of an encoder, and with the encoder itself."""
+    folder, encoder = tmp_path_factory.mktemp("exported"), tiny()
     exported = {str(form.form): form for form in export_encoder(encoder, folder, TEXTS)}
     assert list(exported) == list(FORMS)
-    for form in FORMS:
-        for texts in (TEXTS, TEXTS[:1], TEXTS[3:4]):
-            found, expected = load_exported(form, folder, encoder)(texts), encoder.encode(texts)
-            assert found.shape == expected.shape == (len(texts), 16)
-            cosines = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1)
-            assert cosines.min() >= LEAST_COSINE[form]
     for kind in ("onnx", "openvino"):
         assert exported[f"{kind}_int8"].megabytes < exported[kind].megabytes
-    encoder.save(str(tmp_path / "encoder"))
-    command = [sys.executable, "-c", SIGNALLED, str(tmp_path / "encoder"), str(folder)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout.strip()) == (0, "received"), ended.stderr
+    encoder.save(str(folder / "encoder"))
+    return folder
 
 
 @pytest.mark.slow
-def test_a_form_that_does_not_fit_on_the_disk_is_one_line(small_disk: Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_embeds_as_torch(made: Path, form: Any) -> None:
+    encoder = SentenceTransformer(str(made / "encoder"), device="cpu")
+    for texts in (TEXTS, TEXTS[:1], TEXTS[3:4]):
+        found, expected = load_exported(form, made, encoder)(texts), encoder.encode(texts)
+        assert found.shape == expected.shape == (len(texts), 16)
+        cosines = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1)
+        assert cosines.min() >= LEAST_COSINE[form]
+
+
+def receive_a_signal(rank: int, made: Path) -> None:
+    """Load forms of OpenVINO and receive a signal, which would end the process if two cores had existed at once."""
+    encoder, received = SentenceTransformer(str(made / "encoder"), device="cpu"), []
+    signal.signal(signal.SIGTERM, lambda *_: received.append("received"))
+    for form in ("openvino", "openvino_int8"):
+        loaded = load_exported(form, made, encoder)  # type: ignore[arg-type]
+        loaded(["A text."])
+    del loaded
+    gc.collect()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert received == ["received"]
+    assert sys.modules["openvino_telemetry"] is None
+
+
+@pytest.mark.slow
+def test_openvino_leaves_signals_alone(made: Path) -> None:
+    assert finish(start_ranks(1, receive_a_signal, made)) == [0]
+
+
+@pytest.mark.slow
+def test_a_form_that_does_not_fit_on_the_disk_is_one_line(
+    made: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "_write_onnx", lambda encoder, target: shutil.copy(made / FILES["onnx"], target))
     with pytest.raises(EaseError, match=rf"Cannot write to {small_disk}/made \(.+\): make room"):
         with atomic_folder(small_disk / "made") as folder:
             export_encoder(tiny(), folder, TEXTS, ["openvino"])
