@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,22 +44,14 @@ def truncated(model: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:-10])
 
 
-def without(*files: str) -> Callable[[Path], None]:
-    return lambda model: [(model / file).unlink() for file in files]  # type: ignore[func-returns-value, return-value]
+def without(pattern: str) -> Callable[[Path], None]:
+    return lambda model: [file.unlink() for file in model.glob(pattern)]  # type: ignore[func-returns-value, return-value]
 
 
-def with_tokenizer(change: Callable[[str], str]) -> Callable[[Path], None]:
-    def damage(model: Path) -> None:
-        file = model / "tokenizer.json"
-        file.write_text(change(file.read_text("utf-8")), encoding="utf-8")
-
-    return damage
-
-
-def with_a_token_too_many(tokenizer: str) -> str:
-    made = Tokenizer.from_str(tokenizer)
-    made.add_tokens(["beyond"])
-    return made.to_str()
+def with_a_token_too_many(model: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    tokenizer.add_tokens(["beyond"])
+    tokenizer.save(str(model / "tokenizer.json"))
 
 
 OWN_CODE = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
@@ -71,8 +64,8 @@ OWN_CODE = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoM
         (truncated, "model are incomplete ("),
         (without("model.safetensors"), "has no weights: none of model.safetensors"),
         (with_config(num_hidden_layers=2), "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),
-        (without("tokenizer.json", "tokenizer_config.json"), "it has no tokenizer"),
-        (with_tokenizer(with_a_token_too_many), ", but the embeddings end at "),
+        (without("tokenizer*"), "it has no tokenizer"),
+        (with_a_token_too_many, ", but the embeddings end at "),
         (with_config(**OWN_CODE), "contains custom code"),
     ],
 )
@@ -83,11 +76,8 @@ def test_a_model_that_does_not_load_is_refused_with_the_cause(
     damage(model)
     with pytest.raises(EaseError, match="does not load"):
         load_encoder(str(model))
-    with pytest.raises(EaseError) as refused:
+    with pytest.raises(EaseError, match=rf"^Encoder '{model}' does not load: .*{re.escape(expected)}.*\Z"):
         check_encoder(str(model))
-    assert str(refused.value).startswith(f"Encoder '{model}' does not load: ")
-    assert expected in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 def test_pickled_weights_with_other_objects_are_refused(model: Path) -> None:

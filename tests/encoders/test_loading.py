@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from huggingface_hub import constants
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
@@ -89,21 +87,6 @@ def test_options_that_do_not_fit_the_encoder_are_refused(folder: Path, options: 
         loaded(folder, **options)
 
 
-def test_a_hub_name_is_loaded_at_the_commit_on_this_machine_which_is_recorded(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = tmp_path / "models--someone--made"
-    shutil.copytree(folder, repository / "snapshots" / COMMIT)
-    (repository / "refs").mkdir()
-    for reference in ("main", "v1"):
-        (repository / "refs" / reference).write_text(COMMIT)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    for revision in (None, "v1", COMMIT):
-        encoder = load_for_evaluation("someone/made", LoadingOptions(revision=revision))
-        assert describe_encoder(encoder, "someone/made", revision)["revision"] == COMMIT
-
-
 @pytest.fixture
 def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     """A hub with the encoder `someone/made`, and an empty cache."""
@@ -116,16 +99,24 @@ def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield server
 
 
-def test_an_encoder_of_the_hub_loads_and_later_without_the_hub(
-    hub: HubServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("hub")
+def test_an_encoder_of_the_hub_loads_at_a_recorded_commit_and_later_without_the_hub(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = load_for_evaluation(str(folder), LoadingOptions()).encode(SENTENCES)
+    expected = loaded(folder).encode(SENTENCES)
+
+    def check(revision: str | None) -> None:
+        encoder = load_for_evaluation("someone/made", LoadingOptions(revision=revision))
+        assert (encoder.encode(SENTENCES) == expected).all()
+        assert describe_encoder(encoder, "someone/made", revision)["revision"] == COMMIT
+
     check_encoder("someone/made")
-    assert (load_for_evaluation("someone/made", LoadingOptions()).encode(SENTENCES) == expected).all()
+    check(None)
     use_hub("http://127.0.0.1:1", tmp_path, monkeypatch)
     before = time.monotonic()
     check_encoder("someone/made")
-    assert (load_for_evaluation("someone/made", LoadingOptions()).encode(SENTENCES) == expected).all()
+    for revision in (None, "main", COMMIT):
+        check(revision)
     assert time.monotonic() - before < 5, "the hub was asked again and again"
 
 
