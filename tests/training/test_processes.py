@@ -1,11 +1,9 @@
-"""Several processes (gloo) equal one process on the joint batch, and produce one model."""
+"""Several processes (gloo) equal one process on the joint batch, and produce one model; requests to stop."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,8 @@ import pytest
 
 from ease.errors import EaseError
 from ease.training.job import run_job
-from ease.training.processes import TrainingInterrupted
-from tests.training.processes import PATIENCE, SOURCE, finish, messages, start
+from ease.training.processes import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
+from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, assert_same, weights
 
 
@@ -54,8 +52,10 @@ def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
 
 
 @pytest.mark.long
-def test_launched_processes_stop_and_torchrun_resumes(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    # torchrun starts each process with one thread; with another number sums are rounded otherwise.
+def test_launched_processes_stop_and_those_of_another_launcher_resume(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With another number of threads sums are rounded otherwise.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     # Many steps: however late the signal comes on a busy machine, there are some left.
     training = {"processes": 2, "max_steps": 200, "evaluate_every": 200, "checkpoint_seconds": 60}
@@ -71,18 +71,10 @@ def test_launched_processes_stop_and_torchrun_resumes(make_job: MakeJob, monkeyp
         run_job(job, stop)
     assert [path.name for path in (job.folder / "checkpoints").iterdir()] == [f"step-{stopped.value.step:08d}"]
     assert reported == list(range(stopped.value.step + 1)), "the start's score, and each step once"
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
-    resumed = subprocess.run(
-        [*command, "-m", "ease.training", str(job.folder)],
-        env={**os.environ, "PYTHONPATH": SOURCE},
-        timeout=PATIENCE,
-        check=True,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert f"Resuming after step {stopped.value.step}" in resumed.stderr
     whole = make_job("whole", training=training, method_options={"gather_negatives": True})
-    assert finish(start(whole, 2)) == [0, 0], messages(whole)
+    for started in (job, whole):
+        assert finish(start(started, 2)) == [0, 0], messages(started)
+    assert f"Resuming after step {stopped.value.step}" in messages(job)
     assert_same(run_job(job), run_job(whole))
 
 
@@ -101,3 +93,25 @@ def test_a_batch_size_that_is_no_multiple_of_torchrun_s_processes_is_refused(
         monkeypatch.setenv(name, value)
     with pytest.raises(EaseError, match=r"`batch_size` \d+ is not a multiple of 3 `processes`"):
         run_job(make_job())
+
+
+def test_a_second_ctrl_c_stops_at_once() -> None:
+    with stop_requests() as stop:
+        assert not stop
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.signal_number == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_process_stops_when_its_launcher_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [StopRequest()]
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "torchrun")
+    requests.append(StopRequest())
+    assert not any(requests)
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    assert all(requests)
+    monkeypatch.delenv(LAUNCHER_VARIABLE)
+    assert not any(requests), "a shell's end is no request"
