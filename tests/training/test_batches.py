@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count, islice, pairwise
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
-from torch import Tensor
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods.base import Derive
-from ease.methods.components.entity_table import EntityTable, Rows
-from ease.methods.components.losses import NO_ENTITY
 from ease.training.batches import make_ahead, pair_indices
-from ease.training.job import run_job
 from ease.training.options import BatchOptions
 from ease.training.prepared_pairs import (
     BLOCK_ROWS,
@@ -33,13 +29,10 @@ from ease.training.prepared_pairs import (
     prepare_pairs,
     read_table,
 )
-from tests.training.tiny_training import MakeJob
-
-LAYOUT = Layout(max_tokens=12)
 
 
-def prepare(files: Path, pairs: Path, target: Path, layout: Layout = LAYOUT) -> np.ndarray:
-    encoder = load_encoder(str(files / "encoder"))
+def prepare(files: Path, pairs: Path, target: Path) -> np.ndarray:
+    encoder, layout = load_encoder(str(files / "encoder")), Layout(max_tokens=12, further=2)
     prepare_pairs(pairs, files / "vocabulary.parquet", encoder, layout, target)
     return open_pairs(target, layout)
 
@@ -49,6 +42,7 @@ COLUMNS = {
     "sentence": ["Berlin is a large city with a river and more and more people", "Oslo", "Roma"],
     "entity": [-7, 2, 20],
     "hard_negative": pa.array([None, -4, -7], pa.int64()),
+    "further_entities": pa.array([[-7, -4, 2], [2, 20], None], pa.list_(pa.int64())),
 }
 
 
@@ -70,13 +64,7 @@ def test_pairs_are_tokens_and_table_rows_in_the_order_of_their_ids(files: Path, 
     assert texts["length"][2] == 12
     assert texts["tokens"][2][-1] == tokenizer.sep_token_id
     assert texts["present"].all()
-
-
-def test_further_entities_fill_all_places_of_a_row_and_more_are_left_out(files: Path, tmp_path: Path) -> None:
-    further = pa.array([[2, 20], None, [-7, -4, 2]], pa.list_(pa.int64()))
-    path = write(tmp_path, pair_id=None, further_entities=further)
-    stored = prepare(files, path, tmp_path / "pairs.bin", layout=LAYOUT._replace(further=2))
-    assert stored["further_entities"].tolist() == [[2, 3], [-1, -1], [0, 1]]
+    assert stored["further_entities"].tolist() == [[2, 3], [-1, -1], [0, 1]], "more than the places are left out"
 
 
 @pytest.mark.parametrize(
@@ -124,21 +112,6 @@ def test_an_epoch_visits_every_pair_at_most_once() -> None:
     assert steps[:6] != steps[6:12]
 
 
-def test_the_host_finds_the_rows_that_a_step_looks_up(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    look_up, looked_up = EntityTable.forward, []
-
-    def compared(table: EntityTable, *ids: Tensor, used: Rows | None) -> list[Tensor]:
-        assert used is not None
-        found = torch.cat(ids).unique()
-        assert used.tolist() == found[found != NO_ENTITY].tolist()
-        looked_up.append(len(used))
-        return look_up(table, *ids, used=used)
-
-    monkeypatch.setattr(EntityTable, "forward", compared)
-    run_job(make_job("compared", development={}, training={"max_steps": 2}))
-    assert len(looked_up) == 2
-
-
 CPU = torch.device("cpu")
 
 
@@ -184,24 +157,15 @@ def test_only_the_requested_rows_are_read(tmp_path: Path) -> None:
     assert np.array_equal(read_table(tmp_path / "table.safetensors", rows).numpy(), embeddings[rows])
 
 
-SIZE = 32
-
-
-def make_pairs(count: int = 4000, seed: int = 0) -> NDArray[np.void]:
-    """Pairs of 4 languages and 200 entities, both of very different frequencies."""
-    random = np.random.default_rng(seed)
-    pairs = np.zeros(count, [("entity", "<i8"), ("language", "<i2")])
-    pairs["language"] = random.choice(4, count, p=[0.6, 0.3, 0.08, 0.02])
-    pairs["entity"] = (random.random(count) ** 2 * 200).astype(int)
-    return pairs
-
-
-PAIRS = make_pairs()
+RANDOM = np.random.default_rng(0)
+PAIRS = np.zeros(4000, [("entity", "<i8"), ("language", "<i2")])
+"""Pairs of 4 languages and 200 entities, both of very different frequencies."""
+PAIRS["language"] = RANDOM.choice(4, 4000, p=[0.6, 0.3, 0.08, 0.02])
+PAIRS["entity"] = (RANDOM.random(4000) ** 2 * 200).astype(int)
 
 
 def batches(steps: int, start: int = 0, seed: int = 1, **options: Any) -> list[NDArray[np.int64]]:
-    found = pair_indices(PAIRS, SIZE, seed, start, BatchOptions(**options))
-    return list(islice(found, steps))
+    return list(islice(pair_indices(PAIRS, 32, seed, start, BatchOptions(**options)), steps))
 
 
 def test_sentences_of_an_entity_come_together_and_from_different_languages() -> None:
@@ -210,15 +174,9 @@ def test_sentences_of_an_entity_come_together_and_from_different_languages() -> 
     assert len(set(rows)) == len(rows), "an epoch has each pair at most once"
     alone = sum(count == 1 for batch in epoch for count in Counter(PAIRS["entity"][batch]).values())
     assert alone < 0.02 * len(rows), "only a group cut by a batch's end is alone"
-    assert translations(rows) > 0.49 * len(rows)
-
-
-def translations(rows: NDArray[np.int64]) -> int:
-    """Count the neighbours that share their entity but not their language."""
-    pairs = PAIRS[rows]
-    return sum(
-        one["entity"] == other["entity"] and one["language"] != other["language"] for one, other in pairwise(pairs)
-    )
+    entities, languages = PAIRS["entity"][rows], PAIRS["language"][rows]
+    translations = (entities[1:] == entities[:-1]) & (languages[1:] != languages[:-1])
+    assert translations.sum() > 0.49 * len(rows)
 
 
 @pytest.mark.parametrize(

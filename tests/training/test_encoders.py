@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
@@ -31,15 +31,6 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of all tiny encoders."""
     folder = tmp_path_factory.mktemp("architectures")
     return {name: write_architecture(name, folder / name) for name in NAMES}
-
-
-def still(folder: Path) -> SentenceTransformer:
-    """Load an encoder without dropout."""
-    encoder = load_encoder(str(folder)).eval()
-    for module in encoder.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-    return encoder
 
 
 def trained_embeddings(
@@ -81,7 +72,7 @@ def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
     encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
 ) -> None:
     """A training pads on the right, `encode` on the tokenizer's side; a single sentence has no padding at all."""
-    encoder = still(encoders[name])
+    encoder = load_encoder(str(encoders[name])).eval()
     texts, found = trained_embeddings(encoder, files, tmp_path)
     alone = np.concatenate([encoder.encode([text]) for text in texts])
     assert np.allclose(encoder.encode(texts), alone, atol=1e-4)
@@ -105,20 +96,6 @@ def with_prompt(files: Path, folder: Path) -> SentenceTransformer:
     return load_encoder(str(folder))
 
 
-def write_prompted(files: Path, folder: Path) -> dict[str, Any]:
-    """Write the training pairs and the graded pairs with the prompt in their texts; return a job's changes."""
-    pairs = pq.read_table(files / "pairs.parquet").to_pandas()
-    pairs["sentence"] = PROMPT + pairs["sentence"]
-    pairs.to_parquet(folder / "pairs.parquet")
-    graded = pq.read_table(files / "graded.parquet").to_pandas()
-    graded[["sentence1", "sentence2"]] = PROMPT + graded[["sentence1", "sentence2"]]
-    graded.to_parquet(folder / "graded.parquet")
-    return {
-        "pairs": folder / "pairs.parquet",
-        "development": {"sample_graded": {"path": str(folder / "graded.parquet")}},
-    }
-
-
 def test_a_training_with_a_prompt_is_one_on_texts_that_contain_it(
     files: Path, make_job: MakeJob, tmp_path: Path
 ) -> None:
@@ -127,7 +104,16 @@ def test_a_training_with_a_prompt_is_one_on_texts_that_contain_it(
     longer = 16 + prompt_tokens(encoder)
     short = {"max_steps": 4, "evaluate_every": 2}
     prompted = run_job(make_job("own", str(tmp_path / "prompted"), training=short))
-    changes = {"training": {**short, "max_tokens": longer}, **write_prompted(files, tmp_path)}
+    for name in ("pairs", "graded"):
+        table = pd.read_parquet(files / f"{name}.parquet")
+        texts = [column for column in table if column.startswith("sentence")]
+        table[texts] = PROMPT + table[texts]
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    changes: dict[str, Any] = {
+        "training": {**short, "max_tokens": longer},
+        "pairs": tmp_path / "pairs.parquet",
+        "development": {"sample_graded": {"path": str(tmp_path / "graded.parquet")}},
+    }
     written = run_job(make_job("written", **changes))
     assert losses(prompted) == losses(written)
     assert prompted.best_score == written.best_score

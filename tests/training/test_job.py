@@ -15,12 +15,12 @@ import torch
 from pydantic import ValidationError
 from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import pairwise_cos_sim
 from transformers import AutoModel
 
-from ease.encoders.encoder import load_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
+from ease.io.names import DEVELOPMENT
+from ease.training import job as job_module
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from tests.training.tiny_training import MakeJob, Trained, losses
@@ -48,24 +48,15 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
 
 
-def test_the_start_is_scored_and_never_kept(make_job: MakeJob, tmp_path: Path) -> None:
-    """Every model is worse than the start, whose own cosines are the gold scores."""
-    training = {"learning_rate": 3.0, "max_steps": 4, "evaluate_every": 2}
-    job = make_job("worse", training=training, card=ModelCardData())
-    graded = pq.read_table(job.development["sample_graded"]["path"])
-    encoder = load_encoder(job.encoder)
-    first, second = (encoder.encode(graded[name].to_pylist()) for name in ("sentence1", "sentence2"))
-    cosines = pairwise_cos_sim(first, second).tolist()
-    path = tmp_path / "graded.parquet"
-    pq.write_table(graded.set_column(graded.column_names.index("score"), "score", pa.array(cosines)), path)
-    result = run_job(job.model_copy(update={"development": {"sample_graded": {"path": str(path)}}}))
-    start = result.start_score
-    assert start == pytest.approx(100, abs=0.5)
+def test_the_start_is_scored_and_never_kept(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = iter([50.0, 30.0, 40.0])
+    monkeypatch.setattr(job_module, "development_evaluation", lambda _: lambda _: {DEVELOPMENT: next(left)})
+    result = run_job(make_job(training={"max_steps": 4, "evaluate_every": 2}, card=ModelCardData()))
+    assert (result.start_score, result.best_score, result.best_step) == (50, 40, 4)
     assert result.below_start
-    assert result.best_step > 0
-    assert [line["step"] for line in result.history if "development" in line] == [0, 2, 4]
+    assert [line["step"] for line in result.history if DEVELOPMENT in line] == [0, 2, 4]
     card = (result.model / "README.md").read_text(encoding="utf-8")
-    assert f"| development | {result.best_score:.2f} | {start:.2f} |" in card
+    assert "| development | 40.00 | 50.00 |" in card
     assert "lowered the model's score on `development" in card
 
 
@@ -94,7 +85,7 @@ def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -
     assert reported[:2] == [0, 1]
 
 
-def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:
+def test_torch_s_global_state_is_restored_and_bf16_is_near_single_precision(make_job: MakeJob) -> None:
     threads, state, environment = torch.get_num_threads(), torch.get_rng_state(), dict(os.environ)
     found: list[bool] = []
 
@@ -102,22 +93,17 @@ def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:
         found.append(torch.are_deterministic_algorithms_enabled())
 
     few: dict[str, Any] = {"max_steps": 1, "threads": threads + 1}
-    run_job(make_job(development={}, training=few), note)
+    single = losses(run_job(make_job(development={}, training=few), note))
     few |= {"precision": "bf16", "deterministic": False}
-    run_job(make_job("half", development={}, training=few), note)
+    half = losses(run_job(make_job("half", development={}, training=few), note))
+    assert half[1] != single[1]
+    assert half[1] == pytest.approx(single[1], rel=0.02)
     assert found == [True, False]
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.backends.cuda.cudnn_sdp_enabled()
     assert dict(os.environ) == environment
-
-
-def test_bf16_is_close_to_single_precision(make_job: MakeJob, trained: Trained) -> None:
-    half = losses(run_job(make_job(development={}, training={"precision": "bf16", "max_steps": 1})))
-    single = losses(trained.result)
-    assert half[1] != single[1]
-    assert half[1] == pytest.approx(single[1], rel=0.02)
 
 
 def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:

@@ -35,15 +35,12 @@ from tests.training.tiny_training import MakeJob, Stop, Trained, assert_same, st
 def test_an_interrupted_training_resumes_exactly(
     make_job: MakeJob, files: Path, wide: Path, method: str, options: dict[str, Any], training: dict[str, Any]
 ) -> None:
-    changes = {
-        "method": method,
-        "method_options": options,
-        "pairs": files / "texts.parquet",
-        "training": {name: wide if value == "WIDE" else value for name, value in training.items()},
-    }
-    whole = run_job(make_job("whole", **changes))
-    broken = make_job("broken", **changes)
-    for step in (6, 9):
+    training = {name: wide if value == "WIDE" else value for name, value in training.items()}
+    changes = {"method": method, "method_options": options, "pairs": files / "texts.parquet"}
+    short = {"max_steps": 8, **training}
+    whole = run_job(make_job("whole", **changes, training={**short, "checkpoint_seconds": 600}))
+    broken = make_job("broken", **changes, training=short)
+    for step in (4, 6):
         with pytest.raises(Stop):
             run_job(broken, stop_at(step))
         assert len(list((broken.folder / "checkpoints").iterdir())) == 1
@@ -88,18 +85,14 @@ def test_a_later_checkpoint_of_another_training_is_ignored(make_job: MakeJob, tr
 
 
 def test_a_checkpoint_is_identified_by_options_and_file_contents(
-    make_job: MakeJob, files: Path, trained: Trained, wide: Path, tmp_path: Path
+    make_job: MakeJob, files: Path, wide: Path, tmp_path: Path
 ) -> None:
     copies = [tmp_path / "first.parquet", tmp_path / "second.parquet"]
     for copy in copies:
         shutil.copy(files / "pairs.parquet", copy)
     first, second = (make_job(pairs=copy) for copy in copies)
-    reported: list[int] = []
-    with pytest.raises(Stop):
-        run_job(first, stop_at(6))
-    assert_same(run_job(second, lambda step, _: reported.append(step)), trained.result)
-    assert reported[0] == 6, "the same pairs at another place"
     before = fingerprint_of(first, 1)
+    assert fingerprint_of(second, 1) == before, "the same pairs at another place"
     for option in ({"learning_rate": 2e-3}, {"onednn": False}):
         assert fingerprint_of(make_job(pairs=copies[0], training=option), 1) != before
     pq.write_table(pq.read_table(copies[0]).slice(1), copies[0])
