@@ -31,20 +31,6 @@ def write() -> str:
     )
 
 
-def test_the_card_lists_metadata_data_parameters_and_scores() -> None:
-    text = write()
-    fields = ModelCard(text).data.to_dict()
-    assert (fields["language"], fields["license"], fields["base_model"]) == (
-        ["en", "ja"],
-        "cc-by-sa-4.0",
-        "bert-base-multilingual-cased",
-    )
-    assert "| Wikipedia (en) | 20260101 | CC BY-SA 4.0 (until June 2023: 3.0) and GFDL |" in text
-    assert "| Wikidata | 20260105 | CC0 1.0 |" in text
-    assert "| `method.temperature` | 0.05 |" in text
-    assert "| sts\\|dev | 71.23 |" in text
-
-
 def test_test_scores_are_added_and_replaced_one_by_one() -> None:
     once = with_test_scores(write(), {"stsb/test": 70.0, "sts17/en-de": 50.0})
     twice = with_test_scores(once, {"stsb/test": 71.5})

@@ -30,16 +30,12 @@ def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: s
     assert (gradient.abs().sum(-1) > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("line", "reads"),
-    [("reads_entities = True", True), ("reads_entities: ClassVar[bool] = True", True), ("", False)],
-)
-def test_reads_entities_is_found_in_the_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, reads: bool
-) -> None:
-    (tmp_path / "mine.py").write_text(f"class Mine:\n    {line or 'pass'}\n", encoding="utf-8")
+def test_reads_entities_is_found_in_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ease.methods, "__path__", [str(tmp_path)])
-    assert ease.methods.reads_entities("mine") == reads
+    lines = {"one": "reads_entities = True", "two": "reads_entities: ClassVar[bool] = True", "none": "pass"}
+    for name, line in lines.items():
+        (tmp_path / f"{name}.py").write_text(f"class Mine:\n    {line}\n", encoding="utf-8")
+        assert ease.methods.reads_entities(name) == (name != "none")
 
 
 def test_the_guide_to_a_new_method_names_every_attribute() -> None:
