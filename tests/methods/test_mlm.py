@@ -118,16 +118,13 @@ def test_loss_and_gradients_are_those_of_the_architecture_s_own_model(
     assert torch.allclose(bias.grad, own_bias.grad, atol=1e-9)
 
 
-def test_an_encoder_that_cannot_be_masked_is_refused() -> None:
+def test_an_encoder_that_cannot_be_masked_is_refused(tmp_path: Path) -> None:
     words = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
     with pytest.raises(EaseError, match="needs a transformer, and the encoder begins with BoW"):
         MaskedLanguageModel(words, 0.15)
     for name, options in (("mlm", {}), ("simcse", {"mlm_weight": 0.1})):
         with pytest.raises(EaseError, match="a mask token, .* has none"):
             build(name, without_mask_token(), **options)
-
-
-def test_an_architecture_without_masked_language_modelling_is_refused(tmp_path: Path) -> None:
     configuration = T5Config(vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
     T5EncoderModel(configuration).save_pretrained(tmp_path)
     encoder().tokenizer.save_pretrained(tmp_path)

@@ -88,19 +88,13 @@ def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
 PROMPT = "people like: "
 
 
-def with_prompt(files: Path, folder: Path) -> SentenceTransformer:
-    """Save an encoder with a default prompt, and load it."""
-    encoder = load_encoder(str(files / "encoder"))
-    encoder.prompts, encoder.default_prompt_name = {"query": PROMPT, "document": "a "}, "query"
-    save_encoder(encoder, folder)
-    return load_encoder(str(folder))
-
-
 def test_a_training_with_a_prompt_is_one_on_texts_that_contain_it(
     files: Path, make_job: MakeJob, tmp_path: Path
 ) -> None:
     """Losses, development scores and weights are those of sentences that begin with the prompt."""
-    encoder = with_prompt(files, tmp_path / "prompted")
+    encoder = load_encoder(str(files / "encoder"))
+    encoder.prompts, encoder.default_prompt_name = {"query": PROMPT, "document": "a "}, "query"
+    save_encoder(encoder, tmp_path / "prompted")
     longer = 16 + prompt_tokens(encoder)
     short = {"max_steps": 4, "evaluate_every": 2}
     prompted = run_job(make_job("own", str(tmp_path / "prompted"), training=short))
@@ -123,10 +117,6 @@ def test_a_training_with_a_prompt_is_one_on_texts_that_contain_it(
     job = make_job("long", str(tmp_path / "prompted"), training={"max_tokens": 32})
     with pytest.raises(EaseError, match=f"accepts at most 32 with a prompt of {longer - 16}"):
         run_job(job)
-
-
-def test_a_pooling_without_the_prompt_is_refused(files: Path, tmp_path: Path) -> None:
-    encoder = with_prompt(files, tmp_path / "prompted")
     encoder[1].include_prompt = False  # type: ignore[assignment]
     with pytest.raises(EaseError, match="excludes its prompt 'people like: '"):
         default_prompt(encoder)

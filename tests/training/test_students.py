@@ -91,7 +91,7 @@ def test_a_shallow_student_starts_as_first_layers_and_learns_embeddings(teacher:
     own, whole = (encoder.state_dict() for encoder in (first_layers(given, 1), given))
     assert own.keys() < whole.keys()
     assert all(torch.equal(own[name], whole[name]) for name in own)
-    shallow = options(ShallowOptions, learning={"epochs": 8, "learning_rate": 3e-3})
+    shallow = options(ShallowOptions, learning={"epochs": 8, "batch_size": 60, "learning_rate": 5e-3})
     made = distill_student(str(teacher), SENTENCES, shallow, tmp_path)
     losses = [values["loss"] for values in made.history]
     assert losses[-1] < losses[0] / 2
