@@ -22,7 +22,7 @@ from tests.training.tiny_training import Stop, stop_at
 
 WORDS = "city river people house große Stadt Fluss Menschen большой город река 大きな 都市 川".split()
 SENTENCES = [f"{a} {b} {c}" for a in WORDS for b in WORDS[:6] for c in WORDS[3:5]]
-QUICK: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 3e-2}
+QUICK: dict[str, Any] = {"epochs": 3, "batch_size": 60, "learning_rate": 5e-2}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_shallow_student_starts_as_first_layers_and_learns_embeddings(teacher:
     own, whole = (encoder.state_dict() for encoder in (first_layers(given, 1), given))
     assert own.keys() < whole.keys()
     assert all(torch.equal(own[name], whole[name]) for name in own)
-    shallow = options(ShallowOptions, learning={"epochs": 8, "batch_size": 60, "learning_rate": 5e-3})
+    shallow = options(ShallowOptions, learning={"epochs": 5, "learning_rate": 1e-2})
     made = distill_student(str(teacher), SENTENCES, shallow, tmp_path)
     losses = [values["loss"] for values in made.history]
     assert losses[-1] < losses[0] / 2
@@ -120,9 +120,9 @@ def test_an_interrupted_student_resumes_to_the_same_one(teacher: Path, made: Dis
         return distill_student(str(teacher), SENTENCES, chosen, tmp_path, report=report)
 
     with pytest.raises(Stop):
-        run(stop_at(9))
+        run(stop_at(5))
     resumed = run(lambda step, values: steps.append(step))
-    assert steps[0] == 9
+    assert steps[0] == 5
     assert resumed.history == made.history
     tables = [load_encoder(str(one.model)).state_dict() for one in (resumed, made)]
     assert all(torch.equal(tensor, tables[1][name]) for name, tensor in tables[0].items())
