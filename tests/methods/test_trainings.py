@@ -41,8 +41,8 @@ def test_a_training_learns_and_leaves_a_plain_encoder(
 ) -> None:
     if method == "supervised_simcse":
         columns: dict[str, list[str | None]] = {
-            "sentence": [f"{place} is a large city" for place in PLACES] * 8,
-            "positive": [f"people like {place}" for place in PLACES] * 8,
+            "sentence": [f"{place} is a large city" for place in PLACES * 8],
+            "positive": [f"people like {place}" for place in PLACES * 8],
             "negative": [f"people like {PLACES[row % 10 - 9]}" if row % 3 else None for row in range(80)],
         }
     else:
@@ -104,6 +104,7 @@ def test_a_real_encoder_stays_good(make_job: MakeJob, test_data: Path, tmp_path:
     result = run_job(make_job(encoder=str(get_model_path()), training=training, development=development))
     assert result.start_score == pytest.approx(86.7, abs=3), "100 pairs of 1,500, on which the encoder has 86.7"
     assert result.best_score is not None
+    assert result.start_score is not None
     assert result.best_score > result.start_score - 5
     start = load_encoder(str(get_model_path())).state_dict()
     assert any(not torch.equal(start[name], end) for name, end in load_encoder(str(result.model)).state_dict().items())
