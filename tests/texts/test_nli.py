@@ -129,22 +129,15 @@ def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
 
 
 def test_premises_meet_their_hypotheses_in_every_language(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    missing = {("de", "3")}  # a pair without a German row
+    have = {"1": ("en", "de", "fr"), "2": ("en", "de", "fr"), "3": ("en", "fr")}  # the languages of each pair
     rows = [
-        f"{code}\tneutral\t{code} premise {pair}\t{code} hypothesis {pair}\t{pair}\t{pair}"
-        for code in ("en", "de", "fr")
-        for pair in "123"
-        if (code, pair) not in missing
+        f"{code}\tneutral\t{code} p{pair}\t{code} h{pair}\t{pair}\t{pair}\n" for pair in have for code in have[pair]
     ]
-    path = write_file("xnli.tsv", XNLI + "\n".join(rows) + "\n")
+    path = write_file("xnli.tsv", XNLI + "".join(rows))
     source = {"kind": "nli", "path": path, "form": "premise_hypothesis", "cross_lingual": True}
     found, _ = gather_rows({**source, "hypotheses": "every"})
     expected = {
-        (f"{one} premise {pair}", f"{other} hypothesis {pair}", None)
-        for pair in "123"
-        for one in ("en", "de", "fr")
-        for other in ("en", "de", "fr")
-        if not {(one, pair), (other, pair)} & missing
+        (f"{one} p{pair}", f"{other} h{pair}", None) for pair in have for one in have[pair] for other in have[pair]
     }
     assert Counter(found) == Counter(expected)
     assert len(found) == 9 + 9 + 4
@@ -179,16 +172,10 @@ XNLI = "language\tgold_label\tsentence1\tsentence2\tpromptID\tpairID\n"
 
 
 def test_unlabelled_rows_are_counted_and_dropped(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    rows = [
-        "en\tentailment\tP\tE\t1\t1",
-        "en\t-\tP\tunsure\t1\t2",
-        "en\t-1\tP\thidden\t1\t3",
-        "en\t\tP\tmissing\t1\t4",
-        "en\tcontradiction\tP\t \t1\t5",
-        "en\tcontradiction\tP\tC\t1\t6",
-        "en\tentailment\tQ\tF\t2\t7",
-    ]
-    path = write_file("a.tsv", XNLI + "\n".join(rows) + "\n")
+    told = ["entailment\tP\tE", "-\tP\tunsure", "-1\tP\thidden", "\tP\tmissing", "contradiction\tP\t "]
+    told += ["contradiction\tP\tC", "entailment\tQ\tF"]
+    rows = (f"en\t{row}\t{int('Q' in row)}\t{number}\n" for number, row in enumerate(told))
+    path = write_file("a.tsv", XNLI + "".join(rows))
     found, (report,) = gather_rows({"kind": "nli", "path": path})
     assert found == [("P", "E", "C"), ("Q", "F", None)]
     counts = {"read": 7, "unlabelled": 3, "blank": 1, "without_contradiction": 1}
@@ -197,11 +184,7 @@ def test_unlabelled_rows_are_counted_and_dropped(gather_rows: GatherRows, write_
 
 def test_the_csv_of_simcse_has_three_texts_per_row(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("nli.csv", 'sent0,sent1,hard_neg\nP,"E, e",C\nP,F,D\nQ,G,\n')
-    assert gather_rows({"kind": "nli", "path": path})[0] == [
-        ("P", "E, e", "C"),
-        ("P", "F", "D"),
-        ("Q", "G", None),
-    ]
+    assert gather_rows({"kind": "nli", "path": path})[0] == [("P", "E, e", "C"), ("P", "F", "D"), ("Q", "G", None)]
     pairs, _ = gather_rows({"kind": "nli", "path": path, "form": "premise_hypothesis"})
     assert [row[:2] for row in pairs] == [("P", "E, e"), ("P", "C"), ("P", "F"), ("P", "D"), ("Q", "G")]
 
@@ -209,35 +192,25 @@ def test_the_csv_of_simcse_has_three_texts_per_row(gather_rows: GatherRows, writ
 def test_files_of_languages_are_joined_by_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     labels = ("entailment", "neutral", "contradictory")
     for code in ("en", "de", "fr"):
-        content = "".join(
-            f"{code} premise {prompt}\t{code} {label[0]}{prompt}\t{label}\n" for prompt in range(40) for label in labels
-        )
-        write_file(f"multinli/multinli.train.{code}.tsv", f"premise\thypo\tlabel\n{content}")
-    folder = write_file("multinli/readme.txt", "").parent
-    rows, _ = gather_rows({"kind": "nli", "path": folder, "languages": ["en", "de"], "cross_lingual": True})
-    assert len(rows) == 40
-    for number, texts in enumerate(rows):
-        assert [str(text).split(maxsplit=1)[1] for text in texts] == [
-            f"premise {number}",
-            f"e{number}",
-            f"c{number}",
-        ]
-    assert {str(text)[:2] for texts in rows for text in texts} == {"en", "de"}
-    assert len({tuple(str(text)[:2] for text in texts) for texts in rows}) == 8
+        lines = (f"{code} p{row}\t{code} {label[0]}{row}\t{label}\n" for row in range(40) for label in labels)
+        path = write_file(f"multinli/multinli.train.{code}.tsv", "premise\thypo\tlabel\n" + "".join(lines))
+    rows, _ = gather_rows({"kind": "nli", "path": path.parent, "languages": ["en", "de"], "cross_lingual": True})
+    split = [[str(text).split() for text in texts] for texts in rows]
+    assert [[text for _, text in texts] for texts in split] == [[f"p{n}", f"e{n}", f"c{n}"] for n in range(40)]
+    assert {code for texts in split for code, _ in texts} == {"en", "de"}
+    assert len({tuple(code for code, _ in texts) for texts in split}) == 8
 
 
 def test_errors_name_the_file_and_the_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     row = "en\tentailment\tP\tE\t1\t1\n"
-    with pytest.raises(EaseError, match="a.tsv, line 3: unknown label 'maybe'"):
-        gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tmaybe\tP\tE\t1\t2\n")})
-    with pytest.raises(EaseError, match="a.tsv, line 3: 5 columns, but the first line has 6"):
-        gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tentailment\tP\tE\t1\n")})
-    with pytest.raises(EaseError, match="a.tsv: no column sentence1, sentence2, gold_label; it has x, y"):
-        gather_rows({"kind": "nli", "path": write_file("a.tsv", "x\ty\n1\t2\n")})
-    with pytest.raises(EaseError, match="columns sent0, sent1 and hard_neg; it has x, y"):
-        gather_rows({"kind": "nli", "path": write_file("a.csv", "x,y\n1,2\n")})
+    for name, content, fault in (
+        ("a.tsv", f"{XNLI}{row}en\tmaybe\tP\tE\t1\t2\n", "a.tsv, line 3: unknown label 'maybe'"),
+        ("a.tsv", "x\ty\n1\t2\n", "a.tsv: no column sentence1, sentence2, gold_label; it has x, y"),
+        ("a.csv", "x,y\n1,2\n", "columns sent0, sent1 and hard_neg; it has x, y"),
+        ("a.tsv", XNLI + row.replace("entailment", "neutral"), "0 are left .*read 1, unlabelled 0, blank 0"),
+    ):
+        with pytest.raises(EaseError, match=fault):
+            gather_rows({"kind": "nli", "path": write_file(name, content)})
     path = write_file("b.tsv", f"{XNLI}{row}{row}{row.replace('en', 'de', 1)}")
     with pytest.raises(EaseError, match="pair 1 .* occurs 2 times in 'en'"):
         gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
-    with pytest.raises(EaseError, match="0 are left .*read 1, unlabelled 0, blank 0"):
-        gather_rows({"kind": "nli", "path": write_file("a.tsv", XNLI + row.replace("entailment", "neutral"))})

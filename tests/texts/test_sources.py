@@ -19,13 +19,8 @@ def test_byte_order_marks_line_ends_and_blank_lines_are_removed(gather_rows: Gat
     path = write_file("a.txt", "\ufefffirst\r\n\r\n  second \nthird\u2028still third\u0085\n\nfirst\n \t\nlast")
     rows, (report,) = gather_rows({"kind": "lines", "path": path})
     assert [row[0] for row in rows] == ["first", "second", "third\u2028still third", "last"]
-    assert {name: report[name] for name in ("read", "blank", "repeated", "available", "taken")} == {
-        "read": 8,
-        "blank": 3,
-        "repeated": 1,
-        "available": 4,
-        "taken": 4,
-    }
+    counts = {"read": 8, "blank": 3, "repeated": 1, "available": 4, "taken": 4}
+    assert {name: report[name] for name in counts} == counts
     assert {row[1:] for row in rows} == {(None, None)}
 
 
@@ -75,9 +70,8 @@ def test_parquet_is_read_in_its_order(gather_rows: GatherRows, tmp_path: Path) -
 
 
 def test_a_file_that_cannot_be_read_is_named(gather_rows: GatherRows, tmp_path: Path) -> None:
-    for path, fault in ((tmp_path / "none.txt", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(EaseError, match=f"{path} cannot be read .{fault}"):
-            gather_rows({"kind": "lines", "path": path})
+    with pytest.raises(EaseError, match=f"{tmp_path}/none.txt cannot be read .No such file"):
+        gather_rows({"kind": "lines", "path": tmp_path / "none.txt"})
 
 
 @pytest.mark.parametrize(
@@ -85,7 +79,6 @@ def test_a_file_that_cannot_be_read_is_named(gather_rows: GatherRows, tmp_path: 
     [
         ("a.tsv", "s\tp\na\tb\nc\n", "a.tsv, line 3: 1 columns, but the first line has 2"),
         ("a.csv", 's,p\na,"b\nc,d\n', "a.csv, line 3: not a valid csv"),
-        ("a.csv", "s,q\na,b\n", "a.csv: no column p; it has s, q"),
     ],
 )
 def test_errors_in_columns_name_the_file_and_the_line(
@@ -108,8 +101,10 @@ def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
     assert set(letters) == set(string.ascii_letters + string.digits)
     mean = sum(letters.values()) / 62
     assert all(0.9 * mean < count < 1.1 * mean for count in letters.values())
-    assert gather_rows(source, seed=1, threads=1)[0] == rows
-    assert not set(gather_rows(source, seed=2)[0]) & set(rows[:50])
+    few = {**source, "rows": 500}
+    drawn = gather_rows(few, seed=1)[0]
+    assert gather_rows(few, seed=1, threads=1)[0] == drawn
+    assert not set(gather_rows(few, seed=2)[0]) & set(drawn[:50])
 
 
 FACTS = "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
