@@ -23,11 +23,7 @@ Pairs = list[tuple[str, str]]
 
 def encode_codes(words: Sequence[str]) -> np.ndarray:
     """Encode each word as its own direction; t3 is s3 rotated."""
-    rows = np.zeros((len(words), 8), dtype=np.float32)
-    for row, word in enumerate(words):
-        number = int(word[1:]) % 8
-        rows[row, number if word[0] == "s" else (number + 3) % 8] = 1
-    return rows
+    return np.eye(8, dtype=np.float32)[[(int(word[1:]) + 3 * (word[0] == "t")) % 8 for word in words]]
 
 
 def write(folder: Path, pair: str, training: Pairs, test: Pairs, size: str = "5k") -> None:
@@ -69,7 +65,7 @@ def test_each_language_may_have_its_own_encoder(tmp_path: Path) -> None:
 
     def swapped(words: Sequence[str]) -> np.ndarray:
         asked.append(words)
-        return encode_codes([f"s{word[1:]}" for word in words])[:, [1, 0, *range(2, 8)]]
+        return encode_codes(words)[:, [1, 0, *range(2, 8)]]
 
     def plain(words: Sequence[str]) -> np.ndarray:
         return encode_codes([f"t{word[1:]}" for word in words])
@@ -114,6 +110,9 @@ def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
     path = tmp_path / "cc.de.300.vec.gz"
     path.write_bytes(gzip.compress(b"4 2\n, 0.1 0.2\nHaus 0.3 -0.1\nund 0.5 0.5\nder 1 0\n"))
     assert read_vocabulary(path, 3) == [",", "Haus", "und"]
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(EaseError, match=r"empty\.txt: contains no word"):
+        read_vocabulary(tmp_path / "empty.txt", 3)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,6 @@ def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
     [
         ("", "5k.en-de.tsv: contains no line of two words"),
         ("a\tb\n\nc\n", "5k.en-de.tsv, line 3: not two words with one tab between"),
-        ("a\t\n", "line 1: not two words"),
     ],
 )
 def test_errors_name_invalid_dictionaries(tmp_path: Path, text: str, message: str) -> None:
@@ -129,13 +127,5 @@ def test_errors_name_invalid_dictionaries(tmp_path: Path, text: str, message: st
     (tmp_path / "en-de" / "yacle.train.freq.5k.en-de.tsv").write_text(text)
     with pytest.raises(EaseError, match=message):
         bli.evaluate(encode_codes, bli.options(path=tmp_path))
-
-
-def test_errors_name_invalid_options_and_vocabularies(tmp_path: Path) -> None:
-    write(tmp_path, "en-de", numbered(1), numbered(1))
     with pytest.raises(ValidationError, match=r"vocabulary 'words\.txt': write \{language\}"):
         bli.options(path=tmp_path, vocabulary="words.txt")
-    for code in ("en", "de"):
-        (tmp_path / f"{code}.txt").write_text("\n")
-    with pytest.raises(EaseError, match=r"en\.txt: contains no word"):
-        bli.evaluate(encode_codes, bli.options(path=tmp_path, vocabulary="{language}.txt"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,33 +15,29 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score
 
 TASK = get_task("bucc")
-Options = TASK.options
 evaluate = TASK.evaluate
-files = TASK.files
+Corpora = tuple[list[str], list[str], list[tuple[int, int]]]
 
 
-Pairs = Sequence[tuple[int, int]]
+def options(folder: Path, **changes: bool) -> Any:
+    return TASK.options(path=folder, subsets=("de-en",), **changes)
 
 
-def write_split(
-    folder: Path, language: str, split: str, queries: Sequence[str], targets: Sequence[str], gold: Pairs
-) -> list[Path]:
+def write_split(folder: Path, split: str, corpora: Corpora) -> None:
     """Write the three files of a split in the shared task's format."""
-    name = f"{language}-en"
-    (folder / name).mkdir(exist_ok=True)
+    queries, targets, gold = corpora
     texts = {
-        language: [f"{language}-{row:09}\t{text}" for row, text in enumerate(queries)],
+        "de": [f"de-{row:09}\t{text}" for row, text in enumerate(queries)],
         "en": [f"en-{row:09}\t{text}" for row, text in enumerate(targets)],
-        "gold": [f"{language}-{query:09}\ten-{target:09}" for query, target in gold],
+        "gold": [f"de-{query:09}\ten-{target:09}" for query, target in gold],
     }
-    paths = []
+    (folder / "de-en").mkdir(exist_ok=True)
     for part, lines in texts.items():
-        paths.append(folder / name / f"{name}.{split}.{part}")
-        paths[-1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return paths
+        path = folder / "de-en" / f"de-en.{split}.{part}"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def corpora(seed: int, parallel: int, alone: int) -> tuple[list[str], list[str], list[tuple[int, int]]]:
+def corpora(seed: int, parallel: int, alone: int) -> Corpora:
     """Return sentences of random words; parallel sentences share most words and have different rows."""
     generator = np.random.default_rng(seed)
 
@@ -82,26 +79,26 @@ def f1(found: set[tuple[int, int]], gold: set[tuple[int, int]]) -> float:
 
 def encode_rows(sentences: Sequence[str]) -> np.ndarray:
     """Encode sentences as sums of random word vectors, so that no two cosines are equal."""
-    vectors = []
-    for sentence in sentences:
-        words = [np.random.default_rng(int(word[1:])).standard_normal(32) for word in sentence.split()]
-        vectors.append(np.sum(words, axis=0))
-    return np.array(vectors, dtype=np.float32)
+    vectors = np.random.default_rng(0).standard_normal((80, 32))
+    rows = [vectors[[int(word[1:]) for word in sentence.split()]].sum(axis=0) for sentence in sentences]
+    return np.array(rows, dtype=np.float32)
+
+
+SPLITS = {"sample": corpora(1, 40, 60), "training": corpora(2, 70, 150)}
 
 
 def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    splits = {"sample": corpora(1, 40, 60), "training": corpora(2, 70, 150)}
-    for split, parts in splits.items():
-        write_split(tmp_path, "fr", split, *parts)
+    for split, parts in SPLITS.items():
+        write_split(tmp_path, split, parts)
     with caplog.at_level(logging.INFO):
-        scores = evaluate(encode_rows, Options(path=tmp_path, subsets=("fr-en",)))
+        scores = evaluate(encode_rows, options(tmp_path))
     metrics = ("f1", "f1_margin", "f1_tuned", "f1_margin_tuned")
     assert [(score.subset, score.metric) for score in scores] == [
-        (subset, metric) for subset in ("fr-en", "average") for metric in metrics
+        (subset, metric) for subset in ("de-en", "average") for metric in metrics
     ]
     for score, k in zip(scores[:2], (None, 4), strict=True):
         sample, training = (
-            (best_pairs(encode_rows, queries, targets, k), set(gold)) for queries, targets, gold in splits.values()
+            (best_pairs(encode_rows, queries, targets, k), set(gold)) for queries, targets, gold in SPLITS.values()
         )
         tried = {
             value: f1({pair for pair, other in sample[0].items() if other >= value}, sample[1])
@@ -117,18 +114,17 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: Path, encode: Encode) -> None:
-    write_split(tmp_path, "de", "sample", ["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)])
+    write_split(tmp_path, "sample", (["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)]))
     # Cosines of the sample: 1 for a true pair, 0.5 for a false pair; the threshold is therefore 0.75.
     # Cosines of the training set: 1 and 0.82 (true), 0.5 (false); its best threshold finds both true pairs.
     queries, targets = ["c", "d e f", "g h"], ["c", "d e", "g i", "q"]
-    write_split(tmp_path, "de", "training", queries, targets, [(0, 0), (1, 1)])
-    found = evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))[:4]
-    scores = {score.metric: score for score in found}
+    write_split(tmp_path, "training", (queries, targets, [(0, 0), (1, 1)]))
+    scores = {score.metric: score for score in evaluate(encode, options(tmp_path))[:4]}
     assert scores["f1_tuned"].value == 100
     assert scores["f1_tuned"].note == scores["f1_margin_tuned"].note == "threshold tuned on the scored set"
     # The test set has 1 (true), 0.82 (false) and 0.5 (true), which that threshold of 0.66 leaves out.
-    write_split(tmp_path, "de", "test", queries, targets, [(0, 0), (2, 2)])
-    tested = evaluate(encode, Options(path=tmp_path, subsets=("de-en",), test=True))
+    write_split(tmp_path, "test", (queries, targets, [(0, 0), (2, 2)]))
+    tested = evaluate(encode, options(tmp_path, test=True))
     assert {score.metric: score.value for score in tested[:4]} == {
         **{metric: scores[metric].value for metric in ("f1", "f1_margin")},
         "f1_tuned": pytest.approx(100 * 2 * 1 / (2 + 2)),
@@ -136,42 +132,34 @@ def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: P
     }
     assert tested[2].note == ""
     # With the sample's threshold, the third true pair of the training set is missed.
-    write_split(tmp_path, "de", "training", queries, targets, [(1, 1), (2, 2)])
-    found = evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))
-    assert found[0].value == pytest.approx(100 * 2 * 1 / (2 + 2))
+    write_split(tmp_path, "training", (queries, targets, [(1, 1), (2, 2)]))
+    assert evaluate(encode, options(tmp_path))[0].value == pytest.approx(100 * 2 * 1 / (2 + 2))
 
 
 def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) -> None:
-    options = Options(path=tmp_path, subsets=("fr-en",))
-    splits = {"sample": corpora(1, 40, 60), "training": corpora(2, 70, 150)}
-    for split, parts in splits.items():
-        write_split(tmp_path, "fr", split, *parts)
-    expected = evaluate(encode_rows, options)
-    for split, (queries, targets, gold) in splits.items():
+    for split, parts in SPLITS.items():
+        write_split(tmp_path, split, parts)
+    expected = evaluate(encode_rows, options(tmp_path))
+    for split, (queries, targets, gold) in SPLITS.items():
         # The copies come first; gold pairs name them or the sentences.
-        moved = [(query + 30 * (query % 2), target + 50) for query, target in gold if query < 30]
-        moved += [(query + 30, target + 50) for query, target in gold if query >= 30]
-        write_split(tmp_path, "fr", split, queries[:30] + queries, targets[-50:] + targets, moved)
-    assert evaluate(encode_rows, options) == expected
+        moved = [(query + 30 * (query >= 30 or query % 2), target + 50) for query, target in gold]
+        write_split(tmp_path, split, (queries[:30] + queries, targets[-50:] + targets, moved))
+    assert evaluate(encode_rows, options(tmp_path)) == expected
     assert 20 < expected[1].value < 95
 
 
 @pytest.mark.parametrize(
     ("part", "text", "said"),
     [
-        ("de", "", r"de-en\.sample\.de: contains no line of an id"),
         ("de", "de-1\ta\nde-2 b\n", r"sample\.de, line 2: not an id and a sentence with one tab"),
         ("en", "en-1\ta\nen-1\tb\n", r"sample\.en, line 2: the id en-1 occurs twice"),
         ("gold", "", r"sample\.gold: contains no line of two ids"),
-        ("gold", "de-7\ten-1\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
+        ("gold", "de-7\ten-000000001\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
     ],
 )
 def test_errors_name_the_line_of_invalid_files(tmp_path: Path, encode: Encode, part: str, text: str, said: str) -> None:
-    options = Options(path=tmp_path, subsets=("de-en",))
     for split in ("sample", "training"):
-        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
-    good = {"de": "de-1\ta\nde-2\tb\n", "en": "en-1\ta\nen-2\tb\n", "gold": "de-1\ten-1\n"}
-    for name, lines in {**good, part: text}.items():
-        (tmp_path / "de-en" / f"de-en.sample.{name}").write_text(lines)
+        write_split(tmp_path, split, (["a", "b"], ["a", "b", "c"], [(0, 0)]))
+    (tmp_path / "de-en" / f"de-en.sample.{part}").write_text(text)
     with pytest.raises(EaseError, match=said):
-        evaluate(encode, options)
+        evaluate(encode, options(tmp_path))

@@ -19,7 +19,6 @@ from ease.evaluation.tasks import get_task, main_score
 from tests.evaluation.tasks.conftest import evaluate
 
 audit: Any = get_task("audit")
-isotropy: Any = get_task("isotropy")
 sample: Any = get_task("sample_parallel")
 
 Row = tuple[int, str, str, int, str]
@@ -78,37 +77,28 @@ def test_another_pair_of_the_same_item_is_no_other_page(tmp_path: Path, encode: 
 
 def test_the_main_score_of_an_audit_is_the_mean_over_its_subsets(folder: Path, encode: Encode) -> None:
     write(folder, "tr-en", [*both(0, 1, "a b", "a b"), *both(1, 2, "c d", "c d")])
-    options = {"audit": {"path": str(folder)}}
-    every = score_tasks(encode, ["audit"], options)
+    every = score_tasks(encode, ["audit"], {"audit": {"path": str(folder)}})
     assert {one.subset for one in every} == {"eo-en", "tr-en", "average"}
     assert main_score(every) == pytest.approx((100 * 4 / 6 + 100) / 2)
-    assert main_score(score_tasks(encode, ["audit:tr-en"], options)) == 100
     assert audit.parallel(audit.options(path=folder), "tr-en") == (["a b", "c d"], ["a b", "c d"])
 
 
 def test_bad_audits_are_named(folder: Path, tmp_path: Path, encode: Encode) -> None:
-    with pytest.raises(EaseError, match="none: no such file"):
-        evaluate("audit", encode, tmp_path / "none")
     with pytest.raises(EaseError, match="de-en.parquet: no such file"):
         evaluate("audit", encode, tmp_path / "none", subsets=("de-en",))
     with pytest.raises(EaseError, match="Unknown subset de-en: choose from eo-en"):
         evaluate("audit", encode, folder, subsets=("de-en",))
-    write(folder, "eo-en", [*both(0, 1, "a", "b"), *both(1, 1, "c", "d")[:1]])
-    with pytest.raises(EaseError, match=r"eo-en.parquet: not one sentence of its own .* make it again"):
-        evaluate("audit", encode, folder)
-    write(folder, "eo-en", [*both(0, 1, "a", "b"), *both(1, 1, "a", "d")])
-    with pytest.raises(EaseError, match=r"eo-en.parquet: not one sentence of its own"):
-        evaluate("audit", encode, folder)
+    for second in (both(1, 1, "c", "d")[:1], both(1, 1, "a", "d")):
+        write(folder, "eo-en", [*both(0, 1, "a", "b"), *second])
+        with pytest.raises(EaseError, match=r"eo-en.parquet: not one sentence of its own .* make it again"):
+            evaluate("audit", encode, folder)
 
 
-Fact = tuple[str | None, str | None, str | None]
-
-
-def write_facts(folder: Path, rows: Sequence[Fact]) -> Path:
+def write_facts(folder: Path, rows: Sequence[tuple[str, str, str]]) -> Path:
     """Write a file of parallel sentences."""
-    table = pd.DataFrame(rows, columns=["fact_id", "language", "text"])
-    table.to_parquet(folder / "parallel.parquet")
-    return folder / "parallel.parquet"
+    path = folder / "parallel.parquet"
+    pd.DataFrame(rows, columns=["fact_id", "language", "text"]).to_parquet(path)
+    return path
 
 
 def test_each_language_is_matched_with_english_in_both_directions(tmp_path: Path, encode: Encode) -> None:
@@ -130,38 +120,27 @@ def test_each_language_is_matched_with_english_in_both_directions(tmp_path: Path
 
 
 def test_facts_missing_in_one_language_are_no_candidates(tmp_path: Path, encode: Encode) -> None:
-    rows: list[Fact] = [(f"f{n}", "en", text) for n, text in enumerate(["a", "b", "c"])]
+    rows = [(f"f{n}", "en", text) for n, text in enumerate(["a", "b", "c"])]
     rows += [("f0", "sv", "a"), ("f2", "sv", "c"), ("f9", "sv", "z"), ("f1", "tr", "b"), ("f2", "tr", "c")]
     path = write_facts(tmp_path, rows)
     found = evaluate("sample_parallel", encode, path, candidates=2)
-    assert {subset: score.value for (subset, _), score in found.items()} == {
-        **{"sv-en": 100, "tr-en": 100},
-        "average": 100,
-    }
+    assert {subset: score.value for (subset, _), score in found.items()} == {"sv-en": 100, "tr-en": 100, "average": 100}
     with pytest.raises(EaseError, match="2 facts are stated in both sv and en, fewer than the 3"):
         evaluate("sample_parallel", encode, path, candidates=3)
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        ([], "no sentence in en; it has none at all"),
-        ([("f0", "en", "a")], "no sentence in a language but en; it has en"),
-    ],
-)
-def test_errors_name_invalid_facts(tmp_path: Path, encode: Encode, rows: list[Fact], said: str) -> None:
-    with pytest.raises(EaseError, match=rf"parallel\.parquet.*{said}"):
-        evaluate("sample_parallel", encode, write_facts(tmp_path, rows), candidates=2)
+def test_errors_name_invalid_facts(tmp_path: Path, encode: Encode) -> None:
+    faults = {"no sentence in en; it has none at all": [], "no sentence in a language but en": [("f0", "en", "a")]}
+    for said, rows in faults.items():
+        with pytest.raises(EaseError, match=rf"parallel\.parquet.*{said}"):
+            evaluate("sample_parallel", encode, write_facts(tmp_path, rows), candidates=2)
     with pytest.raises(ValidationError, match="contains the pivot en"):
         sample.options(path=tmp_path, languages=("ja", "en"))
 
 
 def encode_axes(strings: Sequence[str]) -> np.ndarray:
     """Encode a string such as `x+2` as two units along the x axis."""
-    rows = np.zeros((len(strings), 2))
-    for row, text in enumerate(strings):
-        rows[row, "xy".index(text[0])] = float(text[1:])
-    return rows
+    return np.array([np.eye(2)["xy".index(text[0])] * float(text[1:]) for text in strings])
 
 
 def isotropies(encode: Encode, folder: Path, text: str, **changes: object) -> list[float]:

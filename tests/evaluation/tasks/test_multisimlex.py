@@ -15,24 +15,21 @@ from ease.evaluation.tasks import get_task, main_score
 
 multisimlex = get_task("multisimlex")
 
-Row = Mapping[str, str]
-
-
-def table(folder: Path, name: str, rows: Sequence[Row]) -> None:
-    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
-    (folder / name).write_text("".join(f"{line}\r\n" for line in lines), encoding="utf-8")
-
 
 def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str, Sequence[str]]) -> None:
     """Write both files: the pairs of each language, such as "a b/a c", and their grades."""
-    count = len(next(iter(grades.values())))
-    translation, scores = [], []
-    for row in range(count):
-        sides = {f"{code} {side + 1}": pairs[row].split("/")[side] for code, pairs in words.items() for side in (0, 1)}
-        translation.append({"ID": str(row + 1), "PoS": "N", **sides})
-        scores.append({"ID": str(row + 1), **{code: values[row] for code, values in grades.items()}})
-    table(folder, "translation.csv", translation)
-    table(folder, "scores.csv", scores)
+    header = ["ID", "PoS", *(f"{code} {side}" for code in words for side in (1, 2))]
+    translation = [
+        header,
+        *([n, "N", *"/".join(row).split("/")] for n, row in enumerate(zip(*words.values(), strict=True))),
+    ]
+    scores: list[list[object]] = [
+        ["ID", *grades],
+        *([n, *row] for n, row in enumerate(zip(*grades.values(), strict=True))),
+    ]
+    for name, rows in (("translation", translation), ("scores", scores)):
+        lines = (",".join(map(str, row)) for row in rows)
+        (folder / f"{name}.csv").write_text("".join(f"{line}\r\n" for line in lines), encoding="utf-8")
 
 
 WORDS = {
@@ -92,41 +89,27 @@ def test_pairs_without_a_word_or_a_grade_are_skipped(tmp_path: Path, encode: Enc
     grades = {"ENG": [*GRADES["ENG"], "3", "1"], "FRA": [*GRADES["FRA"], "", "1"]}
     write(tmp_path, WORDS, GRADES)
     options = multisimlex.options(path=tmp_path, subsets=("en", "fr", "en-fr"))
-    whole = multisimlex.evaluate(encode, options)
+    _, *whole = multisimlex.evaluate(encode, options)[:3]
     write(tmp_path, words, grades)
-    scores = multisimlex.evaluate(encode, options)
-    assert [scores[place].value for place in (1, 2)] == [whole[place].value for place in (1, 2)]
+    english, *others = multisimlex.evaluate(encode, options)[:3]
+    assert [score.value for score in others] == [score.value for score in whole]
     expected = spearmanr([1, 0.5, 0, 1 / np.sqrt(3), 0], [6, 2.6, 0, 1.5, 1]).statistic
-    assert scores[0].value == pytest.approx(100 * expected)
-    assert [score.note for score in scores[:2]] == [
-        "pairs without a word or a grade skipped: 1",
-        "pairs without a word or a grade skipped: 2",
-    ]
-
-
-HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
+    assert english.value == pytest.approx(100 * expected)
+    skipped = "pairs without a word or a grade skipped: "
+    assert [english.note, others[0].note] == [f"{skipped}1", f"{skipped}2"]
 
 
 @pytest.mark.parametrize(
     ("translation", "scores", "message"),
     [
-        (HEADER + "1,a,b\n", "ID,FRA\n1,2\n", "scores.csv: no column ENG"),
-        (HEADER + "1,a,b\n", GRADED + "1,2\n2,3\n", "translation.csv holds 1 word pairs and .*scores.csv 2"),
-        (HEADER + "1,a,b\n", GRADED + "2,3\n", "translation.csv, line 2: ID 1 is not in .*scores.csv"),
-        (
-            HEADER + "1,a,b\n1,a,c\n",
-            GRADED + "1,2\n2,3\n",
-            "line 2: ID 1 is not in .*, or occurs twice",
-        ),
-        (
-            HEADER + "1,a,b\n",
-            GRADED + "1,6.5\n",
-            "scores.csv, line 2, column ENG: the score 6.5 is outside 0 to 6",
-        ),
+        ("1,a,b\n", "1,2\n2,3\n", "translation.csv holds 1 word pairs and .*scores.csv 2"),
+        ("1,a,b\n", "2,3\n", "translation.csv, line 2: ID 1 is not in .*scores.csv"),
+        ("1,a,b\n1,a,c\n", "1,2\n2,3\n", "line 2: ID 1 is not in .*, or occurs twice"),
+        ("1,a,b\n", "1,6.5\n", "scores.csv, line 2, column ENG: the score 6.5 is outside 0 to 6"),
     ],
 )
 def test_errors_name_invalid_files(tmp_path: Path, encode: Encode, translation: str, scores: str, message: str) -> None:
-    (tmp_path / "translation.csv").write_text(translation)
-    (tmp_path / "scores.csv").write_text(scores)
+    (tmp_path / "translation.csv").write_text(f"ID,ENG 1,ENG 2\n{translation}")
+    (tmp_path / "scores.csv").write_text(f"ID,ENG\n{scores}")
     with pytest.raises(EaseError, match=message):
         multisimlex.evaluate(encode, multisimlex.options(path=tmp_path, subsets=("en",)))

@@ -13,13 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.classifiers import NetworkClassifier
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import Score, get_task, main_score
 from ease.evaluation.tasks.senteval import NetworkOptions
 
 TASK = get_task("senteval")
-Options = TASK.options
 evaluate = TASK.evaluate
 FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items()}
 
@@ -35,18 +33,15 @@ def reviews(kind: str, count: int, seed: int = 0) -> str:
 
 
 def questions(count: int) -> str:
-    """Return lines in TREC's format, with two alternating types."""
-    kinds = {"HUM:ind": "Who wrote", "LOC:other": "Where is", "NUM:date": "When was"}
-    forms = [*kinds.items()]
-    return "".join(f"{forms[n % 3][0]} {forms[n % 3][1]} number {n} ?\n" for n in range(count))
+    """Return lines in TREC's format, with three alternating types."""
+    forms = ("HUM:ind Who wrote", "LOC:other Where is", "NUM:date When was")
+    return "".join(f"{forms[n % 3]} number {n} ?\n" for n in range(count))
 
 
 def sentiments(count: int, seed: int) -> str:
     """Return lines in SST's format."""
-    lines = []
-    for label, kind in enumerate(("bad", "good")):
-        lines += [f"{text}\t{label}" for text in reviews(kind, count, seed).splitlines()]
-    return "\n".join(lines) + "\n"
+    kinds = {0: reviews("bad", count, seed), 1: reviews("good", count, seed)}
+    return "".join(f"{text}\t{label}\n" for label, texts in kinds.items() for text in texts.splitlines())
 
 
 @pytest.fixture
@@ -66,14 +61,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def options(folder: Path, *subsets: str) -> Any:
-    return Options(
-        path=folder,
-        subsets=subsets or None,
-        folds=3,
-        strengths=(0.25, 8),
-        strengths_trec=(0.5, 32),
-        network=None,
-    )
+    few = {"folds": 3, "strengths": (0.25, 8), "strengths_trec": (0.5, 32), "network": None}
+    return TASK.options(path=folder, subsets=subsets or None, **few)
 
 
 def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
@@ -82,7 +71,7 @@ def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
 
 def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> None:
     folder = test_data / "eval" / "senteval"
-    found = TASK.available(Options(path=folder, subsets=("mr", "trec")))
+    found = TASK.available(TASK.options(path=folder, subsets=("mr", "trec")))
     reviews = TASK.read(None, "mr", found["mr"])["all"]
     assert Counter(reviews.labels) == {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}
     assert len(reviews.texts) == 10662
@@ -112,12 +101,12 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
         shares = {}
         for strength in (0.25, 8):
             inner = StratifiedKFold(3, shuffle=True, random_state=1111).split(rows[fitted], labels[fitted])
-            models = [
-                (LogisticRegression(C=strength).fit(rows[fitted][some], labels[fitted][some]), rest)
+            chosen, known = rows[fitted], labels[fitted]
+            shares[strength] = fmean(
+                LogisticRegression(C=strength).fit(chosen[some], known[some]).score(chosen[rest], known[rest])
                 for some, rest in inner
-            ]
-            shares[strength] = fmean(model.score(rows[fitted][rest], labels[fitted][rest]) for model, rest in models)
-        best = max(shares, key=lambda strength: shares[strength])
+            )
+        best = max(shares, key=shares.__getitem__)
         model = LogisticRegression(C=best).fit(rows[fitted], labels[fitted])
         tested.append(100 * model.score(rows[held], labels[held]))
     assert accuracies["mr"].value == pytest.approx(fmean(tested))
@@ -135,11 +124,7 @@ def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: 
     assert list(network) == [*FILES, "average"]
     assert [score for score in both if score.metric != "network_accuracy"] == plain
     assert main_score(both) == main_score(plain), "the network is additional"
-    data = TASK.read(None, "trec", tuple(folder / name for name in FILES["trec"]))
-    classifier = NetworkClassifier(epochs=40, batch_size=8, seed=1111)
-    classifier.fit(encode([text for (text,) in data["train"].texts]), data["train"].labels)
-    shares = classifier.score(encode([text for (text,) in data["test"].texts]), data["test"].labels)
-    assert network["trec"].value == 100 * shares == 100
+    assert network["trec"].value == 100
     assert network["mr"].deviation is not None
     assert 50 < network["mr"].value <= 100
     assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in FILES))
@@ -148,7 +133,6 @@ def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: 
 @pytest.mark.parametrize(
     ("subset", "file", "content", "said"),
     [
-        ("mr", 0, b"", "All 40 training rows are of class rt-polarity.neg"),
         ("mr", 0, b"a\nb\n", "senteval mr: Class rt-polarity.pos has 2 rows to divide into 3 folds"),
         ("trec", 0, b"HUM:ind Who ?\nWhat ?\n", "train_5500.label, line 2: does not begin with ABBR, DESC"),
         ("sst2", 0, b"dull\t0\nfine\t2\n", "sentiment-train, line 2: the label is '2', not 0 or 1"),

@@ -7,28 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import chosen_tasks, score_tasks, task_options
 from ease.evaluation.tasks import KINDS, Score, average_main_scores, get_task, main_score, task_names
+from ease.io.files import read_yaml
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
 
 
-def configured(name: str) -> dict[str, Any]:
-    """Return the options of a task as its file has them."""
-    written = OmegaConf.load(CONFIGURATION / f"{name}.yml")
-    assert list(written) == ["tasks"]
-    assert list(written.tasks) == [name]
-    plain = OmegaConf.to_container(written.tasks[name])
-    assert isinstance(plain, dict)
-    return {str(option): value for option, value in plain.items()}
-
-
 @pytest.mark.parametrize("name", task_names())
 def test_each_file_configures_a_task(name: str, tmp_path: Path) -> None:
-    task, plain = get_task(name), configured(name)
+    written = read_yaml((CONFIGURATION / f"{name}.yml").read_bytes())
+    assert [*written, *written["tasks"]] == ["tasks", name]
+    task, plain = get_task(name), written["tasks"][name]
     fields = task.Options.model_fields
     assert task.KIND in KINDS
     assert task.METRIC
