@@ -14,7 +14,6 @@ from torch.nn import functional
 from ease.errors import EaseError
 from ease.evaluation.classifiers import (
     LabelledEmbeddings,
-    LinearClassifier,
     NetworkClassifier,
     fit_selected,
     stratified_folds,
@@ -30,16 +29,6 @@ def blobs(seed: int, count: int = 300, spread: float = 0.5) -> LabelledEmbedding
     classes = generator.integers(3, size=count)
     rows = 3 * np.eye(3, 8)[classes] + spread * generator.normal(size=(count, 8))
     return LabelledEmbeddings(rows, list(NAMES[classes]))
-
-
-def inverted(data: LabelledEmbeddings) -> LabelledEmbeddings:
-    """Return the data with permuted labels: a better fit gives a lower accuracy here."""
-    following = dict(zip(NAMES, np.roll(NAMES, 1), strict=True))
-    return LabelledEmbeddings(data.embeddings, [following[label] for label in data.labels])
-
-
-def accuracy(classifier: LinearClassifier, data: LabelledEmbeddings) -> float:
-    return float(np.mean(classifier.hits(data)))
 
 
 def test_linear_training_converges_to_the_optimum_of_logistic_regression() -> None:
@@ -71,11 +60,12 @@ def test_the_learning_rate_decays_linearly() -> None:
 
 def test_the_step_is_chosen_on_the_development_data() -> None:
     training = blobs(0)
-    often, last = (
-        train_classifier(training, inverted(training), 42, 32, 0.1, evaluation_steps=steps) for steps in (1, 10_000)
-    )
-    assert accuracy(last, training) == 1
-    assert accuracy(often, inverted(training)) > accuracy(last, inverted(training))
+    # With permuted labels, a better fit gives a lower accuracy.
+    following = dict(zip(NAMES, np.roll(NAMES, 1), strict=True))
+    held = LabelledEmbeddings(training.embeddings, [following[label] for label in training.labels])
+    often, last = (train_classifier(training, held, 42, 32, 0.1, evaluation_steps=steps) for steps in (1, 10_000))
+    assert last.hits(training).all()
+    assert often.hits(held).mean() > last.hits(held).mean()
 
 
 def test_a_hyperparameter_is_chosen_by_folds_or_by_development_data() -> None:
@@ -83,17 +73,12 @@ def test_a_hyperparameter_is_chosen_by_folds_or_by_development_data() -> None:
     rows = data.embeddings.astype(float)
     folds = stratified_folds(data.labels, 3, 7)
     model, grid = LogisticRegression(max_iter=1000), {"C": (0.001, 1.0, 100.0)}
-    means = [
-        cross_val_score(LogisticRegression(C=c, max_iter=1000), rows, data.labels, cv=folds).mean() for c in grid["C"]
-    ]
+    models = [LogisticRegression(C=c, max_iter=1000).fit(rows, data.labels) for c in grid["C"]]
+    means = [cross_val_score(one, rows, data.labels, cv=folds).mean() for one in models]
     fitted, found = fit_selected(model, grid, data, folds)
     assert found == pytest.approx(max(means))
-    best = LogisticRegression(C=grid["C"][int(np.argmax(means))], max_iter=1000).fit(rows, data.labels)
-    assert np.allclose(fitted.coef_, best.coef_, atol=1e-4)
-    shares = [
-        LogisticRegression(C=c, max_iter=1000).fit(rows, data.labels).score(test.embeddings, test.labels)
-        for c in grid["C"]
-    ]
+    assert np.allclose(fitted.coef_, models[int(np.argmax(means))].coef_, atol=1e-4)
+    shares = [one.score(test.embeddings, test.labels) for one in models]
     fitted, found = fit_selected(model, grid, data, test)
     assert found == pytest.approx(max(shares))
     assert fitted.C == grid["C"][int(np.argmax(shares))]
@@ -102,12 +87,12 @@ def test_a_hyperparameter_is_chosen_by_folds_or_by_development_data() -> None:
 
 def ring(seed: int, count: int) -> LabelledEmbeddings:
     """Points inside and outside a circle, which no linear classifier separates."""
-    rows = np.random.default_rng(seed).normal(size=(count, 2))
-    return LabelledEmbeddings(rows, np.where((rows**2).sum(axis=1) < 1.2, "in", "out").tolist())
+    rows = np.random.default_rng(seed).normal(scale=3, size=(count, 2))
+    return LabelledEmbeddings(rows, np.where((rows**2).sum(axis=1) < 10.8, "in", "out").tolist())
 
 
 def test_a_network_separates_what_a_linear_classifier_does_not() -> None:
-    training, test = ring(0, 1000), ring(1, 600)
+    training, test = ring(0, 400), ring(1, 600)
     state = torch.random.get_rng_state()
     network = NetworkClassifier(epochs=30, dropout=0.0, batch_size=8)
     network.fit(training.embeddings, training.labels)
@@ -115,7 +100,7 @@ def test_a_network_separates_what_a_linear_classifier_does_not() -> None:
     assert network.score(test.embeddings, test.labels) > 0.88
     linear, _ = fit_selected(LogisticRegression(), {"C": (1.0,)}, training, training)
     assert linear.score(test.embeddings, test.labels) < 0.8
-    few = training.rows(np.arange(700))
+    few = training.rows(np.arange(200))
     chosen, _ = fit_selected(network, {"weight_decay": (10.0, 0.0)}, few, test)
     assert chosen.weight_decay == 0, "the other one leaves nothing of the weights"
     short = NetworkClassifier(epochs=1)
@@ -129,9 +114,5 @@ def test_unusable_data_are_refused() -> None:
         train_classifier(one, one, 0)
     with pytest.raises(EaseError, match="No training row is of class c, which the development data hold"):
         train_classifier(two, LabelledEmbeddings(np.ones((1, 3)), ["c"]), 0)
-    with pytest.raises(EaseError, match="All 2 training rows are of class a"):
-        fit_selected(LogisticRegression(), {"C": (1.0,)}, one, two)
     with pytest.raises(EaseError, match="Class b has 1 rows to divide into 2 folds: lower `folds`"):
         stratified_folds(np.array(["a", "a", "b"]), 2, 0)
-    with pytest.raises(EaseError, match="1 of 1 rows of the test embeddings contain NaN or infinity"):
-        LabelledEmbeddings(np.array([[np.inf]]), ["a"], "test embeddings")

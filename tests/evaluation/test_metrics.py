@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr, rankdata, spearmanr
+from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 from sklearn.metrics.pairwise import paired_cosine_distances
 
@@ -34,32 +34,21 @@ def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
     np.testing.assert_allclose(tiny, [[0.6, 0.8], [0.6, 0.8]])
 
 
-def test_spearman_with_ties_correlates_mean_ranks() -> None:
+def test_spearman_with_ties_and_without_two_different_scores(caplog: pytest.LogCaptureFixture) -> None:
     generator = np.random.default_rng(3)
     similarities, gold = generator.integers(0, 9, 300), generator.integers(0, 6, 300)
-    expected = pearsonr(rankdata(similarities), rankdata(gold)).statistic
-    assert spearman(similarities, gold) == pytest.approx(expected)
+    assert spearman(similarities, gold) == pytest.approx(spearmanr(similarities, gold).statistic)
     for same in ([4.0], [4, 4, 4]):
         with pytest.raises(EaseError, match="gold scores are no two different ones: nothing to rank"):
             spearman(range(len(same)), same)
-
-
-def test_a_collapsed_model_scores_zero_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert spearman(pairwise_cosine(np.ones((4, 3)), np.ones((4, 3))), [1, 2, 3, 4]) == 0.0
     assert "equal" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("right", "said"),
-    [
-        (np.ones(3), r"right embeddings have shape \(3,\)"),
-        ([[1, 1], [1, np.nan]], "1 of 2 rows of the right embeddings contain NaN.*first row 1"),
-    ],
-)
-def test_unusable_embeddings_are_refused(right: object, said: str) -> None:
-    with pytest.raises(EaseError, match=said):
-        pairwise_cosine(np.ones((2, 2)), right)
+def test_unusable_embeddings_are_refused() -> None:
+    with pytest.raises(EaseError, match=r"right embeddings have shape \(3,\)"):
+        pairwise_cosine(np.ones((2, 2)), np.ones(3))
 
 
 RANDOM = np.random.default_rng(7)
@@ -70,16 +59,12 @@ CLUSTERS = np.where(RANDOM.random(400) < 0.6, CLASSES, RANDOM.integers(0, 7, 400
 
 
 def test_scores_from_items_equal_scikit_learns_and_scipys() -> None:
-    assert paired_items("spearman", COSINES, GOLD).value() == pytest.approx(100 * spearmanr(COSINES, GOLD).statistic), (
-        "ties on both sides"
-    )
+    # Ties on both sides
+    assert paired_items("spearman", COSINES, GOLD).value() == pytest.approx(100 * spearmanr(COSINES, GOLD).statistic)
     positive = GOLD > 2
     assert paired_items("auc", COSINES, positive).value() == pytest.approx(100 * roc_auc_score(positive, COSINES))
-    runs = [CLUSTERS, CLUSTERS[::-1]]
-    for kind, measure in {
-        "v_measure": v_measure_score,
-        "adjusted_mutual_information": adjusted_mutual_info_score,
-    }.items():
+    runs, adjusted = [CLUSTERS, CLUSTERS[::-1]], "adjusted_mutual_information"
+    for kind, measure in {"v_measure": v_measure_score, adjusted: adjusted_mutual_info_score}.items():
         expected = 100 * np.mean([measure(CLASSES, run) for run in runs])
         assert agreement_items(kind, CLASSES, runs).value() == pytest.approx(expected)
 
@@ -101,11 +86,7 @@ def test_contributions_predict_the_score_of_a_resample(kind: str) -> None:
 
 def test_items_and_resampled_scores_survive_their_file(tmp_path: Path) -> None:
     scored = Score("stsb", "test", "spearman", 1.0, items=paired_items("spearman", COSINES, GOLD))
-    scores = [
-        scored,
-        Score("stsb", "average", "spearman", 1.0, parts=(scored,)),
-        Score("stsb", "x", "m", 2.0),
-    ]
+    scores = [scored, Score("stsb", "average", "spearman", 1.0, parts=(scored,)), Score("stsb", "x", "m", 2.0)]
     _, resampled = with_intervals(scores)
     write_items(tmp_path / "items.parquet", scores, resampled)
     ((place, kept),) = read_items(tmp_path / "items.parquet").items()
@@ -115,31 +96,23 @@ def test_items_and_resampled_scores_survive_their_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["average", "spearman"], resampled[0])
 
 
-HITS = np.random.default_rng(0).random(200) < 0.4
-
-
-def computed() -> list[Score]:
-    return [Score("xnli", "de-en", "retrieval_accuracy", 100 * float(HITS.mean()), items=mean_items(HITS))]
-
-
 def test_scores_come_from_the_cache_with_their_intervals_and_items(tmp_path: Path) -> None:
-    calls = []
+    calls, hits = [], np.random.default_rng(0).random(200) < 0.4
 
     def compute() -> list[Score]:
         calls.append(1)
-        return computed()
+        return [Score("xnli", "de-en", "retrieval_accuracy", 100 * float(hits.mean()), items=mean_items(hits))]
 
     first, second = (cached_scores(tmp_path, "xnli", {"data": 1}, compute) for _ in range(2))
     assert len(calls) == 1
     assert [score.row() for score in first] == [score.row() for score in second]
-    assert second[0].low is not None
-    assert second[0].high is not None
-    assert second[0].low < second[0].value < second[0].high
+    low, value, high = second[0].low, second[0].value, second[0].high
+    assert low < value < high  # type: ignore[operator]
     file = items_file(tmp_path, "xnli", {"data": 1})
     assert read_items(file)["de-en", "retrieval_accuracy"].value() == second[0].value
     file.unlink()
     cached_scores(tmp_path, "xnli", {"data": 1}, compute)
     assert len(calls) == 2
     assert file.is_file(), "missing items are computed again"
-    (score,) = cached_scores(None, "xnli", {}, computed)
+    (score,) = cached_scores(None, "xnli", {}, compute)
     assert score.low is not None, "also without a cache"

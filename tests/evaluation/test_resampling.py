@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from ease.evaluation.metrics import (
-    Items,
-    agreement_items,
-    mean_items,
-    paired_items,
-)
+from ease.evaluation.metrics import Items, agreement_items, mean_items, paired_items
 from ease.evaluation.resampling import (
     RESAMPLES,
     SEED,
@@ -53,10 +48,8 @@ def answered(random: np.random.Generator, rows: int) -> Items:
 
 
 def clustered(random: np.random.Generator, rows: int) -> Items:
-    classes = random.integers(0, 4, rows)
-    return agreement_items(
-        "v_measure", classes, [np.where(random.random(rows) < 0.7, classes, random.integers(0, 4, rows))]
-    )
+    classes, others = random.integers(0, 4, (2, rows))
+    return agreement_items("v_measure", classes, [np.where(random.random(rows) < 0.7, classes, others)])
 
 
 @pytest.mark.slow
@@ -75,8 +68,6 @@ def test_each_resample_of_a_correlation_is_the_correlation_of_the_drawn_rows() -
     items = graded(np.random.default_rng(0), 50)
     cosines, gold = np.round(items.columns["cosine"], 0), items.columns["gold"]
     found = resample(paired_items("spearman", cosines, gold), "made", 5)
-    seen = resample(paired_items("spearman", gold, gold), "made", 5)
-    assert seen == pytest.approx(100, abs=1e-3)
     # The same draws, made one by one.
     generator = np.random.default_rng([SEED, crc32(b"made"), 50])
     drawn = generator.integers(0, 50, size=(5, 50), dtype=np.int32)
@@ -118,10 +109,8 @@ def test_the_interval_over_seeds_is_students() -> None:
 
 def test_an_average_is_resampled_with_its_subsets_independently() -> None:
     random = np.random.default_rng(4)
-    parts = [
-        Score("t", str(n), "m", items.value(), items=items)
-        for n, items in enumerate(retrieved(random, 200) for _ in range(4))
-    ]
+    drawn = [retrieved(random, 200) for _ in range(4)]
+    parts = [Score("t", str(n), "m", items.value(), items=items) for n, items in enumerate(drawn)]
     scores, resampled = with_intervals([*parts, *averages(parts, 4)])
     width = scores[-1].high - scores[-1].low  # type: ignore[operator]
     widths = [score.high - score.low for score in scores[:-1]]  # type: ignore[operator]

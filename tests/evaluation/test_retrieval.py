@@ -19,28 +19,13 @@ from ease.evaluation.retrieval import (
     margin_scores,
     ndcg,
     parallel_hits,
+    unit_rows,
 )
 from ease.evaluation.search import mutual_neighbours
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((rows, dimension))
-
-
-def random_units(rows: int, dimension: int, seed: int) -> np.ndarray:
-    drawn = random_rows(rows, dimension, seed)
-    units: np.ndarray = (drawn / np.linalg.norm(drawn, axis=1)[:, None]).astype(np.float32)
-    return units
-
-
-def csls_by_definition(queries: np.ndarray, targets: np.ndarray, sources: np.ndarray, k: int) -> np.ndarray:
-    """Return 2 cos(x, y) - r(x) - r(y) of all pairs, shape (queries, targets)."""
-    queries, targets, sources = (rows.astype(np.float64) for rows in (queries, targets, sources))
-    cosines = queries @ targets.T
-    near_query = np.sort(cosines, axis=1)[:, -k:].mean(axis=1)
-    near_target = np.sort(sources @ targets.T, axis=0)[-k:].mean(axis=0)
-    csls: np.ndarray = 2 * cosines - near_query[:, None] - near_target[None, :]
-    return csls
 
 
 def mapped_by_vecmap(rows: tuple[np.ndarray, np.ndarray], pairs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,11 +68,15 @@ def test_ranks_equal_those_of_the_full_matrix(
     block: tuple[int, int], neighbours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "BLOCK", block)
-    sources, targets = random_units(90, 6, 6), random_units(130, 6, 7)
+    sources, targets = (unit_rows(random_rows(rows, 6, rows)) for rows in (90, 130))
     queries = sources[20:65]
     generator = np.random.default_rng(8)
     gold = {(query, int(generator.integers(130))) for query in [*range(45), *range(0, 45, 3)]}
-    csls = csls_by_definition(queries, targets, sources, neighbours)
+    # 2 cos(x, y) - r(x) - r(y) of all pairs
+    cosines = queries.astype(np.float64) @ targets.T
+    near_query = np.sort(cosines, axis=1)[:, -neighbours:].mean(axis=1)
+    near_target = np.sort(sources.astype(np.float64) @ targets.T, axis=0)[-neighbours:].mean(axis=0)
+    csls = 2 * cosines - near_query[:, None] - near_target[None, :]
     expected = []
     for query in range(45):
         right = {target for row, target in gold if row == query}
@@ -100,7 +89,7 @@ def test_ranks_equal_those_of_the_full_matrix(
 
 
 def test_ties_rank_before_the_gold_target_unless_they_are_gold() -> None:
-    targets = random_units(6, 4, 9)
+    targets = unit_rows(random_rows(6, 4, 9))
     targets[3] = targets[0]
     queries = targets[[0, 0, 1]]
     ranks = csls_ranks(queries, targets, queries, np.array([[0, 0], [1, 0], [1, 3], [2, 1]]), 2)
@@ -114,14 +103,10 @@ def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int], monkey
     right = left + 0.9 * random_rows(257, 12, 7)
     found = parallel_hits(left, right)
 
-    def hits(queries: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        nearest = NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
-        own: np.ndarray = nearest == np.arange(len(queries))
-        return own
-
     assert 0.1 < found[0].mean() < 0.9
-    for own, expected in zip(found, (hits(left, right), hits(right, left)), strict=True):
-        np.testing.assert_array_equal(own, expected)
+    for own, queries, candidates in zip(found, (left, right), (right, left), strict=True):
+        nearest = NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
+        np.testing.assert_array_equal(own, nearest == np.arange(257))
 
 
 def test_ties_are_misses_for_every_order_and_block_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from ease.errors import EaseError
-from ease.evaluation.sets import (
-    LocatedSet,
-    at_paths,
-    locate_sets,
-    require_sets,
-    scorable,
-)
+from ease.evaluation.sets import LocatedSet, at_paths, locate_sets, require_sets, scorable
 
 
 @pytest.fixture
@@ -56,14 +50,9 @@ def test_the_data_version_depends_only_on_the_scored_subset(options: dict[str, d
 
 def test_faulty_subsets_are_left_out_and_missing_ones_stay_wanted(tmp_path: Path) -> None:
     files = {"train": ("sts-train.csv",), "dev": ("sts-dev.csv",)}
-    located = {
-        "stsb": LocatedSet(
-            path=tmp_path, subsets=files, sha256={}, missing={"test": ("t.csv",)}, faults={"dev": "broken"}
-        )
-    }
+    found = LocatedSet(path=tmp_path, subsets=files, sha256={}, missing={"test": ("t.csv",)}, faults={"dev": "broken"})
     for configured, wanted in ((None, ("train", "test")), (["dev", "train"], ("train",))):
-        (found,) = at_paths({"stsb": {"subsets": configured}}, located).values()
-        assert found["subsets"] == wanted
+        assert at_paths({"stsb": {"subsets": configured}}, {"stsb": found})["stsb"]["subsets"] == wanted
 
 
 @pytest.mark.parametrize("deleted", [True, False])
@@ -89,8 +78,5 @@ def test_training_without_the_development_set_is_refused(options: dict[str, dict
 
 def test_sets_without_located_files_are_reported(options: dict[str, dict[str, Any]]) -> None:
     for asked in (lambda: scorable(["stsb"], {}), lambda: require_sets(["stsb:dev"], {}, options)):
-        with pytest.raises(
-            EaseError,
-            match="'stsb' is not located yet: run the pipeline `acquire_evaluation` with the same --params",
-        ):
+        with pytest.raises(EaseError, match="'stsb' is not located yet: run the pipeline `acquire_evaluation`"):
             asked()
