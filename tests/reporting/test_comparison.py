@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,36 +13,25 @@ from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
 from ease.reporting.comparison import ComparisonTable, Row, build_plain_table, build_table
-from ease.reporting.own import OwnModel, gather_models
+from ease.reporting.own import gather_models
 from ease.reporting.published import Source
 from tests.reporting.made import EASE_ROW, baseline, own, paper, published, row, sts17
 
 
-@pytest.mark.parametrize(
-    ("about", "origin"),
-    [
-        ({"method": "untrained"}, "here"),
-        ({"method": "untrained", "base": "random:"}, "here, 1 seed"),
-    ],
-)
-def test_seeds_are_counted_if_weights_depend_on_them(about: dict[str, object], origin: str) -> None:
-    (model,) = own([row("stsb", "test", 70.0, **about)])
-    assert model.origin == origin
+def test_seeds_are_counted_if_weights_depend_on_them() -> None:
+    rows = [row("stsb", "test", 70.0, method="untrained", base=base) for base in ("bert-base-cased", "random:")]
+    assert [model.origin for model in own(rows)] == ["here", "here, 1 seed"]
 
 
 BERT: dict[str, object] = {"base": "bert-base-uncased", "method": "untrained"}
 
 
-def table_2(model: OwnModel) -> tuple[Any, Any]:
-    measured = model.measure(paper().sources("2", "Avg."))
-    return measured.value, measured.deviation
-
-
 def test_an_average_is_over_all_of_its_scores_and_each_seed() -> None:
-    _, newest, sweep, _ = own()
-    assert table_2(newest) == (pytest.approx(fmean(EASE_ROW)), None)
+    newest, sweep = (model.measure(paper().sources("2", "Avg.")) for model in own()[1:3])
+    assert newest.value == pytest.approx(fmean(EASE_ROW))
+    assert newest.deviation is None
     means = [fmean(EASE_ROW) + shift for shift in (-0.4, 0.2, 0.5)]
-    assert table_2(sweep) == (pytest.approx(fmean(means)), pytest.approx(stdev(means)))
+    assert [sweep.value, sweep.deviation] == pytest.approx([fmean(means), stdev(means)])
 
 
 @pytest.mark.parametrize(
@@ -102,8 +90,7 @@ def test_ours_have_means_spreads_and_differences() -> None:
 
 
 def test_the_best_of_each_encoder_is_marked_ours_included() -> None:
-    ours = sts17((79.3, 60.0))
-    table = built("2", ours)
+    table = built("2", sts17((79.3, 60.0)))
     assert best(table, "EN-EN") == ["EASE-mBERTbase", "EASE, multilingual", "EASE-XLM-Rbase"]
     assert best(table, "AR-AR") == ["EASE-mBERTbase", "EASE-XLM-Rbase"]
 

@@ -71,7 +71,6 @@ def test_markdown_renders_as_the_tables_that_were_built(made: Report) -> None:
 
 def test_html_shows_the_tables_that_were_built(made: Report, page: html.HtmlElement) -> None:
     tables = page.xpath("//table[@class='figures']")
-    assert len(tables) == len(made.tables)
     for table, built in zip(tables, made.tables, strict=True):
         for mark in table.xpath(".//td/sup"):
             mark.drop_tree()
@@ -93,33 +92,31 @@ def test_html_can_be_read_with_a_screen_reader(page: html.HtmlElement) -> None:
 
 
 def test_the_comparison_marks_the_best() -> None:
-    parallel, graded = ("sample_parallel", "retrieval_accuracy"), ("sample_graded", "spearman")
-    rows = [(*parallel, "ja-en", 1.04, 1.0), (*parallel, "average", 2.0, 9.0), (*graded, "en", None, 80.0)]
-    table = pd.DataFrame(rows, columns=["task", "metric", "subset", "untrained", "ease_plus"])
-    table = table[["task", "subset", "metric", "untrained", "ease_plus"]]
-    figures = {"Scores": plot_roc_curves(pd.DataFrame()), "Curves": plot_roc_curves(pd.DataFrame())}
-    page = html.document_fromstring(render_comparison(table, figures, "the setting “s”"))
+    rows = [
+        ("sample_parallel", "ja-en", "retrieval_accuracy", 1.04, 1.0),
+        ("sample_parallel", "average", "retrieval_accuracy", 2.0, 9.0),
+        ("sample_graded", "en", "spearman", None, 80.0),
+    ]
+    table = pd.DataFrame(rows, columns=["task", "subset", "metric", "untrained", "ease_plus"])
+    page = html.document_fromstring(render_comparison(table, {"Curves": plot_roc_curves(pd.DataFrame())}, "“s”"))
     assert page.xpath("//thead//th/text()") == ["Subset", "Untrained", "EASE+"]
     assert page.xpath("//td//text()") == ["1.0", "1.0", "2.0", "9.0", "–", "80.0"]
     assert page.xpath("//td/strong/text()") == ["1.0", "1.0", "9.0", "80.0"]
 
 
 def test_names_are_escaped() -> None:
-    page = html.document_fromstring(render_html(report([baseline("sts", "2012", 50.0, method="<b>&|x")])))
-    shown = page.xpath("//table[@class='figures']//tr[@class='own first']/th")
+    named = report([baseline("sts", "2012", 50.0, method="<b>&|x")])
+    shown = html.document_fromstring(render_html(named)).xpath("//table[@class='figures']//tr[@class='own first']/th")
     assert {cell.text_content() for cell in shown} == {"<b>&|x"}
-    text = render_markdown(report([baseline("sts", "2012", 50.0, method="a|b")]))
-    assert "| a\\|b " in text
+    assert "&\\|x " in render_markdown(named)
 
 
 def test_what_an_encoder_embeds_with_stands_beside_its_scores() -> None:
     used: dict[str, Any] = {"revision": "0123456789abcdef", "used_pooling": "cls", "normalized": True}
     used |= {"embedding_dimension": 256, "precision": "bf16", "max_length": 512}
-    sets = (("stsb", "dev"), ("sts17", "en-en"))
-    rows = [baseline(*found, 1.0, **used, prompt="query: ") for found in sets]
+    prompts = {("stsb", "dev"): "query: ", ("sts17", "en-en"): "query: ", ("tatoeba", "deu-eng"): ""}
+    rows = [baseline(*found, 1.0, **used, prompt=prompt) for found, prompt in prompts.items()]
     about = "cls pooling, normalized, 256 dimensions, bf16, at most 512 tokens, commit 0123456789ab"
-    assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ”"]
-    rows.append(baseline("tatoeba", "deu-eng", 1.0, **used, prompt=""))
     assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ”"]
 
 

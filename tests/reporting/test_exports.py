@@ -7,6 +7,7 @@ from typing import Any
 
 import mteb
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from datasets import Dataset
@@ -58,37 +59,27 @@ def exported(encoder: SentenceTransformer, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-def result_files(folder: Path) -> dict[str, TaskResult]:
-    (place,) = folder.glob("mteb/results/sentence-transformers__all-MiniLM-L6-v2/*")
-    files = [file for file in place.glob("*.json") if file.name != "model_meta.json"]
-    return {file.stem: TaskResult.from_disk(file) for file in files}
-
-
 @pytest.mark.parametrize("name", sorted({own["task"] for subsets in MTEB.values() for own in subsets.values()}))
 def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer, exported: Path) -> None:
     task: Any = mteb.get_task(name)
-    ours = {
-        own["subset"]: (subset, own)
-        for subsets in MTEB.values()
-        for subset, own in subsets.items()
-        if own["task"] == name
-    }
+    known = [(subset, own) for subsets in MTEB.values() for subset, own in subsets.items()]
     made = {}
-    for theirs, (subset, _) in ours.items():
-        rows = dict(zip(("sentence1", "sentence2", "score"), zip(*pairs(subset), strict=True), strict=True))
-        made[theirs] = {"test": Dataset.from_dict(rows)}
+    for subset, own in known:
+        if own["task"] == name:
+            rows = pd.DataFrame(pairs(subset), columns=["sentence1", "sentence2", "score"])
+            made[own["subset"]] = {"test": Dataset.from_pandas(rows)}
     task.dataset, task.data_loaded = made["default"] if "default" in made else made, True
     if task.metadata.is_multilingual:
         task.hf_subsets = list(made)
     done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False).task_results[0]
-    read = result_files(exported)[name]
-    theirs_by_subset = {entry["hf_subset"]: entry for entry in done.scores["test"]}
-    ours_by_subset = {entry["hf_subset"]: entry for entry in read.scores["test"]}
-    assert ours_by_subset.keys() == theirs_by_subset.keys()
-    for subset, entry in ours_by_subset.items():
+    (file,) = exported.glob(f"mteb/results/sentence-transformers__all-MiniLM-L6-v2/*/{name}.json")
+    read = TaskResult.from_disk(file)
+    theirs, ours = ({entry["hf_subset"]: entry for entry in one.scores["test"]} for one in (done, read))
+    assert ours.keys() == theirs.keys()
+    for subset, entry in ours.items():
         # Ours ranks cosines rounded to six decimals, which moves the few rows of this test a little.
-        assert entry["main_score"] == pytest.approx(theirs_by_subset[subset]["main_score"], abs=5e-3)
-        assert sorted(entry["languages"]) == sorted(theirs_by_subset[subset]["languages"])
+        assert entry["main_score"] == pytest.approx(theirs[subset]["main_score"], abs=5e-3)
+        assert sorted(entry["languages"]) == sorted(theirs[subset]["languages"])
     assert read.dataset_revision == done.dataset_revision
     assert read.get_score() == pytest.approx(done.get_score(), abs=5e-3)
 
@@ -115,8 +106,5 @@ def test_the_hub_reads_the_card() -> None:
     scores = main_rows(gather_models([row("stsb", "test", 70.0)])[0])
     card = ModelCard(hub_card("---\n{}\n---\n", "ease", scores, {}))
     (result,) = card.data.eval_results  # type: ignore[attr-defined]
-    assert (result.dataset_type, result.metric_type, result.metric_value) == (
-        "mteb/stsbenchmark-sts",
-        "spearman",
-        70.0,
-    )
+    assert result.dataset_type == "mteb/stsbenchmark-sts"
+    assert (result.metric_type, result.metric_value) == ("spearman", 70.0)

@@ -13,10 +13,12 @@ import pytest
 from ease.reporting.comparison import build_table
 from ease.reporting.plots import (
     plot_alignment_uniformity,
+    plot_cosine_distributions,
     plot_curves,
     plot_ingest_summary,
     plot_language_pair,
     plot_pair_funnel,
+    plot_roc_curves,
     plot_scores,
     plot_table_bars,
     plot_variants,
@@ -30,14 +32,14 @@ def traces(figure: go.Figure, name: str) -> list[go.Bar | go.Scatter]:
     return [trace for trace in go.Figure(json.loads(figure.to_json())).data if trace.name == name]
 
 
-VALUES = {"untrained": [20, 22, 21], "simcse": [24, 26, 25], "ease": [70, 74, 72]}
 SCORES = pd.DataFrame(
     [
-        (method, "sample_parallel", subset, "retrieval_accuracy", value)
-        for method, values in VALUES.items()
-        for subset, value in zip(["it-en", "ja-en", "average"], values, strict=True)
-    ]
-    + [("ease", "sample_graded", "en", "spearman", 80.0)],
+        ("simcse", "sample_parallel", "it-en", "retrieval_accuracy", 24.0),
+        ("ease", "sample_parallel", "it-en", "retrieval_accuracy", 70.0),
+        ("ease", "sample_parallel", "ja-en", "retrieval_accuracy", 74.0),
+        ("ease", "sample_parallel", "average", "retrieval_accuracy", 72.0),
+        ("ease", "sample_graded", "en", "spearman", 80.0),
+    ],
     columns=["method", "task", "subset", "metric", "value"],
 )
 
@@ -59,28 +61,32 @@ def test_ingest_summary_stacks_pages_and_splits_links() -> None:
     assert bars(figure, "links unresolved") == {"it": 2, "en": 0}
 
 
-def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
-    figure = plot_scores(SCORES)
-    mains, by_language = traces(figure, "EASE")
+def test_scores_are_grouped_by_language_and_as_main_scores_with_bars_where_intervals_are_known() -> None:
+    scores = SCORES.assign(low=SCORES["value"] - 2, high=SCORES["value"] + 1)
+    scores.loc[scores["subset"] == "ja-en", ["low", "high"]] = None
+    mains, by_language = (trace for trace in plot_scores(scores).data if trace.name == "EASE")
     assert dict(zip(by_language.y, by_language.x, strict=True)) == {"it": 70, "ja": 74}
+    assert np.isnan(by_language.error_x.array).tolist() == [place == "ja" for place in by_language.y]
     assert list(mains.y) == ["sample_parallel", "sample_graded"]
     assert list(mains.x) == [72, 80]
+    assert [list(mains.error_x.array), list(mains.error_x.arrayminus)] == [[1, 1], [2, 2]]
+    without, _ = traces(plot_scores(SCORES), "EASE")
+    assert without.error_x.array is None
 
 
-def history(names: list[str]) -> pd.DataFrame:
-    """Return rising and falling curves of two methods."""
-    rows = [
+HISTORY = pd.DataFrame(
+    [
         (method, step, name, 10 * shift + value)
         for shift, method in enumerate(["simcse", "ease"])
-        for name in names
+        for name in ("loss", "development", "pairs_per_second")
         for step, value in [(0, 1.0), (50, 9.0), (100, 4.0)]
-    ]
-    return pd.DataFrame(rows, columns=["method", "step", "name", "value"])
+    ],
+    columns=["method", "step", "name", "value"],
+)
 
 
-def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
-    figure = plot_curves(history(["loss", "development", "pairs_per_second"]))
-    stars = [trace for trace in figure.data if trace.marker.symbol == "star"]
+def test_curves_have_a_star_at_the_best_checkpoint() -> None:
+    stars = [trace for trace in plot_curves(HISTORY).data if trace.marker.symbol == "star"]
     assert [(star.x[0], star.y[0]) for star in stars] == [(50, 9), (50, 19)]
 
 
@@ -122,23 +128,21 @@ def test_alignment_is_plotted_against_uniformity_with_one_point_per_model() -> N
     assert (list(ease.x), list(ease.y)) == ([-2.0], [0.25])
 
 
-def plane(models: list[str]) -> pd.DataFrame:
-    """Return points of three sentences and their translations, different for each model."""
-    rows = [
+PLANE = pd.DataFrame(
+    [
         (model, pair, language, f"{language} {pair}", 10.0 * place + pair, shift + place, variance)
-        for place, (model, variance) in enumerate(zip(models, [0.25, np.nan, 0.5, 0.5], strict=False))
+        for place, (model, variance) in enumerate([("untrained", 0.25), ("ease", np.nan)])
         for language, shift in (("ja", 0.5), ("en", -0.5))
         for pair in range(3)
-    ]
-    return pd.DataFrame(rows, columns=["model", "pair", "language", "sentence", "x", "y", "variance"])
+    ],
+    columns=["model", "pair", "language", "sentence", "x", "y", "variance"],
+)
 
 
 def test_lines_lead_from_each_sentence_to_its_translation() -> None:
-    table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
-    order = list(table["model"].unique())
-    figure = plot_language_pair(table.sort_values("language", ascending=False))
-    panel = order.index("ease")
-    lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
+    table = PLANE.sample(frac=1, random_state=3).sort_values("language", ascending=False, kind="stable")
+    panel = list(table["model"].unique()).index("ease")
+    lines, points = (traces(plot_language_pair(table), name)[panel] for name in ("translations", "en"))
     steps = list(zip(lines.x, lines.y, strict=True))
     assert steps[2::3] == [(None, None)] * 3
     assert sorted(steps[0::3]) == [(10, 1.5), (11, 1.5), (12, 1.5)]
@@ -151,11 +155,13 @@ def test_lines_lead_from_each_sentence_to_its_translation() -> None:
     [
         plot_ingest_summary(pd.DataFrame(columns=["language", "kept", "links", "links_resolved"])),
         plot_scores(SCORES.head(0)),
-        plot_curves(history(["development"]).head(0)),
+        plot_curves(HISTORY.head(0)),
         plot_variants(pd.DataFrame(columns=["variant", "method", "seed", "value"]), "Seeds"),
         plot_pair_funnel(pd.DataFrame(columns=["language", "pairs", "left"])),
         plot_alignment_uniformity(ALIGNMENT.head(0)),
-        plot_language_pair(plane(["ease"]).head(0)),
+        plot_language_pair(PLANE.head(0)),
+        plot_cosine_distributions(pd.DataFrame(columns=["model", "kind", "cosine"]), pd.DataFrame()),
+        plot_roc_curves(pd.DataFrame()),
     ],
 )
 def test_an_empty_table_says_so(figure: go.Figure) -> None:
@@ -163,28 +169,9 @@ def test_an_empty_table_says_so(figure: go.Figure) -> None:
     assert "empty" in figure.layout.annotations[0].text
 
 
-def test_scores_have_error_bars_where_their_intervals_are_known() -> None:
-    rows = [("ease", "sample_parallel", "de-en", 40.0), ("ease", "sample_parallel", "ja-en", 20.0)]
-    rows += [("ease", "sample_parallel", "average", 30.0), ("ease", "sample_graded", "en", 80.0)]
-    scores = pd.DataFrame(rows, columns=["method", "task", "subset", "value"])
-    scores["metric"] = ["retrieval_accuracy"] * 3 + ["spearman"]
-    scores = scores.assign(low=scores["value"] - 2, high=scores["value"] + 1)
-    scores.loc[scores["subset"] == "ja-en", ["low", "high"]] = None
-    mains, _, panel, _ = plot_scores(scores).data
-    assert panel.error_x.arrayminus[0] == 2
-    assert np.isnan(panel.error_x.array[1])
-    assert list(mains.x) == [30.0, 80.0]
-    assert [list(mains.error_x.array), list(mains.error_x.arrayminus)] == [[1, 1], [2, 2]]
-
-
-def rows_of(number: str, rows: list[dict[str, object]] | None = None) -> pd.DataFrame:
-    table = build_table(paper(), number, own(rows))
-    assert table is not None
-    return bar_rows(table)
-
-
 def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
-    figure = plot_table_bars([("Pairs", rows_of("2")), ("English", rows_of("14"))])
+    tables = {"Pairs": build_table(paper(), "2", own()), "English": build_table(paper(), "14", own())}
+    figure = plot_table_bars([(title, bar_rows(table)) for title, table in tables.items() if table])
     first, second = [trace for trace in figure.data if trace.name == "MiniLM"]
     assert (list(first.y), list(first.x)) == (["EN-EN"], [87.59])
     assert (list(second.y), list(second.x)) == (["STS12", "STS13", "STS14"], [72.37, 80.6, 75.59])

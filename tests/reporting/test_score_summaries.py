@@ -17,43 +17,28 @@ from ease.reporting.score_summaries import (
 )
 
 
-def make_scores() -> pd.DataFrame:
-    """Two methods on a task of two languages and on one of a single subset."""
+def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> None:
     rows = []
-    for method, japanese, italian, graded in (("simcse", 10.0, 20.0, 50.0), ("ease", 70.0, 80.0, 60.0)):
-        subsets = {"ja-en": japanese, "it-en": italian, "average": (japanese + italian) / 2}
-        rows += [(method, "parallel", subset, "accuracy", value) for subset, value in subsets.items()]
-        rows.append((method, "graded", "en", "spearman", graded))
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def test_the_score_table_has_one_column_per_method_and_averages_last() -> None:
-    table = score_table(make_scores())
-    assert table.to_dict("list") == {
+    for method, *values in (("simcse", 10.0, 20.0, 15.0, 50.0), ("ease", 70.0, 80.0, 75.0, 60.0)):
+        subsets = {"ja-en": "accuracy", "it-en": "accuracy", "average": "accuracy", "en": "spearman"}
+        for (subset, metric), value in zip(subsets.items(), values, strict=True):
+            rows.append((method, "graded" if subset == "en" else "parallel", subset, metric, value))
+    assert score_table(pd.DataFrame(rows, columns=COLUMNS)).to_dict("list") == {
         "task": ["parallel", "parallel", "parallel", "graded"],
         "subset": ["it-en", "ja-en", "average", "en"],
         "metric": ["accuracy", "accuracy", "accuracy", "spearman"],
         "simcse": [20, 10, 15, 50],
         "ease": [80, 70, 75, 60],
     }
-
-
-def test_group_averages_are_excluded_from_the_main_score() -> None:
-    group = pd.DataFrame([("ease", "parallel", "average_14", "accuracy", 0.0)], columns=COLUMNS)
-    _, mains = split_scores(pd.concat([make_scores(), group]))
+    rows.append(("ease", "parallel", "average_14", "accuracy", 0.0))
+    _, mains = split_scores(pd.DataFrame(rows, columns=COLUMNS))
     assert mains.set_index(["method", "task"]).loc[("ease", "parallel"), "value"] == 75
 
 
 def test_a_table_is_markdown_with_aligned_columns() -> None:
-    table = pd.DataFrame(
-        {
-            "language": ["it", "a|b\nc"],
-            "pages": [1234567, 0],
-            "share": [0.123, np.nan],
-            "single": np.array([2.25, np.nan], dtype=np.float32),
-            "good": [True, False],
-        }
-    )
+    columns = {"language": ["it", "a|b\nc"], "pages": [1234567, 0], "share": [0.123, np.nan]}
+    single = np.array([2.25, np.nan], dtype=np.float32)
+    table = pd.DataFrame({**columns, "single": single, "good": [True, False]})
     assert format_table(table, decimals=2).splitlines() == [
         "| language |     pages | share | single |  good |",
         "| -------- | --------: | ----: | -----: | ----: |",
@@ -74,22 +59,14 @@ def make_sweep() -> pd.DataFrame:
     for about, (br, kab, graded) in trainings:
         found = {"bre-eng": br, "kab-eng": kab, "average": (br + kab) / 2}
         rows += [(*about, "tatoeba", name, "retrieval_accuracy", value) for name, value in found.items()]
-        rows += [
-            (*about, "stsb", "test", "spearman", graded),
-            (*about, "stsb", "test", "pearson", graded + 1),
-        ]
+        rows += [(*about, "stsb", "test", "spearman", graded), (*about, "stsb", "test", "pearson", graded + 1)]
     names = "variant method languages seed development seconds task subset metric value".split()
     return pd.DataFrame(rows, columns=names)
 
 
 def test_a_sweep_shows_one_score_of_each_training() -> None:
-    first = shown_scores(make_sweep(), None)
-    assert first[["variant", "seed", "value"]].to_numpy().tolist() == [
-        ["start", 1, 2.0],
-        ["ease br", 1, 27.0],
-        ["ease br", 2, 30.0],
-        ["ease kab", 1, 16.0],
-    ]
+    first = shown_scores(make_sweep(), None).set_index(["variant", "seed"])["value"].to_dict()
+    assert first == {("start", 1): 2.0, ("ease br", 1): 27.0, ("ease br", 2): 30.0, ("ease kab", 1): 16.0}
     assert shown_scores(make_sweep(), "tatoeba:kab-eng")["value"].tolist() == [3, 4, 6, 30]
     assert shown_scores(make_sweep(), "stsb")["value"].tolist() == [40, 60, 70, 50]
     with pytest.raises(ValueError, match="No score of stsb:dev to show; there are tatoeba:bre-eng, .*stsb:test"):
@@ -107,12 +84,9 @@ def test_each_variants_mean_and_deviation_over_its_seeds() -> None:
 def test_languages_show_their_own_scores_before_and_after() -> None:
     subsets = {"br": ("br-en", "bre-eng"), "kab": ("kab-en", "kab-eng")}
     shown = language_scores(make_sweep(), subsets)
-    assert shown[["variant", "method", "seed", "value"]].to_numpy().tolist() == [
-        ["br", "start", 1, 1.0],
-        ["br", "ease", 1, 50.0],
-        ["br", "ease", 2, 54.0],
-        ["kab", "start", 1, 3.0],
-        ["kab", "ease", 1, 30.0],
-    ]
+    assert shown.set_index(["variant", "method", "seed"])["value"].to_dict() == {
+        **{("br", "start", 1): 1.0, ("br", "ease", 1): 50.0, ("br", "ease", 2): 54.0},
+        **{("kab", "start", 1): 3.0, ("kab", "ease", 1): 30.0},
+    }
     with pytest.raises(ValueError, match="No task has scores of cor with English"):
         language_scores(make_sweep(), {"cor": ("cor-eng",)})
