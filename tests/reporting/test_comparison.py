@@ -49,8 +49,8 @@ def test_a_counterpart_shares_method_encoder_and_pooling(name: str, about: dict[
     assert model.is_like(paper().models[name]) is alike
 
 
-def built(number: str, rows: list[dict[str, object]] | None = None) -> ComparisonTable:
-    table = build_table(paper(), number, own(rows))
+def built(number: str, rows: list[dict[str, object]] | None = None, name: str = "ease") -> ComparisonTable:
+    table = build_table(published().root[name], number, own(rows))
     assert table is not None
     return table
 
@@ -114,13 +114,11 @@ def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
 
 
 def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
-    mirror_bert = published().root["mirror_bert"]
+    others = [row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)]
+    assert build_table(published().root["mirror_bert"], "8", own(others)) is None
     swept = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation", "seed": 1}
-    others = own([row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)])
-    assert build_table(mirror_bert, "8", others) is None
-    variants = own([row("sts", "2012", 50.0, method=name, **swept) for name in ("dropout", "no dropout")])
-    table = build_table(mirror_bert, "8", [*others, *variants])
-    assert table is not None
+    variants = [row("sts", "2012", 50.0, method=name, **swept) for name in ("dropout", "no dropout")]
+    table = built("8", [*others, *variants], "mirror_bert")
     assert [row.name for row in table.rows if row.kind != "published"] == [
         "dropout, multilingual",
         "difference from RoBERTa + Mirror - span mask",
@@ -150,8 +148,8 @@ def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Pat
         scored(tmp_path, "other data", near, "other"),
         baseline("xnli", "de-en", 60.0, "retrieval_accuracy", method="no items", base="one/encoder"),
     ]
-    models = gather_models(rows, tmp_path)
-    table = build_plain_table("Pairs", "", {"de": Source("xnli", "de-en", "retrieval_accuracy")}, models)
+    columns = {"de": Source("xnli", "de-en", "retrieval_accuracy")}
+    table = build_plain_table("Pairs", "", columns, gather_models(rows, tmp_path))
     assert best(table, "de") == ["best", "near"]
     shown = {row.label: row.cells[0] for row in table.rows}
     assert shown["below"].limits == f"[{rows[2]['low']:.1f}, {rows[2]['high']:.1f}]"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import ibis
 import pandas as pd
 import pytest
-from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from ease.encoders.options import EncodingOptions
@@ -54,34 +52,19 @@ def done(scored: Project) -> Done:
     return scored.kedro("run", "--pipelines=report", "--params", ENCODER, start=False)
 
 
-@pytest.fixture(scope="module")
-def text(scored: Project, done: Done) -> str:
-    """The report as Markdown."""
+def test_scores_become_a_report_that_mlflow_keeps(scored: Project, done: Done) -> None:
+    assert max(map(len, done.stderr.splitlines())) <= 200
     folder = scored.latest("08_reporting/report")
     assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md"]
-    return (folder / "report.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def tracked(scored: Project, done: Done) -> Run:
-    """The run in MLflow."""
-    client = MlflowClient(scored.store)
-    (run,) = client.search_runs([found.experiment_id for found in client.search_experiments()])
-    return run
-
-
-def test_scores_become_a_report(done: Done, text: str) -> None:
-    assert max(map(len, done.stderr.splitlines())) <= 200
+    text = (folder / "report.md").read_text(encoding="utf-8")
     lines = ("| here, 1 seed ", "| here, 2 seeds", "80.5 ± 0.7", "difference from EASE-mBERTbase", MODEL)
     assert [line for line in lines if line not in text] == []
-
-
-def test_mlflow_keeps_report_and_figures(scored: Project, tracked: Run, text: str) -> None:
     client = MlflowClient(scored.store)
-    artifacts = {file.path for file in client.list_artifacts(tracked.info.run_id)}
+    (run,) = client.search_runs([found.experiment_id for found in client.search_experiments()])
+    artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
     assert {"report", "report_bars.html"} <= artifacts
     assert "report_scatter.html" not in artifacts, "no pair of tables has scores"
-    kept = Path(client.download_artifacts(tracked.info.run_id, "report/report.md"))
+    kept = Path(client.download_artifacts(run.info.run_id, "report/report.md"))
     assert kept.read_text(encoding="utf-8") == text
 
 
@@ -109,10 +92,8 @@ def test_a_wide_table_keeps_its_first_and_last_columns() -> None:
 
 
 def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
-    encoder: dict[str, Any] = {"name": "random:"}
-    setting = Setting.model_validate(
-        {"name": "small", "languages": "en", "encoder": encoder, "dev_tasks": "stsb", "test_tasks": "stsb"}
-    )
+    given = {"name": "small", "languages": "en", "dev_tasks": "stsb", "test_tasks": "stsb"}
+    setting = Setting.model_validate({**given, "encoder": {"name": "random:"}})
     about = {"recipe": "mirror", "seed": 1, "task": "stsb", "subset": "dev", "value": 70.0}
     bases = {"BERT": "bert-base-uncased", "RoBERTa": "roberta-base"}
     table = pd.DataFrame(

@@ -91,8 +91,8 @@ def test_curves_have_a_star_at_the_best_checkpoint() -> None:
 
 
 def test_variants_show_each_seed_and_the_mean() -> None:
-    variants = {"variant": [1e-4, 1e-4, 1e-3, 1e-3], "method": "simcse"}
-    table = pd.DataFrame({**variants, "seed": [2, 1, 1, 2], "value": [20.0, 22.0, 25.0, 26.0]})
+    rows = [(1e-4, 2, 20.0), (1e-4, 1, 22.0), (1e-3, 1, 25.0), (1e-3, 2, 26.0)]
+    table = pd.DataFrame(rows, columns=["variant", "seed", "value"]).assign(method="simcse")
     figure = plot_variants(table, "SimCSE's learning rate")
     (points,) = traces(figure, "SimCSE")
     assert list(points.y) == [20, 22, 25, 26]
@@ -104,21 +104,20 @@ def test_variants_show_each_seed_and_the_mean() -> None:
 def test_the_funnel_shows_remaining_and_removed_pairs_of_each_filter() -> None:
     rows = [("it", 1500, 1000, 0, 500), ("en", 500, 400, 0, 100)]
     figure = plot_pair_funnel(pd.DataFrame(rows, columns=["language", "pairs", "rare", "too_long", "left"]))
-    total, *others = figure.data
+    total = figure.data[0]
     assert list(total.y) == ["linked", "− rare", "− too long"]
     assert list(total.text) == ["2,000 (100%)", "600 (30%)", "600 (30%)"]
-    assert [trace.name for trace in others] == ["left", "removed: rare"]
     assert bars(figure, "left") == {"it": 500, "en": 100}
     assert bars(figure, "removed: rare") == {"it": 1000, "en": 400}
 
 
 ALIGNMENT = pd.DataFrame(
     [
-        *[("untrained", "en-en", 0.2, -0.3, 9, 90), ("untrained", "en-de", 0.4, -0.5, 8, 80)],
-        *[("untrained", "average", 0.3, -0.4, 17, 170), ("ease", "en-en", 0.25, -2.0, 9, 90)],
+        *[("untrained", "en-en", 0.2, -0.3), ("untrained", "en-de", 0.4, -0.5)],
+        *[("untrained", "average", 0.3, -0.4), ("ease", "en-en", 0.25, -2.0)],
     ],
-    columns=["model", "subset", "alignment", "uniformity", "positives", "sentences"],
-)
+    columns=["model", "subset", "alignment", "uniformity"],
+).assign(positives=9, sentences=90)
 
 
 def test_alignment_is_plotted_against_uniformity_with_one_point_per_model() -> None:
@@ -178,7 +177,6 @@ def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     (newest,) = [trace for trace in figure.data if trace.name == "EASE, multilingual"]
     assert list(newest.x) == [*EASE_ROW, pytest.approx(fmean(EASE_ROW))]
     assert newest.error_x.array is None
-    assert traces(figure, "EASE-mBERTbase (paper)")
     (sweep,) = traces(figure, "EASE, multilingual (sweep seeds, 3 seeds)")
     half = [pytest.approx(4.3027 * 0.4583 / 3**0.5, abs=1e-3)] * 11
     assert [list(sweep.error_x.array), list(sweep.error_x.arrayminus)] == [half, half]

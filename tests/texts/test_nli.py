@@ -55,16 +55,14 @@ def triplets_by_loop(rows: list[Stated]) -> Iterator[Row]:
 
 def test_triplets_of_line_files(gather_rows: GatherRows, test_data: Path) -> None:
     folder = test_data / "eval" / "nli" / "snli"
-    texts = [(folder / f"{name}.dev").read_text(encoding="utf-8").splitlines() for name in ("s1", "s2", "labels")]
-    stated = [
-        Stated("", label.strip(), premise.strip(), hypothesis.strip(), premise.strip(), "")
-        for premise, hypothesis, label in zip(*texts, strict=True)
-    ]
+    texts = [(folder / f"{name}.dev").read_text(encoding="utf-8").split("\n") for name in ("s1", "s2", "labels")]
+    rows = (map(str.strip, row) for row in zip(*texts, strict=True))
+    stated = [Stated("", label, premise, hypothesis, premise, "") for premise, hypothesis, label in rows]
     expected = list(triplets_by_loop(stated))
     lone = sum(row[2] is None for row in expected)
     source = {"kind": "nli", "path": folder, "split": "dev"}
-    rows, (report,) = gather_rows(source)
-    assert rows == expected
+    found, (report,) = gather_rows(source)
+    assert found == expected
     assert report["without_contradiction"] == lone > 0
     without, _ = gather_rows({**source, "negatives": "none"})
     assert without == [(*row[:2], None) for row in expected]

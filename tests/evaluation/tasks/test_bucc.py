@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
@@ -57,11 +58,7 @@ def corpora(seed: int, parallel: int, alone: int) -> Corpora:
 
 def best_pairs(encode: Encode, queries: list[str], targets: list[str], k: int | None) -> dict[tuple[int, int], float]:
     """Return each query's best target and score from the full matrix: cosines, or margins over k neighbours."""
-    left, right = (
-        rows / np.linalg.norm(rows, axis=1)[:, None]
-        for rows in (encode(queries).astype(float), encode(targets).astype(float))
-    )
-    scores = cosines = left @ right.T
+    scores = cosines = cosine_similarity(encode(queries).astype(float), encode(targets).astype(float))
     if k:
         near_left = np.sort(cosines, axis=1)[:, -k:].sum(axis=1)
         near_right = np.sort(cosines, axis=0)[-k:].sum(axis=0)
@@ -72,9 +69,7 @@ def best_pairs(encode: Encode, queries: list[str], targets: list[str], k: int | 
 
 
 def f1(found: set[tuple[int, int]], gold: set[tuple[int, int]]) -> float:
-    """Return the harmonic mean of precision and recall."""
-    hits = len(found & gold)
-    return 2 * hits / (len(found) + len(gold))
+    return 2 * len(found & gold) / (len(found) + len(gold))
 
 
 def encode_rows(sentences: Sequence[str]) -> np.ndarray:
@@ -100,13 +95,12 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
         sample, training = (
             (best_pairs(encode_rows, queries, targets, k), set(gold)) for queries, targets, gold in SPLITS.values()
         )
-        tried = {
-            value: f1({pair for pair, other in sample[0].items() if other >= value}, sample[1])
-            for value in sample[0].values()
-        }
+        found, gold = sample
+        tried = {value: f1({pair for pair in found if found[pair] >= value}, gold) for value in found.values()}
         lowest = max(value for value, quality in tried.items() if quality == max(tried.values()))
         threshold = (lowest + max(value for value in tried if value < lowest)) / 2
-        expected = f1({pair for pair, value in training[0].items() if value >= threshold}, training[1])
+        found, gold = training
+        expected = f1({pair for pair in found if found[pair] >= threshold}, gold)
         assert score.value == pytest.approx(100 * expected)
         assert 20 < score.value < 95
         assert f"threshold {threshold:.4f} of {score.metric}" in caplog.text
@@ -131,9 +125,6 @@ def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: P
         "f1_margin_tuned": tested[3].value,
     }
     assert tested[2].note == ""
-    # With the sample's threshold, the third true pair of the training set is missed.
-    write_split(tmp_path, "training", (queries, targets, [(1, 1), (2, 2)]))
-    assert evaluate(encode, options(tmp_path))[0].value == pytest.approx(100 * 2 * 1 / (2 + 2))
 
 
 def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) -> None:

@@ -18,18 +18,13 @@ multisimlex = get_task("multisimlex")
 
 def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str, Sequence[str]]) -> None:
     """Write both files: the pairs of each language, such as "a b/a c", and their grades."""
-    header = ["ID", "PoS", *(f"{code} {side}" for code in words for side in (1, 2))]
-    translation = [
-        header,
-        *([n, "N", *"/".join(row).split("/")] for n, row in enumerate(zip(*words.values(), strict=True))),
-    ]
-    scores: list[list[object]] = [
-        ["ID", *grades],
-        *([n, *row] for n, row in enumerate(zip(*grades.values(), strict=True))),
-    ]
-    for name, rows in (("translation", translation), ("scores", scores)):
-        lines = (",".join(map(str, row)) for row in rows)
-        (folder / f"{name}.csv").write_text("".join(f"{line}\r\n" for line in lines), encoding="utf-8")
+    files = {"translation": [["ID", "PoS", *(f"{code} {side}" for code in words for side in (1, 2))]]}
+    files["scores"] = [["ID", *grades]]
+    for number, row in enumerate(zip(*words.values(), strict=True)):
+        files["translation"].append([str(number), "N", *"/".join(row).split("/")])
+        files["scores"].append([str(number), *(values[number] for values in grades.values())])
+    for name, rows in files.items():
+        (folder / f"{name}.csv").write_text("".join(",".join(row) + "\r\n" for row in rows), encoding="utf-8")
 
 
 WORDS = {

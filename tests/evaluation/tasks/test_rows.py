@@ -31,7 +31,6 @@ QUERIES = [
     ("red apple", "red car", "0"),
     ("blue sky", "the sky is blue", "1"),
 ]
-PAIRS = [("old", "new", 1.58), ("smart", "smart", 9.2), ("hard dense", "hard", 8.77), ("a b", "b c", 0.5)]
 XNLI = "ar bg de el en es fr hi ru sw th tr ur vi zh".split()
 
 
@@ -55,22 +54,6 @@ def write_lines(folder: Path, **files: Sequence[str]) -> None:
         (folder / name.replace("__", ".")).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def write_xnli(folder: Path, rows: int, changed: Mapping[str, Sequence[str]] | None = None) -> None:
-    """Write XNLI's table of 15 columns, with unbalanced quotes as in the published file."""
-    columns = {code: [f'"Well" {code} {row} same{row} other{row}' for row in range(rows)] for code in XNLI}
-    columns |= {code: list(sentences) for code, sentences in (changed or {}).items()}
-    write_table(folder / "xnli.15way.orig.tsv", XNLI, list(zip(*columns.values(), strict=True)))
-
-
-def write_simlex(folder: Path, pairs: Sequence[tuple[str, str, float]]) -> None:
-    """Write word pairs in the format of SimLex-999 and, with three annotators, in that of its Italian translation."""
-    header = ("word1", "word2", "POS", "SimLex999", "conc(w1)")
-    write_table(folder / "SimLex-999.txt", header, [(left, right, "A", grade, 2.7) for left, right, grade in pairs])
-    translated = [f"{left},{right},{int(grade)},3,7,{grade}" for left, right, grade in pairs]
-    text = "\r\n".join(["Word1,Word2,1,2,3,Average Score", *translated, ""])
-    (folder / "MSimLex999_Italian.txt").write_text(text, encoding="utf-8")
-
-
 def write_russian_sts(folder: Path, *grades: str) -> None:
     """Write SemEval's files of sentence pairs and of grades."""
     pairs = ["Кто-то спит.\tКто-то спит.", "Кто-то рисует.\tКто-то танцует.", "Кот спит.\tЕдет поезд."]
@@ -86,8 +69,13 @@ def texts_fit(name: str, scores: Mapping[tuple[str, str], Score], path: Path) ->
 
 
 def test_graded_pairs_of_every_form(tmp_path: Path, encode: Encode) -> None:
-    write_simlex(tmp_path, PAIRS)
-    expected = 100 * spearmanr([0, 1, 2**-0.5, 0.5], [grade for _, _, grade in PAIRS]).statistic
+    # SimLex-999, and its Italian translation with three annotators
+    pairs = [("old", "new", 1.58), ("smart", "smart", 9.2), ("hard dense", "hard", 8.77), ("a b", "b c", 0.5)]
+    header = ("word1", "word2", "POS", "SimLex999")
+    write_table(tmp_path / "SimLex-999.txt", header, [(left, right, "A", grade) for left, right, grade in pairs])
+    translated = [f"{left},{right},1,3,7,{grade}\r" for left, right, grade in pairs]
+    write_lines(tmp_path, MSimLex999_Italian__txt=["Word1,Word2,1,2,3,Average Score\r", *translated])
+    expected = 100 * spearmanr([0, 1, 2**-0.5, 0.5], [grade for _, _, grade in pairs]).statistic
     found = evaluate("simlex", encode, tmp_path)
     assert {key: score.value for key, score in found.items()} == {
         (subset, "spearman"): pytest.approx(expected) for subset in ("en", "it", "average")
@@ -166,7 +154,10 @@ def test_labelled_texts_of_every_form(tmp_path: Path, encode: Encode) -> None:
 
 
 def test_parallel_sentences_of_every_form(tmp_path: Path, encode: Encode) -> None:
-    write_xnli(tmp_path, 6, {"sw": ["0 same0 other0", "1 same1 other1", "x", "y", "z", "w"]})
+    # Unbalanced quotes, as in the published file
+    columns = {code: [f'"Well" {code} {row} same{row} other{row}' for row in range(6)] for code in XNLI}
+    columns["sw"] = ["0 same0 other0", "1 same1 other1", "x", "y", "z", "w"]
+    write_table(tmp_path / "xnli.15way.orig.tsv", XNLI, list(zip(*columns.values(), strict=True)))
     found = evaluate("xnli", encode, tmp_path)
     assert found["sw-en", "retrieval_accuracy"].value == pytest.approx(100 / 3)
     assert found["de-en", "retrieval_accuracy"].value == 100
