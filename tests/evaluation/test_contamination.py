@@ -61,21 +61,16 @@ def within_others(text: str) -> str:
     return unspaced(12)[:-1] + text[:-1] + unspaced(9)
 
 
-PLANTED: list[tuple[Callable[..., str], int | None, Callable[[str], str], str]] = [
-    (sentence, None, respelt, EXACT),
-    (unspaced, None, respelt, EXACT),
-    (sentence, 14, embedded, NGRAM),
-    (unspaced, 32, within_others, NGRAM),
-    (sentence, 12, with_a_typing_error, MINHASH),
-    (unspaced, 50, with_a_typing_error, MINHASH),
-]
-
-
 @pytest.mark.slow
 def test_planted_texts_are_found_and_no_others() -> None:
+    planted: list[tuple[str, Callable[..., str], int | None, Callable[[str], str]]] = [
+        *((EXACT, sentence, None, respelt), (EXACT, unspaced, None, respelt)),
+        *((NGRAM, sentence, 14, embedded), (NGRAM, unspaced, 32, within_others)),
+        *((MINHASH, sentence, 12, with_a_typing_error), (MINHASH, unspaced, 50, with_a_typing_error)),
+    ]
     leaks: list[tuple[str, str]] = []
     training = [sentence() for _ in range(2000)] + [unspaced() for _ in range(500)]
-    for make, size, change, kind in PLANTED:
+    for kind, make, size, change in planted:
         own = [make(size) for _ in range(120)]
         leaks += [(text, kind) for text in own]
         training += [change(text) for text in own]

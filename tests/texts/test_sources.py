@@ -110,12 +110,17 @@ def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
 FACTS = "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
 
 
-def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_two_line_files_with_the_translation_of_the_same_or_the_next_line(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
     english, french = write_file("a.en", "hello\r\n\r\nyes"), write_file("a.fr.gz", "bonjour\nrien\noui\n")
     rows, (report,) = gather_rows({"kind": "parallel", "paths": [english, french]})
     assert rows == [("hello", "bonjour", None), ("yes", "oui", None)]
     assert report["place"] == f"{english} and {french}"
     assert report["blank"] == 1
+    english, german = write_file("b.en", "one\ntwo\n\nfour\nfive\n"), write_file("b.de", "1\n2\n3\n4\n5\n")
+    rows, _ = gather_rows({"kind": "parallel", "paths": [english, german], "form": "following"})
+    assert rows == [("one", "2", None), ("four", "5", None)], "the blank third line separates two and four"
 
 
 def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write_file: WriteFile) -> None:
@@ -126,13 +131,6 @@ def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write
     assert sorted(rows) == [("trois", "three", None), ("un", "one", None)]
     with pytest.raises(EaseError, match="facts.tsv has nothing in ja: it has de, en, fr"):
         gather_rows({"kind": "parallel", "path": path, "languages": ["de", "ja"]})
-
-
-def test_sentences_with_the_translation_of_the_next_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
-    english, german = write_file("a.en", "one\ntwo\n\nfour\nfive\n"), write_file("a.de", "1\n2\n3\n4\n5\n")
-    source = {"kind": "parallel", "paths": [english, german], "form": "following"}
-    rows, _ = gather_rows(source)
-    assert rows == [("one", "2", None), ("four", "5", None)], "the blank third line separates two and four"
 
 
 def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_file: WriteFile) -> None:

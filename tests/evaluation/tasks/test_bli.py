@@ -113,19 +113,5 @@ def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(EaseError, match=r"empty\.txt: contains no word"):
         read_vocabulary(tmp_path / "empty.txt", 3)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "5k.en-de.tsv: contains no line of two words"),
-        ("a\tb\n\nc\n", "5k.en-de.tsv, line 3: not two words with one tab between"),
-    ],
-)
-def test_errors_name_invalid_dictionaries(tmp_path: Path, text: str, message: str) -> None:
-    write(tmp_path, "en-de", numbered(1), numbered(1))
-    (tmp_path / "en-de" / "yacle.train.freq.5k.en-de.tsv").write_text(text)
-    with pytest.raises(EaseError, match=message):
-        bli.evaluate(encode_codes, bli.options(path=tmp_path))
     with pytest.raises(ValidationError, match=r"vocabulary 'words\.txt': write \{language\}"):
         bli.options(path=tmp_path, vocabulary="words.txt")

@@ -120,8 +120,11 @@ def test_each_language_is_matched_with_english_in_both_directions(tmp_path: Path
 
 
 def test_facts_missing_in_one_language_are_no_candidates(tmp_path: Path, encode: Encode) -> None:
-    rows = [(f"f{n}", "en", text) for n, text in enumerate(["a", "b", "c"])]
-    rows += [("f0", "sv", "a"), ("f2", "sv", "c"), ("f9", "sv", "z"), ("f1", "tr", "b"), ("f2", "tr", "c")]
+    rows = [
+        (f"f{'abc'.find(text)}", code, text)
+        for code, own in {"en": "abc", "sv": "acz", "tr": "bc"}.items()
+        for text in own
+    ]
     path = write_facts(tmp_path, rows)
     found = evaluate("sample_parallel", encode, path, candidates=2)
     assert {subset: score.value for (subset, _), score in found.items()} == {"sv-en": 100, "tr-en": 100, "average": 100}

@@ -19,7 +19,7 @@ from ease.evaluation.tasks.senteval import NetworkOptions
 
 TASK = get_task("senteval")
 evaluate = TASK.evaluate
-FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items()}
+FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items() if name != "subj"}  # as MR
 
 WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
 
@@ -46,10 +46,9 @@ def sentiments(count: int, seed: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write small versions of all four sets."""
+    """Write small versions of three sets."""
     contents = {
         "mr": (reviews("good", 40), reviews("bad", 40)),
-        "subj": (reviews("bad", 40, 5), reviews("good", 40, 5)),
         "trec": (questions(60), questions(12)),
         "sst2": (sentiments(40, 1), sentiments(10, 2), sentiments(20, 3)),
     }
@@ -62,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 def options(folder: Path, *subsets: str) -> Any:
     few = {"folds": 3, "strengths": (0.25, 8), "strengths_trec": (0.5, 32), "network": None}
-    return TASK.options(path=folder, subsets=subsets or None, **few)
+    return TASK.options(path=folder, subsets=subsets or (*FILES,), **few)
 
 
 def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
@@ -85,15 +84,19 @@ def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> No
     assert ("Which city has the oldest relationship as a sisterðcity with Los Angeles ?",) in splits["train"].texts
 
 
-def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> None:
-    scores = evaluate(encode, options(folder))
-    accuracies = by_subset(scores, "accuracy")
-    assert list(accuracies) == [*FILES, "average"]
+@pytest.mark.slow
+def test_every_set_is_scored_by_its_protocol_and_by_the_network(folder: Path, encode: Encode) -> None:
+    network_options = NetworkOptions.model_validate(TASK.configured["network"] | {"epochs": 40, "batch_size": 8})
+    scores = evaluate(encode, options(folder).model_copy(update={"network": network_options}))
+    accuracies, network = by_subset(scores, "accuracy"), by_subset(scores, "network_accuracy")
+    assert list(accuracies) == list(network) == [*FILES, "average"]
     assert list(by_subset(scores, "development_accuracy")) == list(FILES)
-    assert accuracies["average"].note == ""
     assert main_score(scores) == pytest.approx(fmean(accuracies[subset].value for subset in FILES))
-    assert accuracies["trec"].value == 100
+    assert accuracies["trec"].value == network["trec"].value == 100
     assert (accuracies["trec"].deviation, accuracies["sst2"].deviation) == (None, None), "tested once"
+    assert network["mr"].deviation is not None
+    assert 50 < network["mr"].value <= 100
+    assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in FILES))
     rows = encode([line.strip() for kind in ("good", "bad") for line in reviews(kind, 40).splitlines()])
     labels = np.repeat(["rt-polarity.pos", "rt-polarity.neg"], 40)
     tested = []
@@ -112,22 +115,6 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
     assert accuracies["mr"].value == pytest.approx(fmean(tested))
     assert accuracies["mr"].deviation == pytest.approx(stdev(tested))
     assert 50 < accuracies["mr"].value < 100
-
-
-@pytest.mark.slow
-def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: Encode) -> None:
-    plain = evaluate(encode, options(folder))
-    network_options = NetworkOptions.model_validate(TASK.configured["network"] | {"epochs": 40, "batch_size": 8})
-    given = options(folder).model_copy(update={"network": network_options})
-    both = evaluate(encode, given)
-    network = by_subset(both, "network_accuracy")
-    assert list(network) == [*FILES, "average"]
-    assert [score for score in both if score.metric != "network_accuracy"] == plain
-    assert main_score(both) == main_score(plain), "the network is additional"
-    assert network["trec"].value == 100
-    assert network["mr"].deviation is not None
-    assert 50 < network["mr"].value <= 100
-    assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in FILES))
 
 
 @pytest.mark.parametrize(
