@@ -102,7 +102,6 @@ def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int], monkey
     left = random_rows(257, 12, 6)
     right = left + 0.9 * random_rows(257, 12, 7)
     found = parallel_hits(left, right)
-
     assert 0.1 < found[0].mean() < 0.9
     for own, queries, candidates in zip(found, (left, right), (right, left), strict=True):
         nearest = NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
@@ -146,11 +145,6 @@ def test_a_collapsed_encoder_and_ties_gain_nothing() -> None:
     assert ndcg(documents[:1], documents, [{0: 2.0, 1: 1.0}]) == pytest.approx([(1 + 2 / np.log2(3)) / best])
 
 
-def f1(scores: np.ndarray, right: np.ndarray, gold: int, threshold: float) -> float:
-    found = scores >= threshold
-    return float(2 * np.sum(right & found) / (np.sum(found) + gold))
-
-
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
 def test_a_pair_that_ties_with_a_wrong_one_is_wrong(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", block)
@@ -172,10 +166,11 @@ def test_no_threshold_is_better_than_the_best(seed: int) -> None:
     right = generator.uniform(0, 1, 60) < np.where(scores > 1, 0.7, 0.1)
     gold = int(right.sum()) + 5
     threshold = best_threshold(MinedPairs(scores, right, gold))
-    best = f1(scores, right, gold, threshold)
-    tried = {value: f1(scores, right, gold, value) for value in scores}
+    places = {value: scores >= value for value in (threshold, *scores)}
+    tried = {value: 2 * np.sum(right & found) / (np.sum(found) + gold) for value, found in places.items()}
+    best = tried[threshold]
     assert best == max(tried.values())
     assert threshold not in scores or threshold == scores.min()
-    highest = max(value for value, own in tried.items() if own == best)
+    highest = max(value for value in scores if tried[value] == best)
     assert threshold <= highest
     assert not ((scores < highest) & (scores >= threshold)).any()

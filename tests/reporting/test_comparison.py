@@ -23,22 +23,17 @@ def test_seeds_are_counted_if_weights_depend_on_them() -> None:
     assert [model.origin for model in own(rows)] == ["here", "here, 1 seed"]
 
 
-BERT: dict[str, object] = {"base": "bert-base-uncased", "method": "untrained"}
-
-
-@pytest.mark.parametrize(
-    ("name", "about", "alike"),
-    [
+def test_a_counterpart_shares_method_encoder_and_pooling() -> None:
+    bert = {"base": "bert-base-uncased", "method": "untrained"}
+    for name, about, alike in (
         ("EASE-mBERTbase", {}, True),
         ("SimCSE-mBERTbase", {}, False),
         ("EASE-mBERTbase w/o hard negative", {"method": "w/o hard negative"}, True),
-        ("BERTbase (vanilla)", BERT, False),
-        ("BERTbase (vanilla)", {**BERT, "pooling": "cls_mlp_train"}, True),
-    ],
-)
-def test_a_counterpart_shares_method_encoder_and_pooling(name: str, about: dict[str, object], alike: bool) -> None:
-    (model,) = own([{**sts17()[0], **about}])
-    assert model.is_like(paper().models[name]) is alike
+        ("BERTbase (vanilla)", bert, False),
+        ("BERTbase (vanilla)", {**bert, "pooling": "cls_mlp_train"}, True),
+    ):
+        (model,) = own([{**sts17()[0], **about}])
+        assert model.is_like(paper().models[name]) is alike, name
 
 
 def built(number: str, rows: list[dict[str, object]] | None = None, name: str = "ease") -> ComparisonTable:

@@ -14,14 +14,7 @@ from markdown_it import MarkdownIt
 from ease.errors import EaseError
 from ease.reporting.comparison import ComparisonTable
 from ease.reporting.plots import plot_roc_curves
-from ease.reporting.report import (
-    Report,
-    ReportOptions,
-    build_report,
-    render_comparison,
-    render_html,
-    render_markdown,
-)
+from ease.reporting.report import Report, ReportOptions, build_report, render_comparison, render_html, render_markdown
 from tests.reporting.made import all_rows, baseline, options, own, published
 
 

@@ -25,7 +25,7 @@ from ease.reporting.exports import MTEB, hub_card, main_rows, write_exports
 from ease.reporting.own import gather_models
 from tests.reporting.made import baseline, row
 
-SUBSETS = [(task, subset) for task, subsets in MTEB.items() for subset in subsets]
+SUBSETS = [(task, subset, own) for task, subsets in MTEB.items() for subset, own in subsets.items()]
 
 
 @pytest.fixture(scope="module")
@@ -46,25 +46,22 @@ def pairs(seed: str) -> list[GradedPair]:
 def exported(encoder: SentenceTransformer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scores of one encoder on made pairs of every subset that MTEB has, written for others."""
     rows = []
-    for task, subset in SUBSETS:
+    for task, subset, _ in SUBSETS:
         graded = pairs(subset)
         value = 100 * spearman(pair_cosines(encode_with(encoder), graded), [pair.gold for pair in graded])
         rows.append(baseline(task, subset, value, low=value - 1, high=value + 1))
-    rows.append(baseline("tatoeba", "deu-eng", 12.5, "retrieval_accuracy"))
-    rows.append(baseline("tatoeba", "average", 12.5, "retrieval_accuracy"))
-    rows.append(row("stsb", "test", 70.0))
-    rows.append(row("stsb", "test", 71.0, sweep="seeds", seed=1, model="sweep seeds"))
+    rows += [baseline("tatoeba", subset, 12.5, "retrieval_accuracy") for subset in ("deu-eng", "average")]
+    rows += [row("stsb", "test", 70.0), row("stsb", "test", 71.0, sweep="seeds", seed=1, model="sweep seeds")]
     folder = tmp_path_factory.mktemp("exported")
     assert write_exports(folder, gather_models(rows)) == 2
     return folder
 
 
-@pytest.mark.parametrize("name", sorted({own["task"] for subsets in MTEB.values() for own in subsets.values()}))
+@pytest.mark.parametrize("name", sorted({own["task"] for *_, own in SUBSETS}))
 def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer, exported: Path) -> None:
     task: Any = mteb.get_task(name)
-    known = [(subset, own) for subsets in MTEB.values() for subset, own in subsets.items()]
     made = {}
-    for subset, own in known:
+    for _, subset, own in SUBSETS:
         if own["task"] == name:
             rows = pd.DataFrame(pairs(subset), columns=["sentence1", "sentence2", "score"])
             made[own["subset"]] = {"test": Dataset.from_pandas(rows)}

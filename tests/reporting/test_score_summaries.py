@@ -18,11 +18,10 @@ from ease.reporting.score_summaries import (
 
 
 def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> None:
-    rows = []
-    for method, *values in (("simcse", 10.0, 20.0, 15.0, 50.0), ("ease", 70.0, 80.0, 75.0, 60.0)):
-        subsets = {"ja-en": "accuracy", "it-en": "accuracy", "average": "accuracy", "en": "spearman"}
-        for (subset, metric), value in zip(subsets.items(), values, strict=True):
-            rows.append((method, "graded" if subset == "en" else "parallel", subset, metric, value))
+    figures = {"simcse": (10.0, 20.0, 15.0, 50.0), "ease": (70.0, 80.0, 75.0, 60.0)}
+    subsets = [("parallel", subset, "accuracy") for subset in ("ja-en", "it-en", "average")]
+    subsets.append(("graded", "en", "spearman"))
+    rows = [(method, *subsets[n], value) for method, own in figures.items() for n, value in enumerate(own)]
     assert score_table(pd.DataFrame(rows, columns=COLUMNS)).to_dict("list") == {
         "task": ["parallel", "parallel", "parallel", "graded"],
         "subset": ["it-en", "ja-en", "average", "en"],

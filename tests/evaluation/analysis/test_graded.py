@@ -235,17 +235,11 @@ def test_cosines_of_given_pairs_agree_with_scikit_learn_and_printed_ones_follow(
         compare_given_pairs({"b": zero}, options)
 
 
-PAIRS = [GradedPair("0", str(90 - 20 * row), float(row)) for row in range(5)]
-
-
-def baseline(sentences: Sequence[str]) -> np.ndarray:
-    """Encode like `by_angle`, but the first pair's sentences as equal."""
-    return by_angle(["0" if text == "90" else text for text in sentences])
-
-
 def test_largest_changes_come_first_and_unchanged_pairs_are_excluded() -> None:
-    encoders = {"model": by_angle, "baseline": baseline}
-    table = differing_pairs(encoders, {"dev": PAIRS}, rows=3)
+    pairs = [GradedPair("0", str(90 - 20 * row), float(row)) for row in range(5)]
+    # The baseline encodes the first pair's sentences as equal.
+    encoders = {"model": by_angle, "baseline": lambda texts: by_angle([text.replace("90", "0") for text in texts])}
+    table = differing_pairs(encoders, {"dev": pairs}, rows=3)
     # Ranks: baseline 100 0 25 50 75, gold and model 0 25 50 75 100; a gain is the reduction of the distance to gold.
     assert table["change"].tolist() == ["improved"] * 3
     assert table["sentence2"].tolist() == ["90", "70", "50"], "equal gains keep the order of the pairs"
@@ -253,24 +247,20 @@ def test_largest_changes_come_first_and_unchanged_pairs_are_excluded() -> None:
     assert table["baseline_rank"].tolist() == [100, 0, 25]
     cosines = [math.cos(math.radians(90 - 20 * row)) for row in range(3)]
     assert table["model_cosine"].tolist() == pytest.approx(cosines, abs=1e-6)
-    worse = differing_pairs(dict(reversed(encoders.items())), {"dev": PAIRS}, rows=2)
+    worse = differing_pairs(dict(reversed(encoders.items())), {"dev": pairs}, rows=2)
     assert worse["change"].tolist() == ["deteriorated"] * 2
     assert worse["gain"].tolist() == [-100, -25]
-    assert differing_pairs({"one": by_angle, "other": by_angle}, {"dev": PAIRS}, rows=3).empty
+    assert differing_pairs({"one": by_angle, "other": by_angle}, {"dev": pairs}, rows=3).empty
     more = [GradedPair("0", "10", 5.0), GradedPair("0", "90", 1.0), GradedPair("not", "encoded", math.nan)]
-    together = differing_pairs(encoders, {"dev": PAIRS, "more": more}, rows=9)
+    together = differing_pairs(encoders, {"dev": pairs, "more": more}, rows=9)
     assert together[together["subset"] == "more"]["gain"].tolist() == [100, 100], "ranked within the subset"
-
-
-FACTS = [
-    *[("f2", "en", "two"), ("f1", "en", "one"), ("f3", "en", "three")],
-    *[("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")],
-]
 
 
 def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) -> None:
     path = tmp_path / "parallel.parquet"
-    pd.DataFrame(FACTS, columns=["fact_id", "language", "text"]).to_parquet(path)
+    rows = [("f2", "en", "two"), ("f1", "en", "one"), ("f3", "en", "three")]
+    rows += [("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")]
+    pd.DataFrame(rows, columns=["fact_id", "language", "text"]).to_parquet(path)
     facts: Any = get_task("sample_parallel").options(path=path)
     found = parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
     assert found == (["it", "nn̄g"], ["one", "two"])

@@ -102,29 +102,21 @@ def write_facts(folder: Path, rows: Sequence[tuple[str, str, str]]) -> Path:
 
 
 def test_each_language_is_matched_with_english_in_both_directions(tmp_path: Path, encode: Encode) -> None:
-    texts = {
-        "ja": ["one a", "two b", "nothing at all"],
-        "en": ["one alpha", "two beta", "three gamma"],
-        "it": ["uno beta", "due alpha", "tre gamma"],
-    }
+    texts = {"ja": ["one a", "two b", "nothing at all"], "en": ["one alpha", "two beta", "three gamma"]}
+    texts["it"] = ["uno beta", "due alpha", "tre gamma"]
     rows = [(f"f{number}", code, text) for code, own in texts.items() for number, text in enumerate(own)]
     path = write_facts(tmp_path, rows[::-1])
     # ja: two of three are found in both directions. it: of "beta", "alpha", "gamma" only the last is at its own fact.
     found = evaluate("sample_parallel", encode, path, candidates=3)
-    assert {subset: score.value for (subset, _), score in found.items()} == {
-        **{"it-en": pytest.approx(100 / 3), "ja-en": pytest.approx(200 / 3)},
-        "average": pytest.approx(50),
-    }
+    values = {subset: score.value for (subset, _), score in found.items()}
+    assert values == pytest.approx({"it-en": 100 / 3, "ja-en": 200 / 3, "average": 50})
     first = evaluate("sample_parallel", encode, path, candidates=2, languages=("ja",))
     assert [score.value for score in first.values()] == [100, 100], "the first facts by their id"
 
 
 def test_facts_missing_in_one_language_are_no_candidates(tmp_path: Path, encode: Encode) -> None:
-    rows = [
-        (f"f{'abc'.find(text)}", code, text)
-        for code, own in {"en": "abc", "sv": "acz", "tr": "bc"}.items()
-        for text in own
-    ]
+    facts = {"en": "abc", "sv": "acz", "tr": "bc"}
+    rows = [(f"f{'abc'.find(text)}", code, text) for code, own in facts.items() for text in own]
     path = write_facts(tmp_path, rows)
     found = evaluate("sample_parallel", encode, path, candidates=2)
     assert {subset: score.value for (subset, _), score in found.items()} == {"sv-en": 100, "tr-en": 100, "average": 100}
