@@ -1,4 +1,4 @@
-"""Measures of pairs equal plain loops, scikit-learn and values known by hand."""
+"""Measures of pairs equal plain loops, scipy, scikit-learn and values known by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bilingual lexicon induction: published dictionaries, small hand-made dictionaries, and invalid files."""
+"""Bilingual lexicon induction: published dictionaries, small hand-made dictionaries."""
 
 from __future__ import annotations
 
