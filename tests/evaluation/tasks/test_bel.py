@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +28,24 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def write_documents(folder: Path, *documents: Mapping[str, str], names: str = NAMES) -> Any:
-    """Write a dictionary, and documents of mentions with their concepts."""
-    write(folder / "ncbi-disease" / "test_dictionary.txt", names)
-    for number, mentions in enumerate(documents):
-        lines = (f"1||0|12||SpecificDisease||{mention}||{concept}\n" for mention, concept in mentions.items())
-        write(folder / "ncbi-disease" / "processed_test" / f"{number}.concept", "".join(lines))
-    return bel.options(path=folder, subsets=("ncbi-disease",))
+def document_line(mention: str, concept: str) -> str:
+    return f"10021369||0|12||SpecificDisease||{mention}||{concept}\n"
+
+
+def write_documents(folder: Path, *documents: str, names: str = NAMES, subset: str = "ncbi-disease") -> Any:
+    write(folder / subset / "test_dictionary.txt", names)
+    for number, text in enumerate(documents):
+        write(folder / subset / "processed_test" / f"{number}.concept", text)
+    return bel.options(path=folder, subsets=(subset,))
+
+
+def write_cometa(folder: Path) -> None:
+    """Write COMETA's dictionary and the test and development splits of both settings."""
+    write(folder / "cometa" / "COMETA_id_sf_dictionary.txt", "1||head ache\n2||sore + throat\n")
+    rows = 'ID\tTerm\tGeneral SNOMED ID\tExample\n0\tHead\t1\t"my\n""head"" aches"\n1\tsore + throat\t2\tit is\n'
+    for split in ("stratified_general", "zeroshot_general"):
+        write(folder / "cometa" / "splits" / split / "test.csv", rows)
+        write(folder / "cometa" / "splits" / split / "dev.csv", "Term\tGeneral SNOMED ID\nsore + throat\t1\n")
 
 
 def accuracies(encode: Encode, options: Any) -> tuple[float, float]:
@@ -47,8 +57,12 @@ def accuracies(encode: Encode, options: Any) -> tuple[float, float]:
 def test_documents_are_linked_to_the_nearest_name(
     tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    second = {"nothing known": "CUI-less", "Liver": "D4", "a": "D9"}
-    options = write_documents(tmp_path, {"BREAST cancer": "D1", "breast cancer": "D2"}, {}, second)
+    options = write_documents(
+        tmp_path,
+        document_line("BREAST cancer", "D1") + document_line("breast cancer", "D2"),
+        "",
+        document_line("nothing known", "CUI-less") + document_line("Liver", "D4") + document_line("a", "D9"),
+    )
     with caplog.at_level(logging.INFO):
         scores = bel.evaluate(encode, options)
     # At rank 1: the first mention, and the liver, which is a name of both D3 and D4; ovarian cancer is at rank 2.
@@ -58,27 +72,28 @@ def test_documents_are_linked_to_the_nearest_name(
         for metric, value in (("accuracy_at_1", 50), ("accuracy_at_5", 75))
     ]
     assert "1 of 4 mentions have concepts without a name" in caplog.text
+    assert scores[0].deviation is None
     assert main_score(scores) == 50
 
 
 def test_all_parts_of_a_composite_mention_must_be_found(tmp_path: Path, encode: Encode) -> None:
-    mentions = {
-        "breast cancer|ovarian cancer": "D1|D2",  # both
-        "breast cancer+ovarian cancer": "D2+D1",  # in any order
-        "Breast cancer|ovarian cancer": "D1",  # the second only among the next
-        "ovarian cancer+": "D2",  # no part after the separator
-    }
-    assert accuracies(encode, write_documents(tmp_path, mentions)) == (75, 100)
+    lines = [
+        document_line("breast cancer|ovarian cancer", "D1|D2"),  # both
+        document_line("breast cancer+ovarian cancer", "D2+D1"),  # in any order
+        document_line("breast cancer|ovarian cancer", "D1"),  # the second only among the next
+        document_line("ovarian cancer+", "D2"),  # no part after the separator
+    ]
+    assert accuracies(encode, write_documents(tmp_path, "".join(lines))) == (75, 100)
     path = write(tmp_path / "queries.txt", "1||+\n1|2||Ca2+\n")
     assert read_mentions(path) == [Query(("+",), frozenset("1")), Query(("ca2",), frozenset("12"))]
 
 
 def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(tmp_path: Path, encode: Encode) -> None:
     names = "".join(f"D{number}||cold\n" for number in range(9)) + "D7||flu\n"
-    documents = [{"cold": f"D{number}"} for number in range(9)]
-    assert accuracies(encode, write_documents(tmp_path / "one", *documents, names=names)) == (100, 100)
+    lines = "".join(document_line("cold", f"D{number}") for number in range(9))
+    assert accuracies(encode, write_documents(tmp_path, lines, names=names)) == (100, 100)
     names = "".join(f"D{number}||name {number}\n" for number in range(9))
-    options = write_documents(tmp_path, {"name 3": "D3"}, names=names)
+    options = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
     assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
 
 
@@ -97,22 +112,23 @@ def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) ->
 
 
 def test_cometa_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> None:
-    write(tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt", "1||head ache\n2||sore + throat\n")
-    folder = tmp_path / "cometa" / "splits" / "zeroshot_general"
-    rows = 'ID\tTerm\tGeneral SNOMED ID\tExample\n0\tHead\t1\t"my\n""head"" aches"\n1\tsore + throat\t2\tit is\n'
-    path = write(folder / "test.csv", rows)
-    write(folder / "dev.csv", "Term\tGeneral SNOMED ID\nsore + throat\t1\n")
-    assert accuracies(encode, bel.options(path=tmp_path, subsets=("cometa-zeroshot",))) == (100, 100)
-    assert accuracies(encode, bel.options(path=tmp_path, subsets=("cometa-zeroshot-dev",))) == (0, 100)
+    write_cometa(tmp_path)
+    for subset, expected in (
+        *(("cometa-stratified", (100, 100)), ("cometa-zeroshot", (100, 100))),
+        ("cometa-zeroshot-dev", (0, 100)),
+    ):
+        assert accuracies(encode, bel.options(path=tmp_path, subsets=(subset,))) == expected
+    path = tmp_path / "cometa" / "splits" / "zeroshot_general" / "test.csv"
     assert read_mentions(path)[1] == Query(("sore + throat",), frozenset({"2"}))
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        ("names", "CUI-less||a\n", "contains no name of a concept"),
         ("names", "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
         ("names", "D1||\n", "line 1: the concept or the name is missing"),
-        ("mentions.txt", "CUI-less||a\n", "contains no mention of a concept"),
+        ("mentions.txt", "", "contains no mention of a concept"),
         ("mentions.csv", "Term\tID\na\t1\n", "no column General SNOMED ID; it has Term, ID"),
     ],
 )

@@ -24,17 +24,18 @@ def options(folder: Path, **changes: bool) -> Any:
     return TASK.options(path=folder, subsets=("de-en",), **changes)
 
 
-def write_split(folder: Path, split: str, corpora: Corpora) -> None:
+def write_split(
+    folder: Path, language: str, split: str, queries: list[str], targets: list[str], gold: Sequence[tuple[int, int]]
+) -> None:
     """Write the three files of a split in the shared task's format."""
-    queries, targets, gold = corpora
     texts = {
-        "de": [f"de-{row:09}\t{text}" for row, text in enumerate(queries)],
+        language: [f"{language}-{row:09}\t{text}" for row, text in enumerate(queries)],
         "en": [f"en-{row:09}\t{text}" for row, text in enumerate(targets)],
-        "gold": [f"de-{query:09}\ten-{target:09}" for query, target in gold],
+        "gold": [f"{language}-{query:09}\ten-{target:09}" for query, target in gold],
     }
-    (folder / "de-en").mkdir(exist_ok=True)
+    (folder / f"{language}-en").mkdir(exist_ok=True)
     for part, lines in texts.items():
-        path = folder / "de-en" / f"de-en.{split}.{part}"
+        path = folder / f"{language}-en" / f"{language}-en.{split}.{part}"
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -84,7 +85,7 @@ SPLITS = {"sample": corpora(1, 40, 60), "training": corpora(2, 70, 150)}
 
 def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for split, parts in SPLITS.items():
-        write_split(tmp_path, split, parts)
+        write_split(tmp_path, "de", split, *parts)
     with caplog.at_level(logging.INFO):
         scores = evaluate(encode_rows, options(tmp_path))
     metrics = ("f1", "f1_margin", "f1_tuned", "f1_margin_tuned")
@@ -108,16 +109,16 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: Path, encode: Encode) -> None:
-    write_split(tmp_path, "sample", (["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)]))
+    write_split(tmp_path, "de", "sample", ["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)])
     # Cosines of the sample: 1 for a true pair, 0.5 for a false pair; the threshold is therefore 0.75.
     # Cosines of the training set: 1 and 0.82 (true), 0.5 (false); its best threshold finds both true pairs.
     queries, targets = ["c", "d e f", "g h"], ["c", "d e", "g i", "q"]
-    write_split(tmp_path, "training", (queries, targets, [(0, 0), (1, 1)]))
+    write_split(tmp_path, "de", "training", queries, targets, [(0, 0), (1, 1)])
     scores = {score.metric: score for score in evaluate(encode, options(tmp_path))[:4]}
     assert scores["f1_tuned"].value == 100
     assert scores["f1_tuned"].note == scores["f1_margin_tuned"].note == "threshold tuned on the scored set"
     # The test set has 1 (true), 0.82 (false) and 0.5 (true), which that threshold of 0.66 leaves out.
-    write_split(tmp_path, "test", (queries, targets, [(0, 0), (2, 2)]))
+    write_split(tmp_path, "de", "test", queries, targets, [(0, 0), (2, 2)])
     tested = evaluate(encode, options(tmp_path, test=True))
     assert {score.metric: score.value for score in tested[:4]} == {
         **{metric: scores[metric].value for metric in ("f1", "f1_margin")},
@@ -129,12 +130,12 @@ def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: P
 
 def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) -> None:
     for split, parts in SPLITS.items():
-        write_split(tmp_path, split, parts)
+        write_split(tmp_path, "de", split, *parts)
     expected = evaluate(encode_rows, options(tmp_path))
     for split, (queries, targets, gold) in SPLITS.items():
         # The copies come first; gold pairs name them or the sentences.
         moved = [(query + 30 * (query >= 30 or query % 2), target + 50) for query, target in gold]
-        write_split(tmp_path, split, (queries[:30] + queries, targets[-50:] + targets, moved))
+        write_split(tmp_path, "de", split, queries[:30] + queries, targets[-50:] + targets, moved)
     assert evaluate(encode_rows, options(tmp_path)) == expected
     assert 20 < expected[1].value < 95
 
@@ -150,7 +151,7 @@ def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) 
 )
 def test_errors_name_the_line_of_invalid_files(tmp_path: Path, encode: Encode, part: str, text: str, said: str) -> None:
     for split in ("sample", "training"):
-        write_split(tmp_path, split, (["a", "b"], ["a", "b", "c"], [(0, 0)]))
+        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
     (tmp_path / "de-en" / f"de-en.sample.{part}").write_text(text)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, options(tmp_path))

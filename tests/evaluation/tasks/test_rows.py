@@ -32,6 +32,7 @@ QUERIES = [
     ("red apple", "red car", "0"),
     ("blue sky", "the sky is blue", "1"),
 ]
+PAIRS = [("old", "new", 1.58), ("smart", "smart", 9.2), ("hard dense", "hard", 8.77), ("a b", "b c", 0.5)]
 XNLI = "ar bg de el en es fr hi ru sw th tr ur vi zh".split()
 
 
@@ -55,10 +56,32 @@ def write_lines(folder: Path, **files: Sequence[str]) -> None:
         (folder / name.replace("__", ".")).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
+def write_xnli(folder: Path, rows: int, **changed: list[str]) -> None:
+    """Write XNLI's table of 15 columns, with unbalanced quotes as in the published file."""
+    columns = {code: [f'"Well" {code} {row} same{row} other{row}' for row in range(rows)] for code in XNLI}
+    write_table(folder / "xnli.15way.orig.tsv", XNLI, list(zip(*{**columns, **changed}.values(), strict=True)))
+
+
+def write_simlex(folder: Path, pairs: Sequence[tuple[str, str, float]]) -> None:
+    """Write word pairs in the format of SimLex-999 and, with three annotators, in that of its Italian translation."""
+    header = ("word1", "word2", "POS", "SimLex999")
+    write_table(folder / "SimLex-999.txt", header, [(left, right, "A", grade) for left, right, grade in pairs])
+    translated = [f"{left},{right},1,3,7,{grade}\r" for left, right, grade in pairs]
+    write_lines(folder, MSimLex999_Italian__txt=["Word1,Word2,1,2,3,Average Score\r", *translated])
+
+
+def write_qqp(folder: Path) -> None:
+    """Write pairs of questions as GLUE's dev.tsv, with a blank question, and as Kaggle's train.csv."""
+    header = ("id", "question1", "question2", "is_duplicate")
+    rows = [(0, "a b", "a b", 1), (1, "a b", "b c", 1), (2, "a b", "c d", 0), (3, "a b", "a d", 0)]
+    write_table(folder / "dev.tsv", header, [*rows, (9, "What is it?", "", 0)])
+    write_table(folder / "train.csv", header, rows)
+
+
 def write_russian_sts(folder: Path, *grades: str) -> None:
     """Write SemEval's files of sentence pairs and of grades."""
     pairs = ["Кто-то спит.\tКто-то спит.", "Кто-то рисует.\tКто-то танцует.", "Кот спит.\tЕдет поезд."]
-    write_lines(folder, STS__input__MSRvid__txt=pairs, STS__gs__MSRvid__txt=grades)
+    write_lines(folder, STS__input__MSRvid__txt=pairs, STS__gs__MSRvid__txt=grades or ("5.000", "0.300", "0.000"))
 
 
 def texts_fit(name: str, scores: Mapping[tuple[str, str], Score], path: Path) -> None:
@@ -70,13 +93,8 @@ def texts_fit(name: str, scores: Mapping[tuple[str, str], Score], path: Path) ->
 
 
 def test_graded_pairs_of_every_form(tmp_path: Path, encode: Encode) -> None:
-    # SimLex-999, and its Italian translation with three annotators
-    pairs = [("old", "new", 1.58), ("smart", "smart", 9.2), ("hard dense", "hard", 8.77), ("a b", "b c", 0.5)]
-    header = ("word1", "word2", "POS", "SimLex999")
-    write_table(tmp_path / "SimLex-999.txt", header, [(left, right, "A", grade) for left, right, grade in pairs])
-    translated = [f"{left},{right},1,3,7,{grade}\r" for left, right, grade in pairs]
-    write_lines(tmp_path, MSimLex999_Italian__txt=["Word1,Word2,1,2,3,Average Score\r", *translated])
-    expected = 100 * spearmanr([0, 1, 2**-0.5, 0.5], [grade for _, _, grade in pairs]).statistic
+    write_simlex(tmp_path, PAIRS)
+    expected = 100 * spearmanr([0, 1, 2**-0.5, 0.5], [grade for _, _, grade in PAIRS]).statistic
     found = evaluate("simlex", encode, tmp_path)
     assert {key: score.value for key, score in found.items()} == {
         (subset, "spearman"): pytest.approx(expected) for subset in ("en", "it", "average")
@@ -117,11 +135,7 @@ def test_the_first_form_whose_files_exist_is_read(tmp_path: Path, encode: Encode
 
 
 def test_binary_pairs(tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture) -> None:
-    # As GLUE's file, with a blank question, and as Kaggle's
-    header = ("id", "question1", "question2", "is_duplicate")
-    rows = [(0, "a b", "a b", 1), (1, "a b", "b c", 1), (2, "a b", "c d", 0), (3, "a b", "a d", 0)]
-    write_table(tmp_path / "dev.tsv", header, [*rows, (9, "What is it?", "", 0)])
-    write_table(tmp_path / "train.csv", header, rows)
+    write_qqp(tmp_path)
     with caplog.at_level("INFO"):
         found = evaluate("qqp", encode, tmp_path)
     # Of four comparisons, three are right and one, 0.5 with 0.5, is a tie.
@@ -155,10 +169,7 @@ def test_labelled_texts_of_every_form(tmp_path: Path, encode: Encode) -> None:
 
 
 def test_parallel_sentences_of_every_form(tmp_path: Path, encode: Encode) -> None:
-    # Unbalanced quotes, as in the published file
-    columns = {code: [f'"Well" {code} {row} same{row} other{row}' for row in range(6)] for code in XNLI}
-    columns["sw"] = ["0 same0 other0", "1 same1 other1", "x", "y", "z", "w"]
-    write_table(tmp_path / "xnli.15way.orig.tsv", XNLI, list(zip(*columns.values(), strict=True)))
+    write_xnli(tmp_path, 6, sw=["0 same0 other0", "1 same1 other1", "x", "y", "z", "w"])
     found = evaluate("xnli", encode, tmp_path)
     assert found["sw-en", "retrieval_accuracy"].value == pytest.approx(100 / 3)
     assert found["de-en", "retrieval_accuracy"].value == 100

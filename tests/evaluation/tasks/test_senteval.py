@@ -19,7 +19,8 @@ from ease.evaluation.tasks.senteval import NetworkOptions
 
 TASK = get_task("senteval")
 evaluate = TASK.evaluate
-FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items() if name != "subj"}  # as MR
+FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items()}
+SETS = [name for name in FILES if name != "subj"]  # which is of the form of MR
 
 WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
 
@@ -61,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 
 def options(folder: Path, *subsets: str) -> Any:
     few = {"folds": 3, "strengths": (0.25, 8), "strengths_trec": (0.5, 32), "network": None}
-    return TASK.options(path=folder, subsets=subsets or (*FILES,), **few)
+    return TASK.options(path=folder, subsets=subsets or (*SETS,), **few)
 
 
 def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
@@ -89,14 +90,14 @@ def test_every_set_is_scored_by_its_protocol_and_by_the_network(folder: Path, en
     network_options = NetworkOptions.model_validate(TASK.configured["network"] | {"epochs": 40, "batch_size": 8})
     scores = evaluate(encode, options(folder).model_copy(update={"network": network_options}))
     accuracies, network = by_subset(scores, "accuracy"), by_subset(scores, "network_accuracy")
-    assert list(accuracies) == list(network) == [*FILES, "average"]
-    assert list(by_subset(scores, "development_accuracy")) == list(FILES)
-    assert main_score(scores) == pytest.approx(fmean(accuracies[subset].value for subset in FILES))
+    assert list(accuracies) == list(network) == [*SETS, "average"]
+    assert list(by_subset(scores, "development_accuracy")) == SETS
+    assert main_score(scores) == pytest.approx(fmean(accuracies[subset].value for subset in SETS))
     assert accuracies["trec"].value == network["trec"].value == 100
     assert (accuracies["trec"].deviation, accuracies["sst2"].deviation) == (None, None), "tested once"
     assert network["mr"].deviation is not None
     assert 50 < network["mr"].value <= 100
-    assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in FILES))
+    assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in SETS))
     rows = encode([line.strip() for kind in ("good", "bad") for line in reviews(kind, 40).splitlines()])
     labels = np.repeat(["rt-polarity.pos", "rt-polarity.neg"], 40)
     tested = []

@@ -20,7 +20,8 @@ from ease.evaluation.tasks.transfer import clean_document
 MLDOC: Any = get_task("mldoc")
 PAWSX: Any = get_task("pawsx")
 CATEGORIES = ("CCAT", "ECAT", "GCAT", "MCAT")
-LANGUAGES = {"de": "german", "zh": "chinese"}
+NAMES = "german spanish french italian japanese russian chinese".split()
+LANGUAGES = dict(zip("de es fr it ja ru zh".split(), NAMES, strict=True))
 HEADER = "id\tsentence1\tsentence2\tlabel\n"
 WORDS = [f"w{number}" for number in range(40)]
 
