@@ -58,8 +58,7 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "pairs": lambda t: select_pairs(t["filtered"], t["sentences"], PAIRS),
     "mined": lambda t: mine_hard_negatives(t["pairs"], mining(t), t["vocabulary"]),
     "further": lambda t: add_further_entities(t["mined"], t["links"], t["subjects"], t["vocabulary"], 3),
-    # Spark optimizes the plan of all columns for a minute; those left out are replaced as `entity` is.
-    "permuted": lambda t: permute_entities(t["further"].drop("hard_negative", "subject"), t["vocabulary"], 4),
+    "permuted": lambda t: permute_entities(t["further"], t["vocabulary"], 4),
     "candidates": lambda t: audit.find_candidates(
         t["sentences"], t["links"], t["sitelinks"], t["entity_types"], LANGUAGES, AUDIT
     ),

@@ -19,9 +19,8 @@ _STREAMED = 8192
 def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
     """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
     sentences = pairs.select("sentence").distinct()
-    drawn = sentences.order_by([draw(seed, hash_text(sentences.sentence)), sentences.sentence])
-    if rows is not None:
-        drawn = drawn.limit(rows)
+    hashed = sentences.mutate(key=hash_text(sentences.sentence))  # once: a draw repeats its keys
+    drawn = hashed.order_by([draw(seed, hashed.key), hashed.sentence]).limit(rows).select("sentence")
     for batch in drawn.to_pyarrow_batches(chunk_size=_STREAMED):
         yield from batch.column("sentence").to_pylist()
 

@@ -65,8 +65,10 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     exist; the rows are ordered by pair_id.
     """
     languages = training_pairs.select("language").distinct()
-    members = languages.cross_join(vocabulary.select("entity"))
-    ticket = draw(seed, hash_text(members.language), members.entity)
+    # In a column of its own: a draw repeats its keys, and Spark plans each repetition of a hash for seconds.
+    hashed = languages.mutate(language_key=hash_text(languages.language))
+    members = hashed.cross_join(vocabulary.select("entity"))
+    ticket = draw(seed, members.language_key, members.entity)
     # The i-th entity by number becomes the i-th by ticket.
     numbered = members.mutate(
         place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
