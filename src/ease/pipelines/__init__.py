@@ -1,1 +1,1 @@
-"""One folder per pipeline: `nodes.py` has thin functions that call the core, `pipeline.py` connects them."""
+"""One module per pipeline: thin node functions over the core, and below them `create_pipeline`, which connects them."""

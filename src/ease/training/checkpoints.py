@@ -89,12 +89,14 @@ class Checkpoints:
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
 
-    def latest(self) -> dict[str, Any] | None:
-        """Return the state and `step` of this training's latest checkpoint, or None."""
+    def resume(self, model: TrainingModel, optimizers: Optimizers) -> dict[str, Any] | None:
+        """Restore this training's latest checkpoint, and return its state and `step`; None if there is none."""
         found = sorted(self._folder.glob("step-*"), reverse=True)
         for folder in found:
             state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
             if state["fingerprint"] == self._fingerprint:
+                self._restore(state, model, optimizers)
+                logger.info("Resuming after step %d", state["step"])
                 return state
         if found:
             logger.warning(
@@ -104,7 +106,7 @@ class Checkpoints:
             )
         return None
 
-    def restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:
+    def _restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:
         """Restore a checkpoint's tensors and this process's random state."""
         folder = self._folder / f"step-{state['step']:08d}"
         load_model(model, str(folder / "model.safetensors"))

@@ -219,12 +219,10 @@ def train(
     torch.manual_seed(options.seed + process_rank())
     if options.compiled:
         _compile(trained, batches_after(0), model, accelerator)
-    start, state = 0, checkpoints.latest()
+    start, state = 0, checkpoints.resume(model, optimizers)
     if state is not None:
         start = int(state["step"])
-        checkpoints.restore(state, model, optimizers)
         best.restore(state)
-        logger.info("Resuming after step %d", start)
     progress.start(start, state)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)

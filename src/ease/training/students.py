@@ -168,16 +168,19 @@ def distill_student(
     with atomic_folder(folder / "model") as aside:
         save_encoder(student.cpu(), aside, card and card(embedding_dimension(student), len(data)))
         if isinstance(options, StaticOptions) and options.int8:
-            # 8-bit integers and a scale per token, by the names that `StaticEmbedding` reads
-            module: Any = student[0]
-            weight = module.embedding.weight.detach()
-            scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
-            integers = (weight / scales[:, None]).round().to(torch.int8)
-            (file,) = aside.rglob("model.safetensors")
-            save_file({"embeddings": integers, "weights": scales}, file)
+            _save_as_int8(student[0], aside)
     for unfinished in (*folder.glob("fit-*"), folder / "teacher"):
         shutil.rmtree(unfinished, ignore_errors=True)
     return Distilled(folder / "model", history)
+
+
+def _save_as_int8(module: Any, folder: Path) -> None:
+    """Replace saved vectors by 8-bit integers and a scale per token, by the names that `StaticEmbedding` reads."""
+    weight = module.embedding.weight.detach()
+    scales = weight.abs().amax(dim=1).clamp(min=1e-12) / 127
+    integers = (weight / scales[:, None]).round().to(torch.int8)
+    (file,) = folder.rglob("model.safetensors")
+    save_file({"embeddings": integers, "weights": scales}, file)
 
 
 def static_student(teacher: SentenceTransformer, directions: np.ndarray) -> SentenceTransformer:
