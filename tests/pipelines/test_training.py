@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pandas as pd
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from kedro.io.core import Version
 
-from ease.datasets.tables import PartsDataset, TableDataset
 from ease.errors import EaseError
 from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.train import TextOptions, chosen_start, gather_data, ordered_file
+from ease.pipelines.train import TextOptions, chosen_start, gather_data
 from ease.pipelines.work import lock_for_run, release_work, remove_after_run
 from tests.project import Project
 
@@ -91,28 +88,6 @@ def test_the_sample_has_texts_for_every_method(small_sample: AcquireOptions, tmp
     assert texts["negative"].notna().tolist() == [True] * 60 + [False] * 30
     assert texts["positive"][60:].str.contains("[ぁ-ん]").all()
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["texts.parquet"], "nothing is left over"
-
-
-ROWS = pd.DataFrame({"pair_id": [2, 0, 1], "sentence": ["c", "a", "b"]})
-
-
-@pytest.mark.parametrize("given", ["table", "parts", "unordered", "filtered", "two files"])
-def test_training_reads_the_catalogs_own_file_if_its_rows_are_in_order(given: str, tmp_path: Path) -> None:
-    files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
-    for file, rows in zip(files, (ROWS[:2], ROWS[2:]), strict=True):
-        rows.sort_values("pair_id").to_parquet(file)
-    kind = PartsDataset if given in ("parts", "two files") else TableDataset
-    place = str(tmp_path / "pairs.parquet")
-    dataset = kind(filepath=place, connection={"backend": "duckdb"}, version=Version(None, "one"))
-    table = ibis.memtable(ROWS)
-    dataset.save(files if given == "two files" else table if given == "unordered" else table.order_by("pair_id"))
-    loaded = dataset.load()
-    loaded = loaded.filter(loaded.pair_id > 0) if given == "filtered" else loaded
-    copy, own = tmp_path / "copy.parquet", dataset.folder_of("one") / "pairs.parquet"
-    file = ordered_file(loaded, "pair_id", copy)
-    assert file == (own if given in ("table", "parts") else copy)
-    assert copy.exists() == (file == copy)
-    assert pd.read_parquet(file)["pair_id"].to_list() == ([1, 2] if given == "filtered" else [0, 1, 2])
 
 
 def test_finished_work_is_removed_only_after_a_successful_run(tmp_path: Path) -> None:

@@ -56,9 +56,8 @@ def test_a_signal_saves_a_checkpoint(make_job: MakeJob, trained: Trained) -> Non
 
     job = make_job("interrupted")
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(TrainingInterrupted, match="after step 6 of 12: the same command") as stop:
+    with pytest.raises(TrainingInterrupted, match="after step 6 of 12: the same command"):
         run_job(job, interrupt)
-    assert stop.value.signal_number == signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) is before
     reported: list[int] = []
     assert_same(run_job(job, lambda step, _: reported.append(step)), trained.result)

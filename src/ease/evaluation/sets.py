@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
-LISTED = 4  # names that a message lists of many
+MOST = 4  # names that a message lists
 
 
 class LocatedSet(StrictModel):
@@ -25,14 +24,14 @@ class LocatedSet(StrictModel):
 
     path: Path
     subsets: Mapping[str, tuple[str, ...]]
-    """Files of each complete subset, relative to `path`; `""` is `path` itself."""
+    """Files of each complete subset, relative to `path`; the file name `""` is `path` itself."""
     sha256: Mapping[str, str]
     """Checksum of each file."""
     missing: Mapping[str, tuple[str, ...]] = {}  # missing files of each incomplete subset
     faults: Mapping[str, str] = {}  # error message of each complete subset that cannot be read
 
     def version(self, subset: str) -> str:
-        """SHA-256 of a subset's data; of all subsets' data for an average."""
+        """SHA-256 of a subset's data; of all data for another name, such as an average."""
         files = self.subsets.get(subset, tuple(sorted(self.sha256)))
         return hashlib.sha256(" ".join(self.sha256[file] for file in files).encode()).hexdigest()
 
@@ -52,8 +51,8 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
         located[name] = LocatedSet(path=path, subsets=subsets, sha256=sums, missing=missing)
         if missing:
             what = shortened(sorted(set().union(*missing.values())))
-            if len(missing) == len(files) > LISTED:
-                what = "all files are"  # the first of them would be of languages that nobody asked for
+            if len(missing) == len(files) > MOST:
+                what = "all files are"  # a few of them would seem to be all that is missing
             logger.warning(
                 "Evaluation set %s: %d of %d subsets cannot be scored: %s missing in %s. Get them from %s",
                 *(name, len(missing), len(files), what, path, get_task(name).SOURCE),
@@ -63,7 +62,7 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
 
 def _below(path: Path, files: Sequence[Path]) -> tuple[str, ...]:
     """Return names of files below a folder, empty for the path itself; a file elsewhere keeps its complete path."""
-    names = (os.path.relpath(file, path) if file.is_relative_to(path) else str(file) for file in files)
+    names = (str(file.relative_to(path) if file.is_relative_to(path) else file) for file in files)
     return tuple("" if name == "." else name for name in names)
 
 
@@ -89,8 +88,8 @@ def read_sets(located: Located, references: Sequence[str], options: TaskOptions)
 
 def shortened(names: Sequence[str]) -> str:
     """List names; of many names, list the first ones and the number of the others."""
-    listed = ", ".join(name or "the file" for name in names[:LISTED])
-    return listed if len(names) <= LISTED else f"{listed} and {len(names) - LISTED} more"
+    listed = ", ".join(name or "the file" for name in names[:MOST])
+    return listed if len(names) <= MOST else f"{listed} and {len(names) - MOST} more"
 
 
 def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, Any]]:
@@ -128,7 +127,7 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
 
 
 def require_named_set(reference: str, option: str, located: Located) -> None:
-    """Require data of a task that the user names by an option; what cannot be read is reported with the scores."""
+    """Require data of a task that the user names by an option; the scoring reports data that cannot be read."""
     name, _, wanted = reference.partition(":")
     found = _found(name, located)
     if not scorable([reference], located) and not found.faults:
@@ -147,8 +146,8 @@ def check_scorable(references: Sequence[str], located: Located) -> None:
     """Require data of at least one of the tasks that score a sweep's variants."""
     if not scorable(references, located):
         raise EaseError(
-            f"There are no data of {', '.join(references)}, which score the variants: get them, or name others in "
-            "`test_tasks`."
+            f"There are no data of {', '.join(references)}, which are to score the variants: get them, or name others "
+            "in `test_tasks`."
         )
 
 

@@ -30,14 +30,14 @@ from ease.pipelines.teach import complete_taught_setting
 ENGINES = ("duckdb", "spark")
 
 SINGLE = {"teach.accept": bool, "teach.max_unknown_words": float}
-"""Types of parameters outside a class, which Kedro does not check"""
+"""Types of parameters that belong to no options class; Kedro checks classes alone"""
 
 SHARED = "_"
-"""First character of values that other parameters refer to (`${_dueam_data.${_dueam}}`); no node reads them."""
+"""Prefix of parameters that only other parameters refer to (`${_dueam_data.${_dueam}}`)"""
 
 
 class ConfigLoader(OmegaConfigLoader):
-    """Resolves each kind of configuration once, which Kedro's loader does for each request (half a second)."""
+    """Resolves each kind of configuration once; Kedro's loader does so at each request."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._resolved: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
@@ -46,10 +46,10 @@ class ConfigLoader(OmegaConfigLoader):
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since."""
         given = self.runtime_params or {}
-        if key in self:  # set explicitly
+        if key in self:  # assigned by a caller
             return super().__getitem__(key)
         if key not in self._resolved or self._resolved[key][0] != given:
-            # By the engine, the catalog chooses the connection of its tables. Resolvers are global.
+            # `${engine:}` in the catalog chooses the tables' connection. Resolvers are global: each loader replaces it.
             OmegaConf.register_new_resolver("engine", lambda: self["parameters"]["engine"], replace=True)
             try:
                 resolved = super().__getitem__(key)
@@ -64,7 +64,7 @@ class ConfigLoader(OmegaConfigLoader):
 
     @staticmethod
     def _soft_merge(config: dict[str, Any], env_config: dict[str, Any], env_path: str | None = None) -> dict[str, Any]:
-        """Merge an environment into the base as Kedro's loader does, which takes half a second by OmegaConf."""
+        """Return what Kedro's loader returns, which takes half a second by OmegaConf."""
         return overlaid(config, env_config)
 
     def _refuse_broken_file(self) -> None:
@@ -86,8 +86,7 @@ class Names:
         loader = context.config_loader
         source = Path(str(loader.conf_source))
         if context.env is not None and source.is_dir() and not (source / context.env).is_dir():
-            known = [folder.name for folder in source.iterdir() if folder.is_dir()]
-            raise EaseError(f"Unknown --env {context.env!r} in {source.name}/: {suggest(context.env, known)}")
+            check_name(context.env, [folder.name for folder in source.iterdir() if folder.is_dir()], "--env")
         command = click.get_current_context(silent=True)
         if command is not None and command.info_name == "run":
             check_run_names(command.params)
@@ -109,8 +108,8 @@ def check_run_names(given: Mapping[str, Any]) -> None:
     except (ValueError, OutputNotUniqueError) as error:
         commands = ", then ".join(f"`kedro run --pipelines={name}`" for name in chosen)
         raise EaseError(
-            f"The pipelines {', '.join(chosen)} cannot run together, since nodes of one name differ in what they read: "
-            f"run {commands}."
+            f"The pipelines {', '.join(chosen)} cannot run together, since they have nodes of one name with different "
+            f"inputs: run {commands}."
         ) from error
     nodes = tuple(node.name for node in run.nodes)
     parts = [node.namespace.split(".") for node in run.nodes if node.namespace]
@@ -138,7 +137,7 @@ def _check(option: str, names: Iterable[str], known: Collection[str], where: str
 
 
 def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
-    """Refuse a shared value that no file has, or that is not a key of its table (of `_dueam`: `_dueam_data`)."""
+    """Refuse an unknown shared value, and one that is no key of its table: `_dueam` chooses in `_dueam_data`."""
     loader.runtime_params = {}
     configured = loader["parameters"]
     loader.runtime_params = given
@@ -169,7 +168,7 @@ def _is_within(field: str, group: str) -> bool:
 
 
 def _hint(name: str, read: set[str]) -> str:
-    """Suggest known parameters; the first parts of a name may be a group and the last ones a field of the group."""
+    """Replace the first part of a dotted name that does not exist by the nearest known ones."""
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
         group, field = ".".join(parts[:depth]), parts[depth:]
@@ -183,7 +182,7 @@ def _hint(name: str, read: set[str]) -> str:
 def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse wrong values and unknown fields; Kedro would report them twice, in many lines and without suggestions.
 
-    Those given on the command line are checked first, as the likeliest to be wrong, with the methods' own parameters.
+    Parameters of the command line are checked first; of these, also the methods' own options.
     """
     types: dict[str, Any] = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     types |= SINGLE

@@ -22,6 +22,9 @@ from ease.io.names import suggest
 
 Model = TypeVar("Model", bound=BaseModel)
 
+Rows = list[dict[str, Any]]
+"""Rows of a table that is saved as JSON"""
+
 
 def split_words(value: Any) -> Any:
     """Split a string into words, as a list is given on the command line; YAML reads the language code `no` as false."""

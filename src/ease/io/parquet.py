@@ -20,9 +20,6 @@ from ease.io.lazy import ibis
 _BATCH_ROWS = 100_000
 """Rows held in memory while a table is written"""
 
-_files_read: dict[str, list[Path]] = {}
-"""The files behind each table that `read_parquet` returned, by the table's name, which Ibis draws at random."""
-
 
 def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
     """Return the rows of Parquet files, or of folders of them, in their order.
@@ -42,16 +39,12 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
                 places.append(f"{reads.protocol}://{as_remote(file).path}")
             else:
                 places.append(str(file))
-        table = engine.read_parquet(places)
-    else:
-        from pyspark.sql import SparkSession
+        return engine.read_parquet(places)
+    from pyspark.sql import SparkSession
 
-        name = ibis.util.gen_name("read_parquet")
-        session = SparkSession.builder.getOrCreate()
-        session.read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
-        table = engine.table(name)
-    _files_read[table.get_name()] = list(files)
-    return table
+    name = ibis.util.gen_name("read_parquet")
+    SparkSession.builder.getOrCreate().read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
+    return engine.table(name)
 
 
 def write_parquet(table: ibis.Table, path: Path) -> None:
@@ -59,12 +52,6 @@ def write_parquet(table: ibis.Table, path: Path) -> None:
     with report_write_errors(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
         for batch in table.to_pyarrow_batches(chunk_size=_BATCH_ROWS):
             writer.write_batch(batch)
-
-
-def files_of(table: ibis.Table) -> list[Path]:
-    """Return the files that `read_parquet` read this very table from; none for a table computed from others."""
-    is_stored = isinstance(table.op(), ibis.expr.operations.DatabaseTable)
-    return _files_read.get(table.get_name(), []) if is_stored else []
 
 
 class _ExactReads(AbstractFileSystem):

@@ -43,12 +43,13 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.io.lazy import ibis
+from ease.io.models import Rows
 from ease.io.names import BASELINES, UNTRAINED
 from ease.methods import in_order
 from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.train import Rows, required_pairs
+from ease.pipelines.train import required_pairs
 from ease.pipelines.wiring import namespaced, step
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import (

@@ -52,7 +52,7 @@ from ease.pipelines.ingest import parse_wikipedia
 from ease.pipelines.mewsc16 import Mewsc16Options, locate_wikinews
 from ease.pipelines.mine_bitext import BitextOptions, mine_pairs
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import EASE_PLUS, MLM, Setting
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting, preparation_of
 from ease.pipelines.sweep.nodes import run_sweep
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.teach import (
@@ -178,9 +178,10 @@ def _check_inputs(pipeline: Pipeline, catalog: Catalog) -> None:
 
 def _maker(name: str) -> str:
     """Return the command that makes a dataset: the preparation of its setting, else the smallest pipeline."""
-    job = f"train_{name.partition('.')[0]}"
-    if job in pipelines and name in pipelines[job].only_nodes_with_tags(*PREPARATION.split(",")).all_outputs():
-        return f"`kedro run --pipelines={job} --tags={PREPARATION}`"
+    setting = name.partition(".")[0]
+    job = pipelines.get(f"train_{setting}")
+    if job and name in job.only_nodes_with_tags(*PREPARATION.split(",")).all_outputs():
+        return preparation_of(setting)
     making = [key for key in pipelines if name in pipelines[key].all_outputs()]
     return f"`kedro run --pipelines={min(making, key=lambda key: len(pipelines[key].nodes))}`"
 
@@ -317,8 +318,8 @@ def _check_start(node: Node, run: Run) -> None:
         if name in built and built[name] != value:
             raise EaseError(
                 f"`{setting.name}.setting.{name}` is {value!r}, but `{start}` was built with {built[name]!r}, "
-                f"and the training would start from it: first run `kedro run --pipelines=train_{setting.name} "
-                f"--tags={PREPARATION}` with the same `--params`."
+                f"and the training would start from it: first run {preparation_of(setting.name)} with the same "
+                "`--params`."
             )
 
 
@@ -328,11 +329,10 @@ def _check_other_encoder(kind: Any, field: str, purpose: str, option: str, node:
     if given := getattr(run.given(node, kind), field):
         check_encoder(given, transformer=field == "teacher")
     elif not run.has(f"{setting}.{EASE_PLUS}.encoder"):
-        prepare = f"`kedro run --pipelines=train_{setting} --tags={PREPARATION}`"
         train = f"`kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`"
         raise EaseError(
-            f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by {prepare}, then train it by {train}, or "
-            f"name another encoder as `{option}`."
+            f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by {preparation_of(setting)}, then train "
+            f"it by {train}, or name another encoder as `{option}`."
         )
 
 
@@ -406,7 +406,7 @@ def _check_variant(
     if lacking := " and ".join(what for name, what in needs.items() if name not in available):
         raise EaseError(
             f"The sweep {sweep.name!r} reads the {lacking} of {varied.name!r}, and there are none yet: make them by "
-            f"`kedro run --pipelines=train_{varied.name} --tags={PREPARATION}`."
+            f"{preparation_of(varied.name)}."
         )
 
 

@@ -12,6 +12,7 @@ from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import STATIC_USAGE, USAGE, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.io.lazy import ibis
+from ease.io.models import Rows
 from ease.pipelines.mlflow_runs import (
     TRAINING_TAG,
     RunReport,
@@ -22,7 +23,7 @@ from ease.pipelines.mlflow_runs import (
     write_origin,
 )
 from ease.pipelines.setting import EASE_PLUS, Setting
-from ease.pipelines.train import Rows, describe_data, required_pairs
+from ease.pipelines.train import describe_data, required_pairs
 from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run
 from ease.training.options import ShallowOptions, StaticOptions

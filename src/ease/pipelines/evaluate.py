@@ -28,8 +28,8 @@ from ease.evaluation.sets import Located, LocatedSet, at_paths, read_located, sc
 from ease.evaluation.tasks import Score, get_task, task_names
 from ease.io.lazy import ibis
 from ease.io.locks import temporary_folder
-from ease.io.models import Dimensions, StrictModel, Words, dotted
-from ease.io.names import BASELINES, PREPARATION
+from ease.io.models import Dimensions, Rows, StrictModel, Words, dotted
+from ease.io.names import BASELINES
 from ease.io.result_versions import code_version
 from ease.pipelines.mlflow_runs import (
     add_scores,
@@ -40,15 +40,13 @@ from ease.pipelines.mlflow_runs import (
     nested_run,
     origin_of,
 )
-from ease.pipelines.setting import Setting, check_task_names
+from ease.pipelines.setting import Setting, check_task_names, preparation_of
 from ease.pipelines.wiring import namespaced, step
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
-
-Rows = list[dict[str, Any]]
 
 ALL = "all"
 """The name for all evaluation tasks."""
@@ -205,7 +203,7 @@ def load_baseline(
     if training_pairs is None:
         raise EaseError(
             "`language_rank` needs training sentences, and there are none yet: make them by "
-            f"`kedro run --pipelines=train_multilingual --tags={PREPARATION}`."
+            f"{preparation_of('multilingual')}."
         )
     languages = training_pairs.select("language").distinct().order_by("language").to_pandas()["language"]
     sentences = {

@@ -27,13 +27,13 @@ from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
-from ease.io.models import Words
+from ease.io.models import Rows, Words
 from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
 from ease.pipelines.acquire import SAMPLE
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import EASE_PLUS, Setting
-from ease.pipelines.train import Rows, TextOptions
+from ease.pipelines.train import TextOptions
 from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table

@@ -21,7 +21,7 @@ from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomically
 from ease.io.files import read_json
 from ease.io.lazy import ibis
-from ease.io.models import StrictModel
+from ease.io.models import Rows, StrictModel
 from ease.io.names import RUN_FILE, check_name, safe_name
 from ease.io.versions import provenance_of, setting_and_method
 from ease.methods import method_names
@@ -33,8 +33,6 @@ from ease.reporting.own import gather_models
 from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN
 
 logger = logging.getLogger(__name__)
-
-Rows = list[dict[str, Any]]
 
 MANIFEST = "publish.json"
 """File of a written folder that lists its forms; it marks a folder that may be replaced."""

@@ -20,7 +20,7 @@ from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
-from ease.io.models import StrictModel
+from ease.io.models import Rows, StrictModel
 from ease.io.names import BASELINES, UNTRAINED
 from ease.methods import in_order
 from ease.pipelines.acquire import AcquireOptions
@@ -28,7 +28,7 @@ from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.evaluate import EvaluateOptions, Scoring, score_baseline
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.train import WHITENING, Rows
+from ease.pipelines.train import WHITENING
 from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import compare_with_printed, dimension_tables, full_rows, printed_tasks
@@ -55,8 +55,8 @@ COLUMNS_OF_SWEEPS = (
     *("value", "deviation", "low", "high", "note", "data", "code"),
 )
 Papers = Published | dict[str, Any]
-"""The papers' tables; from the catalog, functions that read each paper, by its name"""
-TABLES = "papers.tables"
+"""The papers' tables, or the catalog's functions that read them, by paper"""
+PAPER_TABLES = "papers.tables"
 """Dataset of the papers' tables"""
 WIDTH = 140
 """Longest line in the log, without the time and the name of the logger"""
@@ -100,7 +100,7 @@ def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figur
 
 
 def _by_method(given: Mapping[str, Rows], columns: Sequence[str]) -> pd.DataFrame:
-    """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have none."""
+    """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have no rows."""
     rows = [{**row, "method": method} for method in in_order(given) for row in full_rows(given[method])]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
@@ -204,7 +204,7 @@ def locate_printed_sets(
     evaluate: EvaluateOptions,
     published: Papers,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets of all figures that are printed for a baseline."""
+    """Locate the evaluation sets of all scores that papers print for a baseline."""
     references = dict.fromkeys(task for own in _printed(evaluate, published).values() for task in own)
     return locate(tuple(references), acquire, sets, tasks)
 
@@ -226,7 +226,7 @@ def score_printed(
 
 
 def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[str, ...]]:
-    """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on."""
+    """Return the tasks of each baseline's printed scores, restricted to its own `tasks`."""
     papers, found = Published.model_validate(published), {}
     for name, baseline in evaluate.baselines.items():
         (model,) = gather_models([baseline.about(name)])
@@ -280,7 +280,7 @@ def create_report_pipeline(methods: Mapping[str, Iterable[str]], sweeps: Mapping
     made = ["report", "report_bars", "report_scatter"]
     scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}
     reported = [
-        step(write_report, made, tags="report", options="params:report", published=TABLES, **scores),
+        step(write_report, made, tags="report", options="params:report", published=PAPER_TABLES, **scores),
         step(export_scores, "exported_scores", tags="report", **scores),
     ]
     gathered = Pipeline(reported)
@@ -299,8 +299,8 @@ def create_validation_pipeline() -> Pipeline:
     """Create the comparison of the baselines' scores with the papers' printed ones."""
     sets, options = "params:acquire_evaluation", "params:validate_evaluation"
     nodes = [
-        step(locate_printed_sets, "evaluation_data", tags="acquire_evaluation", sets=sets, published=TABLES),
-        step(score_printed, "scores", tags="evaluate", published=TABLES),
-        step(name_differences, "differences", tags="report", options=options, published=TABLES),
+        step(locate_printed_sets, "evaluation_data", tags="acquire_evaluation", sets=sets, published=PAPER_TABLES),
+        step(score_printed, "scores", tags="evaluate", published=PAPER_TABLES),
+        step(name_differences, "differences", tags="report", options=options, published=PAPER_TABLES),
     ]
     return namespaced(nodes, "validation")

@@ -12,7 +12,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.models import StrictModel, Words, format_validation_error, overlaid
-from ease.io.names import check_name
+from ease.io.names import PREPARATION, check_name
 from ease.wikimedia.languages import Language, check_codes
 
 EASE_PLUS = "ease_plus"
@@ -26,6 +26,11 @@ MLM = "mlm"
 
 Overlay = dict[str, Any]
 """Some fields of a setting, which override those of a complete one."""
+
+
+def preparation_of(setting: str) -> str:
+    """Return the command that makes what the trainings of a setting read."""
+    return f"`kedro run --pipelines=train_{setting} --tags={PREPARATION}`"
 
 
 def check_task_names(references: Sequence[str], *others: str) -> Sequence[str]:

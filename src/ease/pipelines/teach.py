@@ -15,7 +15,7 @@ from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.io.lazy import ibis
-from ease.io.models import split_words
+from ease.io.models import Rows, split_words
 from ease.io.names import DEVELOPMENT, UNTRAINED
 from ease.pipelines.acquire import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
@@ -28,7 +28,6 @@ from ease.pipelines.setting import EASE_PLUS, MLM, TEACH, Setting
 from ease.pipelines.train import (
     DATA,
     ENTITIES,
-    Rows,
     TextOptions,
     TrainingData,
     drawn_sentences,

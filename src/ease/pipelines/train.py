@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from kedro.pipeline import Pipeline
 from pydantic import Field
 
@@ -27,14 +25,13 @@ from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.evaluation.scoring import chosen_tasks
 from ease.evaluation.sets import at_paths, read_located, require_sets
-from ease.io.addresses import is_remote
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
-from ease.io.models import StrictModel
-from ease.io.names import PREPARATION, UNTRAINED
-from ease.io.parquet import files_of, read_parquet, write_parquet
+from ease.io.models import Rows, StrictModel
+from ease.io.names import UNTRAINED
+from ease.io.parquet import read_parquet, write_parquet
 from ease.methods import reads_entities
 from ease.pipelines.acquire import SAMPLE, AcquireOptions, released_files, sample_file
 from ease.pipelines.mlflow_runs import (
@@ -50,7 +47,7 @@ from ease.pipelines.mlflow_runs import (
     write_origin,
 )
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
-from ease.pipelines.setting import MLM, TEACH, Setting
+from ease.pipelines.setting import MLM, TEACH, Setting, preparation_of
 from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.plots import plot_curves
@@ -58,8 +55,6 @@ from ease.texts import gather_texts, source_options
 from ease.texts.components.sources import Workspace
 from ease.training.options import TrainingJob, TrainingResult
 from ease.training.processes import step_and_values
-
-Rows = list[dict[str, Any]]
 
 TEXT_LICENCE = "as its publisher says"
 
@@ -69,7 +64,7 @@ WHITENING = "whitening"
 """Name, among the methods, of the encoder that is fitted without gradient steps."""
 DATA = {"evaluation_data": "evaluation_data", "dumps": "dumps", "tasks": "params:tasks"}
 ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-"""Datasets by the argument of a training that reads them"""
+"""Dataset of each argument that `train_encoder` passes on as `data`"""
 
 
 class TextOptions(StrictModel):
@@ -90,17 +85,14 @@ class TrainingData(NamedTuple):
     tasks: Mapping[str, Mapping[str, Any]]
     setting: Setting
     vocabulary: ibis.Table | None = None
-    """This and `entity_embeddings`: only for methods that read entities"""
+    """None, like `entity_embeddings`, for methods that read texts"""
     entity_embeddings: Path | None = None
 
 
 def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
     """Return the setting's training pairs."""
     if training_pairs is None:
-        raise EaseError(
-            f"There are no training pairs: make them by `kedro run --pipelines=train_{setting.name} "
-            f"--tags={PREPARATION}`."
-        )
+        raise EaseError(f"There are no training pairs: make them by {preparation_of(setting.name)}.")
     return training_pairs
 
 
@@ -114,7 +106,7 @@ def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Pat
 
 def missing_start(setting: Setting, method: str) -> str:
     """Return the message that there is no encoder to start from, with the commands that make it."""
-    prepare = f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`"
+    prepare = preparation_of(setting.name)
     if setting.start != MLM or method == MLM:
         return f"There is no encoder to train: make it by {prepare}."
     return (
@@ -133,7 +125,7 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
 
 
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
-    """Yield sentences of all languages in a seeded random order; the query runs when the first is requested."""
+    """Yield at most `tokenizer_sentences` sentences of all languages, drawn by the encoder's seed."""
     ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
     keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
     drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
@@ -149,7 +141,7 @@ def gather_data(
     options: TextOptions,
     folder: Path,
 ) -> tuple[Path, Rows]:
-    """Gather the texts that a recipe's `data` names in `folder`, which is emptied first, by a DuckDB of their own.
+    """Empty `folder`, and write there the texts that a recipe's `data` lists; a DuckDB of its own reads them.
 
     Returns:
         A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
@@ -192,8 +184,8 @@ def train_tracked(
     # Tables are passed as files, so that each process of the training can read them.
     job = TrainingJob(
         folder=folder,
-        pairs=ordered_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
-        vocabulary=None if data.vocabulary is None else ordered_file(data.vocabulary, "row", vocabulary),
+        pairs=_sorted_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
+        vocabulary=None if data.vocabulary is None else _sorted_file(data.vocabulary, "row", vocabulary),
         table=data.entity_embeddings,
         encoder=str(data.encoder),
         pooling=setting.encoder.pooling,
@@ -215,26 +207,13 @@ def train_tracked(
     return result
 
 
-def ordered_file(table: ibis.Table, key: str, copy: Path) -> Path:
-    """Return a local Parquet file of a table's rows in the order of a column of unique integers: its own, or a `copy`.
+def _sorted_file(table: ibis.Table, key: str, file: Path) -> Path:
+    """Write a table's rows in the order of a column of unique integers.
 
     A training identifies its data by the file's contents, so the order must not depend on the engine.
     """
-    match files_of(table):
-        case [file] if not is_remote(file) and file.is_file() and _in_order(file, key):
-            return file.absolute()
-    write_parquet(table.order_by(key), copy)
-    return copy
-
-
-def _in_order(file: Path, key: str) -> bool:
-    last = -1
-    for batch in pq.ParquetFile(file).iter_batches(columns=[key]):
-        keys = np.concatenate([[last], batch.column(0).to_numpy()])
-        if (np.diff(keys) <= 0).any():
-            return False
-        last = keys[-1]
-    return True
+    write_parquet(table.order_by(key), file)
+    return file
 
 
 def describe_data(
@@ -330,9 +309,9 @@ def train_encoder(
         The folder of the best model, in the work folder; rows of step, name and value.
     """
     start = chosen_start(setting, recipe.method, untrained, mlm)
-    given = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
+    inputs = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
     name, complete = f"{setting.name}.{recipe.method}", recipe.complete(setting.encoder.name, encoders)
-    result = train_tracked(name, given, complete, lock_for_run(Path(work) / name), tracking)
+    result = train_tracked(name, inputs, complete, lock_for_run(Path(work) / name), tracking)
     return result.model, history_rows(result)
 
 
@@ -346,7 +325,7 @@ def fit_whitening(
     work: str,
     mlm: Path | None = None,
 ) -> Path:
-    """Append a map to the start encoder that whitens the training sentences, in a nested MLflow run."""
+    """Append to the start encoder a linear map that whitens its embeddings of training sentences, in an MLflow run."""
     from ease.encoders.encoder import load_encoder, save_encoder
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SUMMARY, whiten_encoder
@@ -377,7 +356,7 @@ def fit_whitening(
 
 
 def create_encoder_pipeline(setting: str) -> Pipeline:
-    """Create the encoder that every method of a setting starts from; the entity embeddings have its dimension."""
+    """Create the encoder that every method starts from, in the stage `entity_embeddings`, which need its dimension."""
     return namespaced([step(make_start_encoder, "encoder")], f"{setting}.{UNTRAINED}", "entity_embeddings")
 
 

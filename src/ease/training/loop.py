@@ -60,7 +60,7 @@ class _Window(NamedTuple):
 class Progress:
     """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput.
 
-    `add` reports the window before first; by then a GPU already has the next step, and does not wait for the host.
+    `add` first reports the window before. A GPU computes the next step by then, and does not wait for the host.
     """
 
     def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
@@ -75,7 +75,7 @@ class Progress:
         self._bar: tqdm[Any] | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
-        """Begin after a step, with an empty file or with a checkpoint's state."""
+        """Start the clock and the bar after a step; of the metrics' file, keep the lines up to a checkpoint's step."""
         if state is not None:
             self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
             self._window, self._window_seconds = state["window"], state["window_seconds"]
@@ -100,7 +100,7 @@ class Progress:
         self._report_window()
         for name, term in terms.items():
             value = term.detach()
-            self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value
+            self._sums[name] = self._sums.get(name, 0) + value
         self._window += 1
         now = time.perf_counter()
         if self._bar is not None:
@@ -136,12 +136,12 @@ class Progress:
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
                 f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
-                "`learning_rate` or raise the temperature."
+                "`learning_rate`, or raise the method's temperature."
             )
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(step, {**means, **values, "pairs_per_second": rate})
-        if copied is None:  # on a CPU, reporting is no training time; a GPU computes meanwhile
+        if copied is None:  # a CPU does not train while it reports; a GPU does
             self.resume()
 
     def state(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def train(
     device, group = accelerator.device, cpu_group(PATIENCE)
     batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
-    # The name has the device, because a checkpoint has the random state of its device.
+    # With the device: random states of another one cannot be restored.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
     best = BestModel(folder, options.max_below_start)
     progress = Progress(folder, steps, options, report)
@@ -247,7 +247,7 @@ def train(
                 best.prune()
                 progress.resume()
             if stopping:
-                raise TrainingInterrupted(step, steps, folder, stop.signal_number)
+                raise TrainingInterrupted(step, steps, folder)
     return best, progress
 
 
@@ -257,7 +257,7 @@ def _compile(
     model: TrainingModel,
     accelerator: Accelerator,
 ) -> None:
-    """Compute one step on the first batch and discard it, so that a resumed training is compiled like the first one.
+    """Compute one step on the first batch and discard it, so that a resumed training is compiled for the same batch.
 
     The order of sums depends on the size of the batch for which torch compiles.
     """
@@ -288,7 +288,7 @@ def _batches(
     device: torch.device,
     start: int,
 ) -> Generator[list[Batch], None, None]:
-    """Return this process's share of each batch's sub-batches, after the steps already done."""
+    """Yield this process's share of the sub-batches of each step after `start`."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # any id: padding is masked
     share = slice(process_rank(), None, process_count())
     # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
@@ -330,8 +330,6 @@ def _select(step: int, model: TrainingModel, best: BestModel, progress: Progress
         if scores:
             progress.publish(step, scores)
         best.consider(step, model, scores.get(DEVELOPMENT))
-    if process_count() > 1:
-        torch.distributed.barrier()
     progress.resume()
 
 
@@ -350,5 +348,5 @@ def add_gradients(model: nn.Module, sub_batches: Sequence[Batch], accelerator: A
         except TorchDynamoException as error:
             raise EaseError(f"torch cannot compile the encoder's layers: set `compiled: false`. {error}") from error
         for name, term in terms.items():
-            sums[name] = sums[name] + term.detach() if name in sums else term.detach()
+            sums[name] = sums.get(name, 0) + term.detach()
     return {name: value / len(sub_batches) for name, value in sums.items()}

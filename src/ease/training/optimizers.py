@@ -15,7 +15,7 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
 
 
-def rate_share(step: int, steps: int, warmup: float, schedule: str = "linear") -> float:
+def rate_share(step: int, steps: int, warmup: float, schedule: str) -> float:
     """Return the fraction of the peak learning rate at a step, from 1: linear warm-up, then the schedule."""
     rise = round(warmup * steps)
     if schedule == "constant":
@@ -56,18 +56,17 @@ class Optimizers:
                 group["lr"] = self._peaks[name] * share
         return self._peaks["encoder"] * share
 
-    def step(self) -> Tensor:
-        """Clip and apply the gradients, then clear them; return their norm before clipping."""
+    def step(self) -> None:
+        """Clip and apply the gradients, then clear them."""
         clipped: list[Tensor] = list(self._parameters)
         if self._table is not None:
             clipped.append(self._table.reduce_gradient())
-        norm = clip_grad_norm_(clipped, self._options.max_grad_norm or torch.inf)
+        clip_grad_norm_(clipped, self._options.max_grad_norm or torch.inf)
         if self._table is not None:
             self._table.set_sparse_gradient()
         for optimizer in self.by_name.values():
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        return norm
 
 
 HAS_TRITON = find_spec("triton") is not None

@@ -34,13 +34,12 @@ POLL_SECONDS = 0.3
 class TrainingInterrupted(EaseError):
     """Raised when a signal stopped the training, after saving a checkpoint."""
 
-    def __init__(self, step: int, steps: int, folder: Path, signal_number: int) -> None:
+    def __init__(self, step: int, steps: int, folder: Path) -> None:
         super().__init__(
             f"Training stopped after step {step} of {steps}: the same command resumes it "
             f"(checkpoint in {folder / 'checkpoints'})."
         )
         self.step, self.steps = step, steps
-        self.signal_number = signal_number
 
 
 class StopRequest:
@@ -132,7 +131,7 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
         return
     told = read_json(failure) or {}
     if stop and "step" in told:
-        raise TrainingInterrupted(told["step"], told["steps"], lock.folder, stop.signal_number)
+        raise TrainingInterrupted(told["step"], told["steps"], lock.folder)
     # Processes that are stopped before they begin leave no message.
     raise EaseError(
         told.get("message")

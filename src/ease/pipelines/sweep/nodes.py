@@ -24,6 +24,7 @@ from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
+from ease.io.models import Rows
 from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
 from ease.methods import method_names
 from ease.pipelines.acquire import AcquireOptions
@@ -34,7 +35,6 @@ from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Registered, Sweep, Variant
 from ease.pipelines.train import (
-    Rows,
     TextOptions,
     TrainingData,
     drawn_sentences,
