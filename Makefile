@@ -87,7 +87,7 @@ format: $(DEV)  ## Put the code into the project's style
 unit: $(DEV)  ## The tests of `make test` without the checks; ARGS="tests/io -k locks" chooses
 	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
 	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --max-worker-restart=0 $(TESTS) $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0 $(TESTS) $(ARGS)
 
 test-data: $(DEV)  ## Download the real data that tests read, into DATA
 	$(BIN)/python -m tests.real_data $(DATA)

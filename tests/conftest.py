@@ -43,7 +43,7 @@ BY_MODULE_NAME = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`."""
+    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`; order the files."""
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -55,6 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         markers |= {marker for name, marker in BY_MODULE_NAME.items() if hasattr(item.module, name)}
         for marker in sorted(markers):
             item.add_marker(marker)
+    # Files with slow tests come first: a worker that began one at the end would work on alone.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")
