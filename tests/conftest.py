@@ -43,7 +43,7 @@ BY_MODULE_NAME = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`; order the files."""
+    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`; order files."""
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
