@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import mlflow
@@ -13,6 +14,7 @@ from mlflow.tracking import MlflowClient
 from ease.pipelines.mlflow_runs import HOST, PID, RunReport, close_killed_runs, process_tags, training_run
 from tests.contexts import undisturbed
 
+HERE = platform.node()
 HISTORY = [
     {"step": 2, "loss": 5.0, "learning_rate": 0.3},
     {"step": 2, "development": 40.0},
@@ -29,30 +31,19 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
         yield MlflowClient()
 
 
-OPEN = """
-import os, signal, sys, mlflow
-from ease.pipelines.mlflow_runs import nested_run, process_tags
-mlflow.set_tracking_uri(sys.argv[1])
-mlflow.set_experiment("test")
-with mlflow.start_run(tags=process_tags()), nested_run("training"):
-    if sys.argv[2] == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    print(flush=True)
-    sys.stdin.read()
-"""
-
-
 def test_the_next_run_closes_those_whose_process_was_killed(client: MlflowClient) -> None:
-    command = [sys.executable, "-c", OPEN, mlflow.get_tracking_uri()]
-    with subprocess.Popen([*command, "alive"], stdin=-1, stdout=-1) as alive:
-        subprocess.run([*command, "killed"], check=False)
-        assert alive.stdout is not None
-        alive.stdout.readline()
-        with mlflow.start_run(tags={**process_tags(), HOST: "elsewhere", PID: "1"}) as active:
-            close_killed_runs(active)
-            runs = client.search_runs([active.info.experiment_id])
-        alive.communicate()
-    assert sorted(run.info.status for run in runs) == ["KILLED"] * 2 + ["RUNNING"] * 3
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    places = {"killed": (HERE, ended.pid), "of this process's number": (HERE, os.getpid())}
+    places |= {"alive": (HERE, os.getppid()), "of another machine": ("elsewhere", ended.pid)}
+    with mlflow.start_run(tags=process_tags()) as active:
+        given = {"experiment_id": active.info.experiment_id}
+        for name, (host, pid) in places.items():
+            client.create_run(**given, run_name=name, tags={HOST: host, PID: str(pid)})
+        close_killed_runs(active)
+        status = {run.info.run_name: run.info.status for run in client.search_runs([active.info.experiment_id])}
+    assert {name for name in places if status.pop(name) == "KILLED"} == {"killed", "of this process's number"}
+    assert "KILLED" not in status.values()
 
 
 def curve(client: MlflowClient, run_id: str, name: str) -> list[tuple[int, float]]:
@@ -65,6 +56,7 @@ def test_a_run_has_the_values_of_earlier_sessions_each_once(client: MlflowClient
         for line in HISTORY[2:]:
             report(int(line["step"]), {name: value for name, value in line.items() if name != "step"})
         report.complete(HISTORY)
+    assert client.get_run(run_id).data.tags.items() >= process_tags().items()
     assert curve(client, run_id, "loss") == [(2, 5.0), (4, 4.0), (6, 3.0)]
     assert curve(client, run_id, "learning_rate") == [(2, 0.3), (4, 0.2), (6, 0.1)]
     assert curve(client, run_id, "development") == [(2, 40.0)]
