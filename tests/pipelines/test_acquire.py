@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ease.pipelines.acquire import AcquireOptions
+from ease.entities.pairs import PairOptions
+from ease.errors import EaseError
+from ease.pipelines.acquire import AcquireOptions, locate_dumps
+from ease.pipelines.ingest import CachedIngestOptions, parse_wikipedia
+from ease.pipelines.setting import Setting
 from ease.sample import SampleOptions, write_sample
 from tests.file_server import FileServer
-from tests.project import SMALL, Project, make_project
+from tests.project import SMALL, make_project
 from tests.wikimedia.made_mirrors import add_dump, add_export, add_page_props, add_wikidata
 
 DATE, WIKIDATA_DATE = "20240101", "20240108"
@@ -39,46 +43,43 @@ def server(server: FileServer, dumps: dict[str, bytes]) -> FileServer:
     return server
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Project:
-    """A project without any run."""
-    return make_project(tmp_path)
+def options(folder: Path, **given: Any) -> AcquireOptions:
+    folders = {"sample_folder": folder, "sample": SampleOptions(), "download_folder": folder}
+    return AcquireOptions(**{"wikipedia": "sample:", "wikidata": None, **folders, **given})
 
 
-def acquire(project: Project, server: FileServer, pipeline: str = "acquire", **given: Any) -> None:
-    mirror = {"acquire__wikipedia": server.address, "acquire__wikidata": server.address}
-    project.run(pipeline, multilingual__setting__languages="en de", **mirror, **given)
+def setting(languages: str) -> Setting:
+    return Setting(name="s", languages=languages, encoder={}, dev_tasks=(), test_tasks=())
 
 
 @pytest.mark.slow
-def test_dumps_are_downloaded_once_and_passed_on(bare: Project, server: FileServer, dumps: dict[str, bytes]) -> None:
-    acquire(bare, server, "acquire,ingest", acquire__contact="me@example.org")
-    found = bare.json("01_raw/multilingual/dumps.json")
+def test_dumps_are_downloaded_and_passed_on(tmp_path: Path, server: FileServer, dumps: dict[str, bytes]) -> None:
+    made = make_project(tmp_path)
+    mirror = {"acquire__wikipedia": server.address, "acquire__wikidata": server.address}
+    given = {"multilingual__setting__languages": "en de", "acquire__contact": "me@example.org"}
+    made.run("acquire,ingest", **mirror, **given)
+    found = made.json("01_raw/multilingual/dumps.json")
     read = [
-        (dump["language"], dump["dump_date"], (bare.folder / dump["path"]).read_bytes()) for dump in found["wikipedia"]
+        (dump["language"], dump["dump_date"], (made.folder / dump["path"]).read_bytes()) for dump in found["wikipedia"]
     ]
     assert read == [(language, DATE, dumps[language]) for language in ("en", "de")]
     assert found["wikidata_date"] == WIKIDATA_DATE
-    assert (bare.folder / found["wikidata"]).read_bytes() == dumps["wikidata"]
+    assert (made.folder / found["wikidata"]).read_bytes() == dumps["wikidata"]
     assert found["source"] == found["wikidata_source"] == server.address
     assert {headers["User-Agent"].rpartition("; ")[2] for _, headers in server.asked} == {"me@example.org)"}
-    for language, counts in bare.json("02_intermediate/multilingual/page_counts.json").items():
+    for language, counts in made.json("02_intermediate/multilingual/page_counts.json").items():
         assert counts["pages"] == bz2.decompress(dumps[language]).count(b"<page>") > 100
-    asked = len(server.asked)
-    acquire(bare, server, acquire__dump_date=DATE, acquire__wikidata_date=WIKIDATA_DATE)
-    sizes = [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
-    assert len(sizes) == 1, "Wikidata's size alone is asked for"
-    assert bare.json("01_raw/multilingual/dumps.json")["wikipedia"] == found["wikipedia"]
 
 
 def test_exports_and_their_page_props_are_downloaded(
-    bare: Project, server: FileServer, dumps: dict[str, bytes]
+    tmp_path: Path, server: FileServer, dumps: dict[str, bytes]
 ) -> None:
     for language in ("en", "de"):
         add_page_props(server, f"{language}wiki", DATE, dumps[f"{language}.table"])
         add_export(server, f"{language}wiki", "2026-11-01", {"p1p90000": dumps[language]})
-    acquire(bare, server, acquire__wikidata_titles="page_props", acquire__dump_date="2026-11-01")
-    found = bare.json("01_raw/multilingual/dumps.json")
+    mirror = {"wikipedia": server.address, "wikidata": server.address}
+    chosen = options(tmp_path, wikidata_titles="page_props", dump_date="2026-11-01", **mirror)
+    found = locate_dumps(chosen, setting("en de"), PairOptions())
     assert [Path(dump["path"]).name for dump in found["wikipedia"]] == [
         f"{language}wiki-2026-11-01-p1p90000.xml.bz2" for language in ("en", "de")
     ]
@@ -86,11 +87,32 @@ def test_exports_and_their_page_props_are_downloaded(
     assert {table["dump_date"] for table in found["page_props"]} == {DATE}
 
 
+def test_dumps_are_downloaded_once(tmp_path: Path, server: FileServer) -> None:
+    mirror = {"wikipedia": server.address, "wikidata": server.address, "wikidata_date": WIKIDATA_DATE}
+    chosen = options(tmp_path, dump_date=DATE, **mirror)
+    found = locate_dumps(chosen, setting("en de"), PairOptions())
+    asked = len(server.asked)
+    assert locate_dumps(chosen, setting("en de"), PairOptions()) == found
+    sizes = [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
+    assert len(sizes) == 1, "Wikidata's size alone is asked for"
+
+
+def test_several_languages_without_items_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match=r"identifies the same entity .*Give a Wikidata JSON dump, .* or give one lang"):
+        locate_dumps(options(tmp_path), setting("en de"), PairOptions())
+
+
+def test_dumps_of_other_languages_are_refused(tmp_path: Path) -> None:
+    parsing: Any = CachedIngestOptions(parts=str(tmp_path))
+    listed = [{"path": "a", "language": language, "dump_date": None} for language in ("en", "ja", "ar")]
+    words = "The located dumps are of en ja ar, but `s.setting.languages` are en ja: run `acquire` with these"
+    with pytest.raises(EaseError, match=words):
+        parse_wikipedia({"wikipedia": listed}, parsing, setting("en ja"), "duckdb")
+
+
 def test_dates_of_dumps(tmp_path: Path) -> None:
-    folders = {"sample_folder": tmp_path, "sample": SampleOptions(), "download_folder": tmp_path}
-    given: dict[str, Any] = {"wikipedia": "sample:", "wikidata": None, **folders}
     for date in ("2024-01-31", 20240131, datetime.date(2024, 1, 31)):  # as YAML reads them
-        assert AcquireOptions(**given, dump_date=date).dump_date == "20240131"
+        assert options(tmp_path, dump_date=date).dump_date == "20240131"
     for wrong in ("2024-13-01", "today", "20240101\n"):
         with pytest.raises(ValidationError, match="dump_date"):
-            AcquireOptions(**given, dump_date=wrong)
+            options(tmp_path, dump_date=wrong)
