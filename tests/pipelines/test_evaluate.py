@@ -83,6 +83,12 @@ def test_truncated_embeddings_are_scored_from_one_encoding(
     found = {row.get("dimension"): row["value"] for row in rows}
     assert found == {dimension: pytest.approx(value) for dimension, value in values.items()}
     assert len(set(values.values())) == 3
+    if cached:
+        for file in tmp_path.glob("*.scores/*.json"):
+            file.write_text(file.read_text("utf-8").replace("no interval", "kept"), encoding="utf-8")
+        again = score(encoder, tasks, (2, 4), cache=tmp_path)
+        notes = {row["note"] for row in again}
+        assert notes == {"fewer than 30 items: kept"}, "what a stopped run has scored is not computed again"
 
 
 @pytest.mark.slow
@@ -150,10 +156,8 @@ def test_a_task_that_does_not_fit_in_memory_leaves_the_others(tasks: dict[str, d
     assert "not enough memory. A single sentence needs more" in failed["note"]
 
 
-@pytest.fixture(scope="module")
-def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def write_years(folder: Path) -> Path:
     """Write two small years of STS, one of them with a missing grade."""
-    folder = tmp_path_factory.mktemp("sets")
     years = {
         GOOD: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
         BAD: ("FNWN", "headlines", "OnWN"),
@@ -169,26 +173,16 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def evaluate(project: Project, sets: Path, **given: Any) -> Any:
-    chosen = {"evaluate__tasks": "sts sample_graded", "acquire_evaluation__folder": sets, **given}
-    return project.run("evaluate", check=False, **chosen)
-
-
-@pytest.fixture(scope="module")
-def faulty(project: Project, sets: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Any]:
-    """A project in which `evaluate` has run on a bad set and with a baseline that does not exist."""
-    made = project.copy(tmp_path_factory.mktemp("faulty") / "copy")
-    ours = made.latest("06_models/multilingual/untrained/encoder")
-    shutil.copytree(ours, made.folder / "own encoder")
-    baselines = {
+def test_the_run_reports_missing_scores_at_its_end_and_keeps_all_others(copy: Project, tmp_path: Path) -> None:
+    """A bad set, and a baseline that does not exist."""
+    shutil.copytree(copy.latest("06_models/multilingual/untrained/encoder"), copy.folder / "own encoder")
+    given = {
+        "evaluate__tasks": "sts sample_graded",
+        "acquire_evaluation__folder": write_years(tmp_path / "sets"),
         "evaluate__baselines__gone__name": "no/such-encoder",
         "evaluate__baselines__Ours (untrained)__name": "own encoder",
     }
-    return made, evaluate(made, sets, **baselines)
-
-
-def test_the_run_reports_missing_scores_at_its_end_and_keeps_all_others(faulty: tuple[Project, Any]) -> None:
-    made, done = faulty
+    done = copy.run("evaluate", check=False, **given)
     assert done.returncode == 1
     end = done.stderr[done.stderr.rindex("Error: ") :]
     for words in ("STS13-en-test/STS.gs.OnWN.txt 2 grades", "gone", "'no/such-encoder' does not load"):
@@ -197,21 +191,10 @@ def test_the_run_reports_missing_scores_at_its_end_and_keeps_all_others(faulty: 
     lines = [line for line in done.stderr.splitlines() if "Scored " in line]
     (line,) = (line for line in lines if "multilingual/ease/encoder" in line)
     assert "not scored: sts 2013" in line
-    found = made.json("07_model_output/baselines/scores.json")
+    found = copy.json("07_model_output/baselines/scores.json")
     scored = {(row["method"], row["task"], row["subset"]) for row in found}
     assert scored == {("Ours (untrained)", "sts", GOOD), ("Ours (untrained)", TASK, "en")}
     assert all(row["value"] is not None for row in found)
     for method in ("untrained", "ease", "simcse"):
-        own = made.json(f"07_model_output/multilingual/{method}/scores.json")
+        own = copy.json(f"07_model_output/multilingual/{method}/scores.json")
         assert {row["subset"] for row in own if row["task"] == "sts"} == {GOOD}
-
-
-def test_scores_of_a_stopped_run_are_not_computed_again(faulty: tuple[Project, Any], sets: Path) -> None:
-    made, _ = faulty
-    kept = next((made.folder / "data" / "07_model_output" / "embeddings").glob("*.scores/sts-*.json"))
-    kept.write_text(kept.read_text().replace('"note": ""', '"note": "kept"'), encoding="utf-8")
-    evaluate(made, sets)
-    methods = ("untrained", "ease", "simcse", "ease_plus")
-    scores = [made.json(f"07_model_output/multilingual/{method}/scores.json") for method in methods]
-    notes = {row["note"] for rows in scores for row in rows}
-    assert "kept" in notes, f"{kept.parent.name} was computed again"

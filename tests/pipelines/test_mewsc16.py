@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from ease.evaluation.tasks import get_task
-from ease.pipelines.mewsc16 import locate_wikinews
+from ease.pipelines.mewsc16 import locate_wikinews, make_mewsc16
+from ease.pipelines.work import release_work
 from tests.contexts import load_catalog
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
@@ -80,21 +81,20 @@ def test_dumps_of_the_archive_where_the_mirror_has_none(
 
 
 @pytest.mark.slow
-def test_the_clean_edition_and_published_files(test_data: Path, tmp_path: Path) -> None:
-    """The clean edition is scored by its split; published files are cleaned without dumps."""
-    project = make_project(tmp_path / "project")
-    project.run("mewsc16", mewsc16__edition="clean", mewsc16__languages="en")
-    counts = project.json("08_reporting/mewsc16/counts.json")
-    folder = project.latest("05_model_input/mewsc16")
-    assert counts["en"]["splits"]["small"] == pq.read_table(folder / "en_small.parquet").num_rows
-    assert counts["en"]["licences"] == {"apache-2.0": counts["en"]["sentences"]}
-    options = mewsc16.options(path=folder, split="small", subsets=("en",))
-    assert [path.stem for (path,) in mewsc16.files(options).values()] == ["en_small"]
+def test_published_files_are_cleaned_without_dumps(test_data: Path, tmp_path: Path, bare: Project) -> None:
+    """The result is scored by its split."""
     for path in (test_data / "eval" / "mewsc16").glob("sv_*.txt"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    done = project.run("mewsc16", mewsc16__clean=tmp_path)
-    assert "sv: 234 of 584 sentences stay; removed: 331 markup, 6 abbreviation, 13 small_class" in done.stderr
-    assert project.json("08_reporting/mewsc16/counts.json")["sv"]["licences"] == {"unknown": 234}
+    catalog = load_catalog(bare, mewsc16__clean=str(tmp_path))
+    options = catalog.load("params:mewsc16").model_copy(update={"work": tmp_path / "work"})
+    folder, counts = make_mewsc16(locate_wikinews(options, catalog.load("params:acquire")), options)
+    removed = {reason: number for reason, number in counts["sv"]["removed"].items() if number}
+    assert removed == {"markup": 331, "abbreviation": 6, "small_class": 13}
+    assert counts["sv"]["licences"] == {"unknown": 234}
+    assert counts["sv"]["splits"]["small"] == pq.read_table(folder / "sv_small.parquet").num_rows
+    ((file,),) = mewsc16.files(mewsc16.options(path=folder, split="small", subsets=("sv",))).values()
+    assert file == folder / "sv_small.parquet"
+    release_work()
 
 
 def test_topics_and_classes_are_those_of_the_released_data_set(test_data: Path) -> None:
