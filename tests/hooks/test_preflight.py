@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 import yaml
+from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
-from kedro.pipeline import Pipeline
 from mlflow.tracking import MlflowClient
 
 from ease.errors import EaseError
+from ease.hooks.names import Names
+from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.checks import find_faults
-from tests.contexts import given_context
+from tests.contexts import give, given_context
 from tests.project import Project, make_project
 
 
@@ -33,14 +35,22 @@ def empty(shared: Project) -> Iterator[Project]:
         file.unlink()
 
 
-def faults_of(project: Project, chosen: str, namespace: str | None = None, **given: Any) -> list[str]:
+@pytest.fixture(scope="module")
+def context(shared: Project) -> Iterator[KedroContext]:
+    """A context of the empty project, whose parameters the tests replace."""
+    with given_context(shared) as context:
+        yield context
+
+
+def faults_of(context: KedroContext, chosen: str, namespace: str | None = None, **given: Any) -> list[str]:
     """Return the faults of a run, found in this process."""
+    give(context, **given)
     try:
-        with given_context(project, **given) as context:
-            pipeline = sum((pipelines[name] for name in chosen.split(",")), Pipeline([]))
-            pipeline = pipeline.only_nodes_with_namespaces([namespace]) if namespace else pipeline
-            typed = [name.replace("__", ".") for name in given]
-            return find_faults(pipeline, context.catalog, project.folder / "data", 0, typed)
+        Names().after_context_created(context)
+        pipeline = pipelines[chosen]
+        pipeline = pipeline.only_nodes_with_namespaces([namespace]) if namespace else pipeline
+        typed = [name.replace("__", ".") for name in given]
+        return find_faults(pipeline, context.catalog, context.project_path / "data", 0, typed)
     except EaseError as error:
         return str(error).splitlines()
 
@@ -106,10 +116,10 @@ def test_a_version_that_does_not_exist_is_named(project: Project) -> None:
     assert done.stderr.startswith("Error: `multilingual.ease.scores` has no version 2020: see ")
 
 
-def test_spark_without_java_is_refused(empty: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_without_java_is_refused(context: KedroContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert_lines(faults_of(empty, "acquire", engine="spark"), "needs a Java runtime, 17 .*there is none in")
+    assert_lines(faults_of(context, "acquire", engine="spark"), "needs a Java runtime, 17 .*there is none in")
 
 
 def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> None:
@@ -131,8 +141,10 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
         (tmp_path / name).write_text("word 1 2\n")
     sweep = {"setting": {"start": "untrained"}, "seeds": [1], "variants": variants}
     local(empty, "parameters.yml", {"mirror_ablation": sweep})
+    with given_context(empty) as context:
+        faults = faults_of(context, "mirror_ablation")
     assert_lines(
-        faults_of(empty, "mirror_ablation"),
+        faults,
         "Unknown training method 'eaze': did you mean ease",
         "'ease'.*`?tau`?",
         r"variant 'field' of 'mirror_ablation': .* no field `encoder.poolng`: did you mean pooling",
@@ -147,68 +159,68 @@ def test_the_variants_of_a_sweep_are_checked(empty: Project, tmp_path: Path) -> 
     )
 
 
+MAKE = r"`kedro run --pipelines=train_multilingual --tags=acquire,.*`"
+TRAIN = "`kedro run --pipelines=train --namespaces=multilingual.ease_plus`"
+FETCH = "acquire_evaluation.fetch=true"
+
+
 @pytest.mark.parametrize(
     ("pipeline", "given", "expected"),
     [
         (
             "hard_negatives",
             {},
-            [
-                r"No run has made `multilingual.dumps`, .*, `multilingual.pairs`, .* yet: first run "
-                r"`kedro run --pipelines=train_multilingual --tags=acquire,.*,hard_negatives,entity_embeddings`"
-            ],
+            [f"No run has made `multilingual.dumps`, .*, `multilingual.pairs`, .* yet: first run {MAKE}"],
         ),
         (
             "grid",
             {"grid__setting__test_tasks": "stsb:test", "multilingual__setting__dev_tasks": "sickr:trial"},
             [
-                "development task 'sickr' lacks .*SICK_trial.txt in .*acquire_evaluation.fetch=true",
-                "There are no data of stsb:test, .*acquire_evaluation.fetch=true",
+                f"development task 'sickr' lacks .*SICK_trial.txt in .*{FETCH}",
+                f"There are no data of stsb:test, .*{FETCH}",
             ],
         ),
-        ("grid", {"grid__tasks": "sts"}, ["no field `tasks`"]),
+        (
+            "train_multilingual",
+            {"multilingual__setting__dev_tasks": "audit"},
+            [
+                "`audit`, whose pages are among the training pairs: set `multilingual.pairs.without_audit` to true",
+                "development task 'audit' lacks .*kedro run --pipelines=audit",
+            ],
+        ),
         (
             "evaluate",
             {"evaluate__tasks": "tatoeba sample_graded own_queries"},
             [
                 "No encoder is trained, and `evaluate.baselines` names none: train by",
-                "`evaluate.tasks` names tatoeba, which lacks .* in .*evaluation: .*acquire_evaluation.fetch=true",
+                f"`evaluate.tasks` names tatoeba, which lacks .* in .*evaluation: .*{FETCH}",
                 "`evaluate.tasks` names own_queries. No set is configured: add `tasks.own_queries.sets.NAME`",
             ],
         ),
         (
             "evaluate",
-            {
-                "evaluate__tasks": "stsb",
-                "acquire_evaluation__fetch": "true",
-                "evaluate__baselines__own__name": "conf",
-            },
+            {"evaluate__tasks": "stsb", FETCH.partition("=")[0]: "true", "evaluate__baselines__own__name": "conf"},
             [],
         ),
         (
             "train_monolingual",
             {"monolingual__setting__start": "mlm"},
-            [
-                "`monolingual.setting.start` is mlm, .*`kedro run --pipelines=train_monolingual --tags=acquire,.*`, "
-                "then .*`kedro run --pipelines=train,evaluate --namespaces=monolingual.mlm,.* "
-                "--params monolingual.setting.start=mlm`"
-            ],
+            [r"`monolingual.setting.start` is mlm, .*--namespaces=monolingual.mlm,.* monolingual.setting.start=mlm`"],
         ),
         (
             "distill",
             {},
             [
-                "no encoder of `ease_plus` .*`kedro run --pipelines=train_multilingual --tags=acquire,.*`, then .*"
-                "`kedro run --pipelines=train --namespaces=multilingual.ease_plus`, or name another .* as `teacher`",
-                "No run has made `multilingual.dumps` yet: first run `kedro run --pipelines=train_multilingual --tags=",
+                f"no encoder of `ease_plus` .*{MAKE}, then .*{TRAIN}, or name another .* as `teacher`",
+                f"No run has made `multilingual.dumps` yet: first run {MAKE}",
             ],
         ),
     ],
 )
 def test_what_a_run_lacks_is_named_with_the_remedy(
-    pipeline: str, given: dict[str, Any], expected: list[str], empty: Project
+    pipeline: str, given: dict[str, Any], expected: list[str], context: KedroContext
 ) -> None:
-    assert_lines(faults_of(empty, pipeline, **given), *expected)
+    assert_lines(faults_of(context, pipeline, **given), *expected)
 
 
 def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -> None:
@@ -216,22 +228,28 @@ def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -
         "multilingual__setting__encoder__random__layers": 3,
         "multilingual__setting__languages": "en ja ar de",
     }
-    (fault,) = faults_of(project, "train", "multilingual.ease", **other)
+    with given_context(project) as context:
+        (fault,) = faults_of(context, "train", "multilingual.ease", **other)
     start = "`multilingual.untrained.encoder` was built with 1"
     assert f"`multilingual.setting.encoder.random.layers` is 3, but {start}" in fault
     assert "first run `kedro run --pipelines=train_multilingual --tags=acquire," in fault
 
 
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    setting = {"dev_tasks": ["stsb:dev"], "test_tasks": ["stsb:test"]}
-    local(project, "parameters.yml", {"multilingual": {"setting": setting}})
-    project.run("acquire_evaluation", "--namespaces=multilingual")
-    faults = faults_of(project, "train", "multilingual.simcse")
-    assert any("development task 'stsb' lacks" in fault for fault in faults)
-    faults = faults_of(project, "evaluate", "multilingual.simcse", evaluate__tasks="stsb:test")
-    named = "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in "
-    assert_lines(faults, named, "No encoder is trained, and `evaluate.baselines` names none")
-    typed = {"multilingual__setting__test_tasks": "stsb:test"}
-    faults = faults_of(project, "acquire_evaluation", "multilingual", **typed)
+    test, project = "stsb:test", make_project(tmp_path)
+    setting, ease = {"dev_tasks": ["stsb:dev"], "test_tasks": [test]}, {"options": {"temperatur": 1}}
+    local(project, "parameters.yml", {"multilingual": {"setting": setting, "ease": ease}})
+    with given_context(project) as context:
+        catalog = context.catalog
+        options = [catalog.load(f"params:{name}") for name in ("acquire", "acquire_evaluation", "tasks")]
+        catalog.save("multilingual.evaluation_data", locate(["stsb:dev", test], *options))
+        faults = faults_of(context, "train", "multilingual.simcse")
+        assert any("development task 'stsb' lacks" in fault for fault in faults), faults
+        faults = faults_of(context, "evaluate", "multilingual.simcse", evaluate__tasks=test)
+        named = "`evaluate.tasks` names stsb:test, which lacks sts-test.csv in "
+        assert_lines(faults, named, "No encoder is trained, and `evaluate.baselines` names none")
+        (wrong,) = (fault for fault in faults_of(context, "train", "multilingual.ease") if "temperatur" in fault)
+        typed = {"multilingual__setting__test_tasks": test}
+        faults = faults_of(context, "acquire_evaluation", "multilingual", **typed)
     assert_lines(faults, "`multilingual.setting.test_tasks` names stsb:test, which lacks stsb/sts-test.csv in ")
+    assert wrong.startswith("Parameter `multilingual.ease`: Parameters of method 'ease': ")

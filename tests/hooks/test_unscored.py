@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import mlflow
@@ -11,32 +10,22 @@ from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 
 from ease.errors import EaseError
-from tests.contexts import undisturbed
-from tests.project import Project, make_project
+from tests.contexts import nested, undisturbed
+from tests.project import SMALL, Project
 
 
 def run(project: Project, pipeline: str, baselines: dict[str, Any]) -> None:
     """Run a pipeline for baselines in this process, as a notebook does."""
-    sample = {
-        "sentences_per_language": 400,
-        "parallel_facts": 40,
-        "graded_pairs": 60,
-        "graded_territories": 12,
-    }
-    given = {
-        "acquire": {"sample": {"territories": 60, **sample}},
-        "evaluate": {"tasks": ["sample_graded"], "baselines": baselines},
-    }
+    given = nested(**SMALL) | {"evaluate": {"tasks": ["sample_graded"], "baselines": baselines}}
     with KedroSession.create(project_path=project.folder, runtime_params=given) as session:
         session.run(pipeline_names=[pipeline], namespaces=["baselines"])
 
 
-def test_two_runs_in_one_process_do_not_share_missing_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = make_project(tmp_path)
+def test_two_runs_in_one_process_do_not_share_missing_scores(copy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     with undisturbed():
-        monkeypatch.chdir(project.folder)
-        bootstrap_project(project.folder)
+        monkeypatch.chdir(copy.folder)
+        bootstrap_project(copy.folder)
         with pytest.raises(EaseError, match="Not all could be scored.*\n.*'no/such-encoder' does not load"):
-            run(project, "evaluate", {"gone": {"name": "no/such-encoder"}})
-        run(project, "acquire_evaluation", {})
+            run(copy, "evaluate", {"gone": {"name": "no/such-encoder"}})
+        run(copy, "acquire_evaluation", {})
         assert mlflow.active_run() is None
