@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.project import Project, make_project, rows
+from tests.project import Project, rows
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
@@ -15,34 +14,25 @@ SHORT = {"acquire__wikidata_titles": "page_props", "acquire__wikidata_types": "t
 TABLES = ("sitelinks", "entity_types", "links.parquet")
 
 
-@pytest.fixture(scope="module")
-def by_json(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which `ingest` has run on the JSON dump."""
-    made = make_project(tmp_path_factory.mktemp("json"))
-    made.run("acquire,ingest")
-    return made
-
-
 def read(project: Project, name: str) -> list[dict[str, Any]]:
     return rows(project.latest(f"02_intermediate/multilingual/{name}"))
 
 
-def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(by_json: Project, tmp_path: Path) -> None:
-    project = by_json.copy(tmp_path / "copy")
-    project.run("acquire,ingest", **SHORT)
+def test_page_props_and_truthy_statements_give_the_same_rows_as_the_json_dump(project: Project, copy: Project) -> None:
+    copy.run("acquire,ingest", **SHORT)
     for name in TABLES:
-        assert len(project.versions(f"02_intermediate/multilingual/{name}")) == 2
-        assert read(project, name) == read(by_json, name)
-        assert len(read(project, name)) > 300
-    dumps = project.json("01_raw/multilingual/dumps.json")
+        assert len(copy.versions(f"02_intermediate/multilingual/{name}")) == 2
+        assert read(copy, name) == read(project, name)
+        assert len(read(copy, name)) > 300
+    dumps = copy.json("01_raw/multilingual/dumps.json")
     assert [file["language"] for file in dumps["page_props"]] == ["en", "ja", "ar", "de"]
     assert dumps["wikidata"].endswith("truthy-BETA.nt.bz2")
-    counts, expected = (one.json("02_intermediate/multilingual/wikidata_counts.json") for one in (project, by_json))
+    counts, expected = (one.json("02_intermediate/multilingual/wikidata_counts.json") for one in (copy, project))
     assert counts["sitelinks"] == expected["sitelinks"]
     assert {report["broken_rows"] for report in counts["page_props"].values()} == {0}
     assert (counts["types"]["broken_lines"], counts["types"]["truncated"]) == (0, False)
-    done = project.run("acquire,ingest", **{**SHORT, "acquire__wikidata": "null"})
+    done = copy.run("acquire,ingest", **{**SHORT, "acquire__wikidata": "null"})
     assert "items have no types, and there are no hard negatives" in done.stderr
-    assert read(project, "entity_types") == []
+    assert read(copy, "entity_types") == []
     for name in ("sitelinks", "links.parquet"):
-        assert read(project, name) == read(by_json, name)
+        assert read(copy, name) == read(project, name)

@@ -18,7 +18,7 @@ from ease.pipelines.report import locate_printed_sets
 from ease.reporting.comparison import compare_with_printed
 from ease.reporting.own import gather_models
 from ease.reporting.published import Published
-from tests.project import Done, Project
+from tests.project import Project
 
 METRIC = "spearman"
 COLUMNS: list[dict[str, Any]] = [
@@ -61,34 +61,24 @@ def test_each_printed_figure_is_compared() -> None:
 GRADED: list[dict[str, Any]] = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
 
 
-@pytest.fixture(scope="module")
-def validated(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done, float]:
-    """Validate with one made checkpoint: one paper prints its score, another prints one point more."""
-    made = project.copy(tmp_path_factory.mktemp("validated") / "copy")
-    shutil.copytree(made.latest("06_models/multilingual/untrained/encoder"), made.folder / "own encoder")
-    scores = made.json("07_model_output/multilingual/untrained/scores.json")
+def test_a_planted_difference_is_named_and_an_equal_score_is_not(copy: Project) -> None:
+    """Of one made checkpoint, one paper prints the score, and another one point more."""
+    shutil.copytree(copy.latest("06_models/multilingual/untrained/encoder"), copy.folder / "own encoder")
+    scores = copy.json("07_model_output/multilingual/untrained/scores.json")
     (value,) = (row["value"] for row in scores if row["task"] == "sample_graded")
     model = {"base": "nothing", "checkpoints": ["org/own encoder"]}
     right, wrong = (paper({"Own": [figure]}, GRADED, Own=model)["made"] for figure in (value, value + 1))
     for name, figures in {"right": right, "wrong": {**wrong, "short": "Wrong (2000)"}}.items():
-        file = made.folder / "conf" / "base" / "published" / f"{name}.yml"
+        file = copy.folder / "conf" / "base" / "published" / f"{name}.yml"
         file.write_text(yaml.safe_dump(figures, allow_unicode=True), encoding="utf-8")
     values = {"evaluate": {"baselines": {"Ours": {"name": "own encoder"}, "unpublished": {"name": "no/such"}}}}
-    local = made.folder / "conf" / "local" / "parameters.yml"
-    local.parent.mkdir(exist_ok=True)
-    local.write_text(yaml.safe_dump(values, allow_unicode=True), encoding="utf-8")
-    return made, made.run("validate_evaluation"), value
-
-
-def test_a_planted_difference_is_named_and_an_equal_score_is_not(
-    validated: tuple[Project, Done, float],
-) -> None:
-    made, done, value = validated
+    (copy.folder / "conf" / "local" / "parameters.yml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    done = copy.run("validate_evaluation")
     differing = f"Wrong (2000), table 1, Own (Ours), graded: {value:.2f} here, {value + 1:.2f} printed (-1.00)"
     assert differing in done.stderr
     assert "Made (2000), table 1" not in done.stderr
     assert "1 of 2 printed scores differ by more than 0.3 points; 0 could not be measured" in done.stderr
-    table = pd.read_parquet(made.latest("08_reporting/validation/differences.parquet"))
+    table = pd.read_parquet(copy.latest("08_reporting/validation/differences.parquet"))
     assert sorted(table["difference"].round(6)) == [-1.0, 0.0]
 
 
