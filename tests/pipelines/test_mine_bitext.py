@@ -12,8 +12,10 @@ import pytest
 
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.pipelines.mine_bitext import BitextOptions, Mining
+from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.errors import EaseError
+from ease.pipelines.mine_bitext import BitextOptions, Mining, mine_pairs
+from ease.pipelines.setting import Setting
 from ease.pipelines.train import TextOptions
 from ease.wikimedia.wikipedia import wikipedia_licence
 from tests.project import Done, Project
@@ -83,10 +85,18 @@ def test_a_rerun_continues_after_the_last_complete_pair(mined: tuple[Project, Do
     assert "Parallel sentences of en-de: {" in done.stderr
     after = read_mined(project)
     assert all(before[pair].equals(after[pair]) for pair in PAIRS)
-    # A margin that no sentence has is an error, and the sentences mined before stay.
-    done = project.run("mine_bitext", check=False, mine_bitext__min_score=9, mine_bitext__languages="de")
-    assert "No two sentences count as parallel by `mine_bitext.min_score` 9.0: lower it" in done.stderr
-    assert list(read_mined(project)) == PAIRS
+
+
+def test_a_margin_that_no_sentence_has_is_refused(mined: tuple[Project, Done], tmp_path: Path) -> None:
+    project, _ = mined
+    files = [project.latest(f"03_primary/multilingual/bitext_{name}.parquet") for name in ("sentences", "candidates")]
+    encoder = project.latest("06_models/multilingual/ease_plus/encoder")
+    dumps, options = project.json("01_raw/multilingual/dumps.json"), BitextOptions(min_score=9, languages="de")
+    setting = Setting(name="s", languages="en de", encoder={}, dev_tasks=(), test_tasks=())
+    given = (encoder, dumps, options, EncodingOptions(), TextOptions(), str(tmp_path), setting)
+    words = "No two sentences count as parallel by `mine_bitext.min_score` 9.0: lower it"
+    with pytest.raises(EaseError, match=words):
+        mine_pairs(*map(ibis.read_parquet, files), *given)
 
 
 def test_a_second_stage_is_trained_on_the_mined_sentences(mined: tuple[Project, Done], tmp_path: Path) -> None:
