@@ -103,7 +103,7 @@ class Project:
 
     def copy(self, folder: Path) -> Project:
         """Return a copy of the project with its data, which a test may change."""
-        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
         return Project(folder)
 
 
