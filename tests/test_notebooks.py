@@ -13,53 +13,62 @@ import pandas as pd
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from mlflow import MlflowClient
-from mlflow.entities import Run
 from nbclient import NotebookClient
 
 from tests.project import ROOT, Project, make_project, params
 
 pytestmark = pytest.mark.slow
 
-Execute = Callable[..., nbformat.NotebookNode]
-
 NOTEBOOKS = ROOT / "notebooks"
-LATER = {"multilingual__simcse__training__learning_rate": 3e-4, "multilingual__simcse__training__seed": 7}
-"""Parameters of a second training of SimCSE, which runs after that of EASE."""
+OLDER = "multilingual.simcse, older"
+"""A scored run of SimCSE before that of the project."""
 
 
 @pytest.fixture(scope="module")
 def tracked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A trained project with a second, scored training of SimCSE, in which notebooks write an index of sentences."""
+    """A trained project with an older run of SimCSE, in which notebooks write an index of sentences."""
     copy = project.copy(tmp_path_factory.mktemp("tracked") / "copy")
-    copy.run("train,evaluate", "--namespaces=multilingual.simcse", **LATER)
+    client = MlflowClient(copy.store)
+    older = client.create_run("1", start_time=1, run_name=OLDER)
+    client.log_metric(older.info.run_id, "sample_parallel/average", 0)
     return copy
 
 
-@pytest.fixture(scope="module")
-def runs(tracked: Project) -> dict[str, list[Run]]:
-    """The trainings of each method, latest first."""
-    client, order = MlflowClient(tracked.store), ["start_time DESC"]
-    return {
-        method: client.search_runs(["1"], f"run_name LIKE 'multilingual.{method}, %'", order_by=order)
-        for method in ("ease", "simcse")
-    }
+Execute = Callable[..., nbformat.NotebookNode]
 
 
 @pytest.fixture(scope="module")
-def compare(tracked: Project) -> Iterator[Execute]:
-    """Return a function that runs all cells in one kernel, from the notebook's folder."""
-    notebook = nbformat.read(NOTEBOOKS / "compare_runs.ipynb", as_version=4)
-    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(NOTEBOOKS)}})
-    chosen = next(cell for cell in notebook.cells if cell.source.startswith("RUNS = "))
+def execute(tracked: Project) -> Iterator[Execute]:
+    """Return a function that runs a notebook, with other values of its upper-case names.
 
-    def run(runs: list[str] | None = None) -> nbformat.NotebookNode:
-        chosen.source = f"RUNS = {runs}" if runs else chosen.source
+    All notebooks run in one kernel, which forgets the names of the one before, but has its libraries.
+    """
+    folder = tracked.folder / "notebooks"
+    folder.mkdir()
+    notebook = nbformat.v4.new_notebook()
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
+
+    def run(name: str, **values: Any) -> nbformat.NotebookNode:
+        read = read_notebook(name, **values)
+        loaded = "get_ipython().extension_manager.loaded.discard('kedro.ipython')"
+        start = nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {folder}\n{loaded}")
+        notebook.cells = [start, *read.cells]
         for index, cell in enumerate(notebook.cells):
             client.execute_cell(cell, index)
-        return notebook
+        assert not any(folder.iterdir()), "a path is relative to the notebook instead of the project"
+        return read
 
-    with client.setup_kernel(env={**os.environ, "MLFLOW_TRACKING_URI": tracked.store}):
+    with client.setup_kernel(env={**os.environ, "DO_NOT_TRACK": "true"}):
         yield run
+
+
+def read_notebook(name: str, **values: Any) -> nbformat.NotebookNode:
+    """Return a notebook with other values of its upper-case names."""
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        for constant, value in values.items():
+            cell.source = re.sub(rf"(?m)^{constant} = .*$", f"{constant} = {value!r}", cell.source)
+    return notebook
 
 
 def shown(notebook: nbformat.NotebookNode, kind: str) -> list[Any]:
@@ -68,15 +77,16 @@ def shown(notebook: nbformat.NotebookNode, kind: str) -> list[Any]:
     return [output.data[kind] for output in outputs if kind in output.get("data", {})]
 
 
-def test_the_latest_runs_of_two_methods_are_compared(compare: Execute, runs: dict[str, list[Run]]) -> None:
-    simcse, ease = runs["simcse"][0], runs["ease"][0]
-    notebook = compare()
+def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, tracked: Project) -> None:
+    client = MlflowClient(tracked.store)
+    runs = {run.info.run_name.partition(",")[0]: run for run in client.search_runs(["1"], f"run_name != '{OLDER}'")}
+    simcse, ease = runs["multilingual.simcse"], runs["multilingual.ease"]
+    notebook = execute("compare_runs")
     text = "\n".join(shown(notebook, "text/plain"))
-    assert "options.entity_weight" in text
     assert "training.batch_size" not in text, "equal parameters are shown"
     # pandas prints a wide table in parts.
-    parts = [line.split()[1:] for line in text.splitlines() if "training.learning_rate" in line]
-    assert [rate for part in parts for rate in part] == ["0.0003", ease.data.params["training.learning_rate"]]
+    parts = [line.split()[1:] for line in text.splitlines() if "options.entity_weight" in line]
+    assert [value for part in parts for value in part] == ["–", ease.data.params["options.entity_weight"]]
     row = next(line for line in text.splitlines() if "average" in line)
     one, other = (run.data.metrics["sample_parallel/average"] for run in (simcse, ease))
     scores = [one, other, other - one]
@@ -94,28 +104,14 @@ def test_notebooks_have_no_outputs() -> None:
         assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in cells), path.name
 
 
-def execute(project: Project, name: str, **values: Any) -> nbformat.NotebookNode:
-    """Run a notebook in the project's folder `notebooks`, with other values of its upper-case names."""
-    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    for cell in notebook.cells:
-        for constant, value in values.items():
-            cell.source = re.sub(rf"(?m)^{constant} = .*$", f"{constant} = {value!r}", cell.source)
-    folder = project.folder / "notebooks"
-    folder.mkdir(exist_ok=True)
-    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
-    client.execute(env={**os.environ, "DO_NOT_TRACK": "true"})
-    assert not any(folder.iterdir()), "a path is relative to the notebook instead of the project"
-    return notebook
-
-
 def text_of(notebook: nbformat.NotebookNode) -> str:
     """Return the outputs as text; styled tables without their HTML."""
     html = (re.sub(r"<style.*?</style>|<[^>]+>", " ", each, flags=re.DOTALL) for each in shown(notebook, "text/html"))
     return "\n".join((*shown(notebook, "text/plain"), *html))
 
 
-def test_quickstart_shows_scores_and_searches_across_languages(tracked: Project) -> None:
-    text = text_of(execute(tracked, "quickstart", TEXT="Euro", MODEL="ease"))
+def test_quickstart_shows_scores_and_searches_across_languages(execute: Execute, tracked: Project) -> None:
+    text = text_of(execute("quickstart", TEXT="Euro", MODEL="ease"))
     assert "sample_parallel" in text
     assert "average" in text
     for language in ("ar", "de", "en", "ja"):
@@ -150,8 +146,8 @@ def test_the_quickstart_makes_a_project_only_where_there_is_none(
     assert Path.cwd() == (bare.folder if there else tmp_path / "ease-project")
 
 
-def test_pairs_are_shown_with_titles_and_types(tracked: Project) -> None:
-    text = text_of(execute(tracked, "pairs_and_hard_negatives", LANGUAGE="de", ROWS=20))
+def test_pairs_are_shown_with_titles_and_types(execute: Execute, tracked: Project) -> None:
+    text = text_of(execute("pairs_and_hard_negatives", LANGUAGE="de", ROWS=20))
     vocabulary = pd.read_parquet(tracked.latest("03_primary/multilingual/entity_vocabulary.parquet"))
     pairs = pd.read_parquet(tracked.latest("05_model_input/multilingual/training_pairs.parquet"))
     labels = vocabulary.set_index("entity")["label"]
@@ -164,8 +160,8 @@ def test_pairs_are_shown_with_titles_and_types(tracked: Project) -> None:
     assert " none " not in text, "a hard negative shares no type with its entity"
 
 
-def test_errors_of_two_models_are_counted(tracked: Project) -> None:
-    notebook = execute(tracked, "error_analysis", MODELS=["untrained", "ease"])
+def test_errors_of_two_models_are_counted(execute: Execute) -> None:
+    notebook = execute("error_analysis", MODELS=["untrained", "ease"])
     text = text_of(notebook)
     assert "only untrained" in text
     assert "found by ease" in text
@@ -180,7 +176,9 @@ def test_errors_of_two_models_are_counted(tracked: Project) -> None:
 def test_a_language_is_taught(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     given = dict(item.split("=", 1) for item in params().split(","))
-    notebook = execute(project, "your_language", PARAMETERS={"teach.language": "eo", **given})
+    notebook = read_notebook("your_language", PARAMETERS={"teach.language": "eo", **given})
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(project.folder / "conf")}})
+    client.execute(env={**os.environ, "DO_NOT_TRACK": "true"})
     (page,) = [text for text in shown(notebook, "text/markdown") if "gained and lost" in text]
     assert page.startswith("# Esperanto (eo)")
     assert "nearest in en" in text_of(notebook)
