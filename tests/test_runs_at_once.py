@@ -11,50 +11,40 @@ from pathlib import Path
 
 import pytest
 
+from ease.pipeline_registry import register_pipelines
 from tests.project import LIMIT, Project, params, rows
 from tests.test_breaks import Started
 
 pytestmark = pytest.mark.slow
 
 
-def test_two_runs_at_once_make_the_same_rows(copy: Project, tmp_path: Path) -> None:
-    data = copy.folder / "data" / "02_intermediate"
-    shutil.rmtree(data / "parts")
-    (copy.folder / "data" / "08_reporting" / "mlflow.db").unlink()  # both runs create it
-    command = [sys.executable, "-m", "kedro", "run", "--pipelines=ingest", "--params", params()]
-    logs = [tmp_path / name for name in ("one.log", "other.log")]
-    runs = []
+def test_two_runs_at_once_make_the_same_rows_and_each_its_own_encoder(copy: Project, tmp_path: Path) -> None:
+    data = copy.folder / "data"
+    shutil.rmtree(data / "02_intermediate" / "parts")
+    (data / "08_reporting" / "mlflow.db").unlink()  # both runs create it
+    nodes = [node.name for node in register_pipelines()["train_multilingual"].only_nodes_with_tags("ingest").nodes]
+    chosen = ",".join([*nodes, "multilingual.untrained.make_start_encoder"])
+    command = [sys.executable, "-m", "kedro", "run", "--pipelines=train_multilingual", f"--nodes={chosen}", "--params"]
+    runs, logs = [], [tmp_path / f"{seed}.log" for seed in (11, 12)]
     for log in logs:
         with log.open("w") as output:
-            runs.append(subprocess.Popen(command, cwd=copy.folder, stdout=output, stderr=output))
+            given = params(multilingual__setting__encoder__seed=log.stem)
+            runs.append(subprocess.Popen([*command, given], cwd=copy.folder, stdout=output, stderr=output))
     statuses = [run.wait(LIMIT) for run in runs]
     assert statuses == [0, 0], "\n".join(log.read_text(encoding="utf-8") for log in logs)
     for name in ("sentences", "redirects", "sitelinks", "entity_types", "links.parquet"):
         alone, *at_once = copy.versions(f"02_intermediate/multilingual/{name}")
         assert len(at_once) == 2
         assert all(rows(table) == rows(alone) for table in at_once)
-    assert not [path for path in data.rglob(".*") if path.name != ".gitkeep"]
-
-
-@pytest.mark.long
-def test_each_run_publishes_the_encoder_that_it_made(copy: Project, tmp_path: Path) -> None:
-    before = copy.versions("06_models/multilingual/untrained/encoder")
-    runs = []
-    for seed in (11, 12):
-        with (tmp_path / f"{seed}.log").open("w") as log:
-            given = params(multilingual__setting__encoder__seed=seed)
-            command = [sys.executable, "-m", "kedro", "run", "--pipelines=train_multilingual"]
-            command += ["--nodes=multilingual.untrained.make_start_encoder", "--params", given]
-            runs.append(subprocess.Popen(command, cwd=copy.folder, stdout=log, stderr=log))
-    assert [run.wait(LIMIT) for run in runs] == [0, 0], [path.read_text() for path in tmp_path.glob("*.log")]
-    made = [path for path in copy.versions("06_models/multilingual/untrained/encoder") if path not in before]
+    _, *encoders = copy.versions("06_models/multilingual/untrained/encoder")
     seeds = {}
-    for encoder in made:
+    for encoder in encoders:
         provenance = json.loads((encoder.parent / "provenance.json").read_text(encoding="utf-8"))
         wanted = provenance["parameters"]["params:multilingual.setting"]["encoder"]["seed"]
         seeds[wanted] = json.loads((encoder / "training" / "mlflow_run.json").read_text())["seed"]
     assert seeds == {11: 11, 12: 12}
-    assert not list((copy.folder / "data" / "06_models" / "work").glob("*scratch*"))
+    assert not [path for path in (data / "02_intermediate").rglob(".*") if path.name != ".gitkeep"]
+    assert not list((data / "06_models" / "work").glob("*scratch*"))
 
 
 @pytest.mark.long
