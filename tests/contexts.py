@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ from kedro.framework.startup import bootstrap_project
 from kedro.io import CatalogProtocol
 from mlflow.tracking import fluent
 from omegaconf import OmegaConf
+from pluggy import PluginManager
 
+from ease.hooks.names import ConfigLoader, Names
+from ease.settings import CONFIG_LOADER_ARGS
 from tests.project import Project
 
 
@@ -30,17 +35,47 @@ def load_catalog(project: Project, env: str | None = None, **parameters: Any) ->
         return context.catalog
 
 
+@cache
+def loader_of(project: Project, env: str | None) -> ConfigLoader:
+    """Return the loader of an environment's configuration, which reads each file once.
+
+    Kedro's merge changes what was read, so each merge gets a copy.
+    """
+    loader = ConfigLoader(str(project.folder / "conf"), env=env, **CONFIG_LOADER_ARGS)
+    read = cache(loader._read_raw_config)
+    setattr(loader, "_read_raw_config", lambda kind: deepcopy(read(kind)))  # noqa: B010
+    with undisturbed():
+        bootstrap_project(project.folder)
+    return loader
+
+
 def load_parameters(project: Project, env: str) -> dict[str, Any]:
     """Return an environment's parameters as configured, before validation by Pydantic models."""
-    with given_context(project, env) as context:
-        return dict(context.config_loader["parameters"])
+    loader = loader_of(project, env)
+    loader.runtime_params = {}
+    return loader["parameters"]
+
+
+def checked_parameters(project: Project, env: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the validated parameters of an environment and of `--params`, after the checks of a run's names."""
+    loader = loader_of(project, env)
+    loader.runtime_params = given
+    context = KedroContext(project.folder, loader, env, "ease", PluginManager("kedro"))
+    with undisturbed():
+        Names().after_context_created(context)
+        return context.params
 
 
 @contextmanager
 def given_context(project: Project, env: str | None = None, **parameters: Any) -> Iterator[KedroContext]:
     """Open a Kedro context with runtime parameters; `__` in the name of a parameter is replaced by a dot."""
-    with open_context(project, env, nested(**parameters)) as context:
-        yield context
+    with undisturbed():
+        os.chdir(project.folder)
+        if framework.PACKAGE_NAME is None:  # the pipelines, which take a second, are the same for all projects
+            bootstrap_project(project.folder)
+        given = nested(**parameters)
+        with KedroSession.create(project_path=project.folder, env=env, runtime_params=given) as session:
+            yield session.load_context()  # type: ignore[attr-defined]
 
 
 def nested(**parameters: Any) -> Any:
@@ -53,17 +88,6 @@ def give(context: KedroContext, **parameters: Any) -> None:
     """Replace the runtime parameters of an open context, which is faster than opening another one."""
     context.config_loader.runtime_params = nested(**parameters)
     context._validated_params_cache = None
-
-
-@contextmanager
-def open_context(project: Project, env: str | None, nested: dict[str, Any]) -> Iterator[KedroContext]:
-    """Open a Kedro context with nested runtime parameters, as `--params` passes them."""
-    with undisturbed():
-        os.chdir(project.folder)
-        if framework.PACKAGE_NAME is None:  # the pipelines, which take a second, are the same for all projects
-            bootstrap_project(project.folder)
-        with KedroSession.create(project_path=project.folder, env=env, runtime_params=nested) as session:
-            yield session.load_context()  # type: ignore[attr-defined]
 
 
 @contextmanager

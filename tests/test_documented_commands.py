@@ -16,7 +16,6 @@ import pytest
 from kedro.framework.cli.project import run as kedro_run
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
-from omegaconf import OmegaConf
 from pydantic import BaseModel
 
 from ease.evaluation.scoring import task_name
@@ -26,7 +25,7 @@ from ease.pipelines.acquire import SAMPLE
 from ease.pipelines.acquire_evaluation.nodes import check_tasks
 from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
-from tests.contexts import open_context
+from tests.contexts import checked_parameters, nested
 from tests.documented import Documented, documented_commands
 from tests.project import ROOT, Project
 from tests.rehearsal.rehearse_all import VARIATIONS
@@ -78,7 +77,7 @@ def of_kind(*kinds: str) -> list[Any]:
 
 def test_every_command_has_a_known_program() -> None:
     kinds = {kind_of(filled(command)) for command in COMMANDS}
-    # `kedro registry list` is run below.
+    # `test_start_up.py` runs `kedro registry list`.
     known = {"kedro run", "make", "module", "options", "torchrun", "kedro airflow", "kedro registry"}
     assert {kind for kind in kinds - known if not (ROOT / kind).exists()} == set()
     assert len(COMMANDS) > 80, "fewer than there were: documents are not read as they were"
@@ -120,7 +119,7 @@ def chosen_nodes(candidates: list[list[str]], given: dict[str, Any]) -> Pipeline
 
 
 def grouped(runs: list[Run]) -> list[list[Run]]:
-    """Group runs whose parameters do not contradict each other, since reading the configuration takes a second."""
+    """Group runs whose parameters do not contradict each other, since resolving the configuration takes a second."""
     groups: list[list[Run]] = []
     for run in runs:
         fitting = (group for group in groups if not any(contradict(run, other) for other in group))
@@ -151,17 +150,10 @@ def rehearsed_runs() -> list[Run]:
     """Return the runs of the rehearsal without its small parameters; one of its variations asks for the sample."""
     given: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in PIPELINES}
     return [
-        Run(title, "paper", nested(values), PIPELINES[name])
+        Run(title, "paper", nested(**values), PIPELINES[name])
         for title, (name, values) in (given | VARIATIONS).items()
         if SAMPLE not in values.values()
     ]
-
-
-def nested(given: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as `--params` passes them; `__` in their names stands between groups."""
-    dotlist = [f"{name.replace('__', '.')}={value}" for name, value in given.items()]
-    groups: Any = OmegaConf.to_container(OmegaConf.from_dotlist(dotlist))
-    return groups
 
 
 @pytest.mark.parametrize("runs", grouped([*documented_runs(), *rehearsed_runs()]), ids=lambda runs: runs[0].command)
@@ -180,11 +172,11 @@ def resolve_parameters(project: Project, env: str | None, given: dict[str, Any],
     Returns:
         The texts and paths in them, and in the options of the evaluation tasks that they name.
     """
-    with open_context(project, env, given) as context:
-        catalog = context.catalog
-        tasks = catalog.load("params:tasks")
-        check_tasks([*given.get("tasks", {})], tasks)
-        values = [catalog.load(name) for name in inputs - {"params:tasks"} if is_parameter(name)]
+    whole: Any = checked_parameters(project, env, given)
+    tasks = whole["tasks"]
+    check_tasks([*given.get("tasks", {})], tasks)
+    names = {name.removeprefix("params:") for name in inputs if is_parameter(name)} - {"tasks"}
+    values: list[Any] = [reduce(inner_value, name.split("."), whole) for name in names]
     texts = {*leaves(values)}
     for value in values:
         if isinstance(value, EvaluateOptions):
@@ -193,6 +185,10 @@ def resolve_parameters(project: Project, env: str | None, given: dict[str, Any],
         if isinstance(value, Setting):
             check_tasks((*value.dev_tasks, *value.test_tasks), tasks)
     return texts | {*leaves([tasks[name] for name in map(task_name, texts) if name in tasks])}
+
+
+def inner_value(group: Any, name: str) -> Any:
+    return group[name] if isinstance(group, dict) else getattr(group, name)
 
 
 def leaves(value: Any) -> Iterator[str]:
@@ -243,11 +239,13 @@ def test_an_invented_command_is_refused(bare: Project) -> None:
         resolve_parameters(bare, None, {"multilingual": {"eaze": {"method": "x"}}}, inputs)
     with pytest.raises(Exception, match="step"):
         resolve_parameters(bare, None, {"multilingual": {"ease": {"training": {"step": 1}}}}, inputs)
+    with pytest.raises(Exception, match="'weakly'"):
+        resolve_parameters(bare, "paper", {"_dueam": "weakly"}, inputs)
     with pytest.raises(Exception, match="Unknown evaluation task 'stsx'"):
         resolve_parameters(bare, None, {"evaluate": {"tasks": "stsx"}}, PIPELINES["evaluate"].inputs())
 
 
-def test_make_and_kedro_list_what_the_documents_name(bare: Project) -> None:
+def test_make_lists_what_the_documents_name() -> None:
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     targets = {words[1] for words in map(str.split, listed.splitlines()) if words[:1] == ["make"]}
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -257,4 +255,3 @@ def test_make_and_kedro_list_what_the_documents_name(bare: Project) -> None:
             assert re.search(rf"^{variable} \??:?=", makefile, re.M), command
             assert variable != "BENCHMARKS" or find_spec(f"benchmarks.{value}"), command
         assert {goal for goal in goals if "=" not in goal and goal != "…"} <= targets, command
-    assert set(PIPELINES) <= set(re.findall(r"[\w]+", bare.kedro("registry", "list", start=False).stdout))
