@@ -50,6 +50,9 @@ SMALL = {
 }
 """Parameters that make runs of the real pipelines fast."""
 
+SAMPLE = ",".join(f"{name}={value}" for name, value in SMALL.items() if name.startswith("acquire."))
+"""Those of the sample alone, for runs that load no method."""
+
 LIMIT = 600
 """Timeout of a command in seconds."""
 

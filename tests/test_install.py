@@ -18,7 +18,7 @@ import hatch_build
 from ease.project import create_project
 from ease.project.__main__ import main
 from hatch_build import CustomBuildHook
-from tests.project import ROOT, params
+from tests.project import ROOT, SAMPLE
 
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 Done = subprocess.CompletedProcess[str]
@@ -116,14 +116,8 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
     project = tmp_path / "mine"
     where = run_command(sys.executable, "-c", "import ease; print(ease.__file__)", cwd=project, library=library)
     assert where.stdout.startswith(str(library))
-    run = (
-        "-m",
-        "kedro",
-        "run",
-        "--pipelines=acquire,ingest",
-        "--params",
-        params(multilingual__setting__languages="en"),
-    )
+    given = f"{SAMPLE},multilingual.setting.languages=en"
+    run = ("-m", "kedro", "run", "--pipelines=acquire,ingest", "--params", given)
     done = run_command(sys.executable, *run, cwd=project, library=library)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Done: 5 nodes" in done.stderr

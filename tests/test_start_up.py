@@ -12,7 +12,7 @@ import pytest
 
 from ease.methods import get_method, method_names, reads_entities
 from ease.pipeline_registry import register_pipelines
-from tests.project import SMALL, make_project
+from tests.project import SAMPLE, make_project
 
 TRAINING = {"torch", "transformers", "sentence_transformers", "sklearn"}
 SLOW = TRAINING | {"scipy.stats", "ibis.expr", "duckdb", "IPython"}
@@ -34,8 +34,7 @@ for command in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> None:
-    few = [f"{name}={value}" for name, value in SMALL.items() if name.startswith("acquire.")]
-    run = f"run --pipelines=acquire --params={','.join([*few, 'multilingual.setting.languages=en'])}"
+    run = f"run --pipelines=acquire --params={SAMPLE},multilingual.setting.languages=en"
     command = [sys.executable, "-c", RUN_AND_LIST, "registry list", "run --pipelines=nope", run]
     done = subprocess.run(command, cwd=make_project(tmp_path).folder, capture_output=True, text=True, check=False)
     listed, *after = done.stdout.split("\nIMPORTED ")
