@@ -9,10 +9,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCES = (
-    Path("src/ease/wikimedia/dumps/_bz2_decoder.pyx"),
-    Path("src/ease/wikimedia/wikitext/passes.py"),
-)
+SOURCES = (Path("src/ease/wikimedia/dumps/_bz2_decoder.pyx"), Path("src/ease/wikimedia/wikitext/passes.py"))
 
 
 def compile_modules(root: Path, folder: Path) -> dict[Path, Path]:

@@ -71,10 +71,7 @@ SPEED_OF_EASE = "--methods ease --tables speed"
 PARTS: dict[str, Part] = {
     "smoke": _tests("bits"),
     "inputs": _training("--tables", "--tables"),
-    "ease": _training(
-        f"{SPEED_OF_EASE} --ways compiled --no-peer",
-        f"{SPEED_OF_EASE} --ways ours --no-peer",
-    ),
+    "ease": _training(f"{SPEED_OF_EASE} --ways compiled --no-peer", f"{SPEED_OF_EASE} --ways ours --no-peer"),
     "peer": _training(f"{SPEED_OF_EASE} --ways ours --seconds 2", f"{SPEED_OF_EASE} --ways ours"),
     "encoding": Part(
         "benchmarks.encoding_speed",
@@ -85,27 +82,20 @@ PARTS: dict[str, Part] = {
     "losses": _training("--methods ease --ways ours --tables curves --curve-steps 40", "--ways ours --tables curves"),
     "resume": _tests("resume and not compiled"),
     "simcse": _training(
-        "--methods simcse --ways ours --tables speed --seconds 2",
-        "--methods simcse --ways ours --tables speed",
+        "--methods simcse --ways ours --tables speed --seconds 2", "--methods simcse --ways ours --tables speed"
     ),
     "large-batches": _training(
-        f"{SPEED_OF_EASE} --ways compiled --batch-sizes 1024 --no-peer",
-        f"{SPEED_OF_EASE} --ways ours --no-peer",
+        f"{SPEED_OF_EASE} --ways compiled --batch-sizes 1024 --no-peer", f"{SPEED_OF_EASE} --ways ours --no-peer"
     ),
     # Tables of 3 and 31 GB, with moments of twice as many bytes
     "entity-table": Part(
-        "benchmarks.entity_table",
-        "--entities 1000000 10000000 --batch-size 256",
-        "--entities 100 200 --batch-size 8",
+        "benchmarks.entity_table", "--entities 1000000 10000000 --batch-size 256", "--entities 100 200 --batch-size 8"
     ),
     "search": Part(
-        "benchmarks.search_memory",
-        "--sizes 15000x40000 150000x400000 --threads 8",
-        "--sizes 40x60 --dimension 16",
+        "benchmarks.search_memory", "--sizes 15000x40000 150000x400000 --threads 8", "--sizes 40x60 --dimension 16"
     ),
     "variants": _training(
-        f"{SPEED_OF_EASE} --ways packed padded --seconds 2 --no-peer",
-        f"{SPEED_OF_EASE} --ways packed --no-peer",
+        f"{SPEED_OF_EASE} --ways packed padded --seconds 2 --no-peer", f"{SPEED_OF_EASE} --ways packed --no-peer"
     ),
     "tests": _tests("not bits and not resume and not compiled"),
 }
@@ -135,8 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     machine = describe_machine()
     if machine["device"] == "cpu" and not given.tiny:
         print(
-            "There is no CUDA device: run this on a machine with a GPU, or try the commands by --tiny.",
-            file=sys.stderr,
+            "There is no CUDA device: run this on a machine with a GPU, or try the commands by --tiny.", file=sys.stderr
         )
         return 1
     given.folder.mkdir(parents=True, exist_ok=True)

@@ -138,8 +138,7 @@ def main() -> None:
                 growth = each / first.setdefault(engine, each)
                 seconds = [f"{stage:.1f}" for stage in run.seconds]
                 print_row(
-                    *(engine, f"{run.links:,}", f"{run.pairs:,}", *seconds, f"{growth:.2f}"),
-                    f"{run.gigabytes:.1f}",
+                    *(engine, f"{run.links:,}", f"{run.pairs:,}", *seconds, f"{growth:.2f}"), f"{run.gigabytes:.1f}"
                 )
             if {"duckdb", "spark"} <= {*given.engines}:
                 print(f"\nHard negatives that only one engine has: {differing_rows(folder):,}\n", flush=True)

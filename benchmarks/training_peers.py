@@ -18,11 +18,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from safetensors.torch import load_file
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch import Tensor, nn
 from torch.nn import functional
@@ -277,11 +273,7 @@ def plain_curve(folder: Path, method: str, batch_size: int, steps: int, device: 
     for step, rows in enumerate(islice(pair_indices(len(pairs), batch_size, seed=0), steps)):
         batch = pairs.take(rows)
         texts = encoder.tokenizer(
-            batch["sentence"].to_pylist(),
-            padding=True,
-            truncation=True,
-            max_length=MAX_TOKENS,
-            return_tensors="pt",
+            batch["sentence"].to_pylist(), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"
         ).to(device)
         with torch.autocast(device, torch.bfloat16, enabled=half):
             views = [encoder(dict(texts))["sentence_embedding"].float() for _ in range(2)]

@@ -160,12 +160,7 @@ class Setup:
 
 
 def train_ours(
-    setup: Setup,
-    method: str,
-    batch_size: int,
-    training: dict[str, Any],
-    mark: Callable[[int], None],
-    **options: Any,
+    setup: Setup, method: str, batch_size: int, training: dict[str, Any], mark: Callable[[int], None], **options: Any
 ) -> None:
     """Train with the EASE trainer until `mark`, which is called with steps, raises `Enough`."""
     with tempfile.TemporaryDirectory() as folder:

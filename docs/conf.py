@@ -12,12 +12,7 @@ from sphinx.transforms import SphinxTransform
 import ease
 
 ROOT = Path(__file__).parents[1]
-PAGES = {
-    "README": "start",
-    "CONTRIBUTING": "contributing",
-    "CHANGELOG": "changelog",
-    "conf/README": "configuration",
-}
+PAGES = {"README": "start", "CONTRIBUTING": "contributing", "CHANGELOG": "changelog", "conf/README": "configuration"}
 """Documents outside this folder, and the pages that include them."""
 
 LISTED = (
@@ -32,13 +27,7 @@ project = "EASE"
 copyright = ""
 release = version = ease.__version__
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.apidoc",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx_copybutton",
-]
+extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["README.md"]  # the list of documents for readers of the repository; index.md is the site's
 
 html_theme = "furo"

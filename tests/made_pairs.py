@@ -9,13 +9,7 @@ from typing import Any
 CITIES = {
     f"{first}{last}": kind
     for first in ("North", "South", "East", "West", "New", "Old")
-    for last, kind in (
-        ("ham", "town"),
-        ("bury", "town"),
-        ("mere", "lake"),
-        ("water", "lake"),
-        ("fell", "peak"),
-    )
+    for last, kind in (("ham", "town"), ("bury", "town"), ("mere", "lake"), ("water", "lake"), ("fell", "peak"))
 }
 """Entities and their types."""
 

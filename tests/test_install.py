@@ -66,11 +66,7 @@ def library(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("compiler", [True, False])
 @pytest.mark.parametrize("version", ["standard", "editable"])
 def test_compiled_modules_are_installed_and_a_failed_compilation_is_reported(
-    version: str,
-    compiler: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    version: str, compiler: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compile_modules(root: Path, folder: Path) -> dict[Path, Path]:
         if not compiler:

@@ -47,10 +47,7 @@ def test_the_documented_examples_run_with_a_trained_project(
         exec(example, names)
     printed = capsys.readouterr().out
     assert "(2, 32)" in printed
-    assert {found.language for found in names["search"].search("Yen", k=9, languages=["de", "ja"])} == {
-        "de",
-        "ja",
-    }
+    assert {found.language for found in names["search"].search("Yen", k=9, languages=["de", "ja"])} == {"de", "ja"}
     nearest = names["search"].nearest_entities("日本の通貨は円です。", k=1, reader="de")
     assert [entity.label in printed for entity in nearest] == [True]
 

@@ -155,9 +155,7 @@ FITTED = "whitening"
 """A method of `train` that no sweep varies."""
 
 
-def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(
-    parameters: dict[str, Any],
-) -> None:
+def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(parameters: dict[str, Any]) -> None:
     models = list(scored_models(parameters))
     for name, paper in published().root.items():
         for number, table in paper.tables.items():
@@ -212,9 +210,7 @@ def places(value: Any) -> Iterator[str]:
         yield value.partition(TEXTS)[2]
 
 
-def test_every_place_of_training_texts_and_every_documented_file_has_an_address(
-    parameters: dict[str, Any],
-) -> None:
+def test_every_place_of_training_texts_and_every_documented_file_has_an_address(parameters: dict[str, Any]) -> None:
     _, *listed = cells_of(section("Files"))
     files = {name.strip("`"): address for names, address, _ in listed for name in names.split(", ")}
     assert {name for name, address in files.items() if "https://" not in address} == set()

@@ -51,8 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with socket.socket() as asked:
         if asked.connect_ex((given.host, port)) == 0:
             click.echo(
-                f"Port {port} is in use: choose another (`make {given.server} ARGS=--port={port + 1}`).",
-                err=True,
+                f"Port {port} is in use: choose another (`make {given.server} ARGS=--port={port + 1}`).", err=True
             )
             return 1
     Thread(target=_open, args=(server, page), daemon=True).start()

@@ -52,9 +52,7 @@ CONFIG_LOADER_CLASS = ConfigLoader
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",
-    "config_patterns": {
-        "parameters": ["parameters*", "parameters*/**", "**/parameters*", "**/parameters/**"],
-    },
+    "config_patterns": {"parameters": ["parameters*", "parameters*/**", "**/parameters*", "**/parameters/**"]},
     # An environment overrides single keys of `base`; by default it would replace top-level entries.
     "merge_strategy": {"parameters": "soft", "globals": "soft"},
 }

@@ -113,10 +113,7 @@ def test_a_part_runs_once_and_a_failed_one_again(
     assert main(given) == 0
     assert "encoding: -m" not in capsys.readouterr().out
     assert (tmp_path / "encoding.json").read_bytes() == encoded
-    assert [(result.part, result.status) for result in gpu.results_in(tmp_path)] == [
-        ("encoding", 0),
-        ("search", 0),
-    ]
+    assert [(result.part, result.status) for result in gpu.results_in(tmp_path)] == [("encoding", 0), ("search", 0)]
 
 
 @pytest.mark.long

@@ -11,9 +11,7 @@ from benchmarks.wikidata_ingestion import LANGUAGES, make_wikidata
 
 
 @pytest.mark.long
-def test_each_reader_is_measured_and_returns_the_rows_of_the_plain_loop(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_each_reader_is_measured_and_returns_the_rows_of_the_plain_loop(capsys: pytest.CaptureFixture[str]) -> None:
     wikidata_ingestion.main(["--items", "30", "60", "--repeats", "1"])
     head, _, *lines = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()

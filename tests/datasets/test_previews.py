@@ -51,15 +51,11 @@ def test_labels_are_shown_beside_entities(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("languages", "each"),
-    [(["ar", "de", "en", "ja"], 5), (list("abcdefghijklmnopqrstuvwxyz"), 1)],
+    ("languages", "each"), [(["ar", "de", "en", "ja"], 5), (list("abcdefghijklmnopqrstuvwxyz"), 1)]
 )
 def test_rows_of_several_languages_are_shown(tmp_path: Path, languages: list[str], each: int) -> None:
     dataset = table_dataset(tmp_path / "pairs.parquet")
-    rows = {
-        "language": [name for name in languages for _ in range(30)],
-        "number": [*range(30)] * len(languages),
-    }
+    rows = {"language": [name for name in languages for _ in range(30)], "number": [*range(30)] * len(languages)}
     dataset.save(ibis.memtable(rows))
     shown = records(dataset.preview(spread="language"))
     assert [(row["language"], row["number"]) for row in shown] == [
@@ -78,15 +74,7 @@ def test_a_table_without_rows_or_languages_is_shown(tmp_path: Path) -> None:
 
 
 def test_cells_have_types_that_a_browser_can_display(tmp_path: Path) -> None:
-    cells = {
-        2**60 + 1: "1152921504606846977",
-        -3: -3,
-        0.5: 0.5,
-        True: "True",
-        None: "",
-        "x": "x",
-        (1,): "[1]",
-    }
+    cells = {2**60 + 1: "1152921504606846977", -3: -3, 0.5: 0.5, True: "True", None: "", "x": "x", (1,): "[1]"}
     row = {str(number): value for number, value in enumerate([*cells, float("nan")])}
     assert rows_dataset(tmp_path, [row]).preview()["data"] == [[*cells.values(), ""]]
 

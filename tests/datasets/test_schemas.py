@@ -44,16 +44,8 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("sitelinks", lambda row: row.update(qid=0), "`qid`.*is not 0"),
     ("entity_vocabulary", lambda row: row.update(link_count=-2), "`link_count`.*such as -2"),
     ("pairs", lambda row: row.update(sentence=""), "`sentence`.*is not empty"),
-    (
-        "training_pairs",
-        lambda row: row.update(hard_negative=row["entity"]),
-        "the hard negative is another entity",
-    ),
-    (
-        "training_pairs",
-        lambda row: row["further_entities"].append(row["entity"]),
-        "further entities are others",
-    ),
+    ("training_pairs", lambda row: row.update(hard_negative=row["entity"]), "the hard negative is another entity"),
+    ("training_pairs", lambda row: row["further_entities"].append(row["entity"]), "further entities are others"),
 ]
 
 

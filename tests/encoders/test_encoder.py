@@ -19,12 +19,7 @@ from ease.encoders.poolings import POOLINGS, training_head
 from ease.errors import EaseError
 from tests.encoders.tiny import SIZES
 
-SENTENCES = [
-    "Berlin is the capital of Germany",
-    "ベルリンはドイツの首都です",
-    "A short one",
-    "برلين عاصمة ألمانيا",
-]
+SENTENCES = ["Berlin is the capital of Germany", "ベルリンはドイツの首都です", "A short one", "برلين عاصمة ألمانيا"]
 
 
 def build(pooling: str = "mean", seed: int = 0) -> SentenceTransformer:

@@ -9,10 +9,7 @@ from torch import nn
 from ease.encoders.onednn import OneDnnLinear, has_onednn, onednn_products, use_onednn
 
 
-@pytest.mark.parametrize(
-    ("shape", "outputs", "bias"),
-    [((7,), 3, True), ((3, 4, 7), 20, False)],
-)
+@pytest.mark.parametrize(("shape", "outputs", "bias"), [((7,), 3, True), ((3, 4, 7), 20, False)])
 def test_values_and_gradients_are_those_of_double_precision(shape: tuple[int, ...], outputs: int, bias: bool) -> None:
     torch.manual_seed(0)
     layer = nn.Sequential(nn.Linear(7, outputs, bias=bias))

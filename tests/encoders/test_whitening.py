@@ -92,9 +92,7 @@ def test_the_whitened_encoder_loads_without_ease(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project) -> None:
     done = copy.run(
-        "train,evaluate",
-        "--namespaces=multilingual.whitening",
-        multilingual__whitening__pooling="first_last_mean",
+        "train,evaluate", "--namespaces=multilingual.whitening", multilingual__whitening__pooling="first_last_mean"
     )
     folder = copy.latest("06_models/multilingual/whitening/encoder")
     encoder = SentenceTransformer(str(folder), device="cpu")

@@ -12,13 +12,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 
 from ease.entities import audit, bitext
-from ease.entities.links import (
-    join_sitelinks,
-    page_subjects,
-    resolve_links,
-    summarize_links,
-    types_of_linked,
-)
+from ease.entities.links import join_sitelinks, page_subjects, resolve_links, summarize_links, types_of_linked
 from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
 from ease.entities.pairs import (
     PairOptions,

@@ -125,13 +125,7 @@ def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_la
 ) -> None:
     given = [("en", 30, 10), ("en", 20, 11), ("ja", 7, 6), ("en", 7, 5), ("ja", 9, 10)]
     links = tables.links((code, place, 0, "T", qid) for code, qid, times in given for place in range(times))
-    titles = [
-        (20, "ja", "に"),
-        (20, "en", "Two"),
-        (7, "pt", "Sete"),
-        (7, "ja", "なな"),
-        (99, "en", "Unlinked"),
-    ]
+    titles = [(20, "ja", "に"), (20, "en", "Two"), (7, "pt", "Sete"), (7, "ja", "なな"), (99, "en", "Unlinked")]
     known, sitelinks = ibis.memtable(links), ibis.memtable(tables.sitelinks(titles))
     for languages, label in ((["pt", "ja", "en"], "Sete"), (["ja", "pt"], "なな"), (["sv"], "T")):
         vocabulary = build_vocabulary(known, sitelinks, VocabularyOptions(), languages)

@@ -40,10 +40,7 @@ def mapped_by_vecmap(rows: tuple[np.ndarray, np.ndarray], pairs: int) -> tuple[n
     rotation = polar(crossed)[0]
     weights = [fractional_matrix_power(gram, 0.25) for gram in (crossed @ crossed.T, crossed.T @ crossed)]
     colours = [sqrtm(variance) for variance in variances]
-    return (
-        rows[0] @ white[0] @ weights[0] @ colours[0],
-        rows[1] @ white[1] @ weights[1] @ colours[1] @ rotation.T,
-    )
+    return (rows[0] @ white[0] @ weights[0] @ colours[0], rows[1] @ white[1] @ weights[1] @ colours[1] @ rotation.T)
 
 
 def test_the_common_space_is_vecmaps() -> None:

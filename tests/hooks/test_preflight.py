@@ -224,10 +224,7 @@ def test_what_a_run_lacks_is_named_with_the_remedy(
 
 
 def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -> None:
-    other = {
-        "multilingual__setting__encoder__random__layers": 3,
-        "multilingual__setting__languages": "en ja ar de",
-    }
+    other = {"multilingual__setting__encoder__random__layers": 3, "multilingual__setting__languages": "en ja ar de"}
     with given_context(project) as context:
         (fault,) = faults_of(context, "train", "multilingual.ease", **other)
     start = "`multilingual.untrained.encoder` was built with 1"

@@ -110,8 +110,7 @@ def test_terms_and_hard_negatives_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "subjects"),
-    [({}, None), ({"hard_negatives": False}, None), ({"subject_weight": 0.2}, SUBJECTS)],
+    ("options", "subjects"), [({}, None), ({"hard_negatives": False}, None), ({"subject_weight": 0.2}, SUBJECTS)]
 )
 def test_ease_plus_has_every_positive_and_the_self_supervised_term(
     options: dict[str, Any], subjects: Tensor | None

@@ -20,13 +20,7 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL
-from ease.methods.mirror_bert import (
-    MirrorBertOptions,
-    augmentation,
-    mask_span,
-    mirrored_loss,
-    multi_similarity_loss,
-)
+from ease.methods.mirror_bert import MirrorBertOptions, augmentation, mask_span, mirrored_loss, multi_similarity_loss
 from ease.training.model import TrainingModel
 from tests.encoders.tiny import tiny_encoder
 from tests.methods.made import build, cosines, floats, inputs, without_mask_token

@@ -94,10 +94,7 @@ def test_extracts_valid_members_of_one_archive_for_two_tasks(server: FileServer,
     files = {"in/a": b"A", "in/b": b"B", "in/c": b"C", "in/link": None, "../../evil": b"!", "/evil": b"!"}
     server.files["/all"] = pack(files)
     url = f"{server.address}/all"
-    first = {
-        "in/a": {"path": "one/a.txt", "sha256": sha256(b"A")},
-        "in/b": {"path": "one/b", "sha256": sha256(b"?")},
-    }
+    first = {"in/a": {"path": "one/a.txt", "sha256": sha256(b"A")}, "in/b": {"path": "one/b", "sha256": sha256(b"?")}}
     second = {"in/c": {"path": "two/c"}, "in/d": {"path": "two/d"}, "in/link": {"path": "two/link"}}
     report = fetch(
         tmp_path / "sets",

@@ -22,12 +22,8 @@ TABLE: dict[str, Any] = {
         "training": {"batch_size": 64, "learning_rate": 3e-5, "epochs": 2},
         "methods": {"ease": {"options": {"temperature": 10}}},
     },
-    "roberta-base": {
-        "methods": {"ease": {"training": {"batch_size": 256}}},
-    },
-    "xlm-roberta-base": {
-        "methods": {"ease": {"training": {"batch_size": 32}}},
-    },
+    "roberta-base": {"methods": {"ease": {"training": {"batch_size": 256}}}},
+    "xlm-roberta-base": {"methods": {"ease": {"training": {"batch_size": 32}}}},
 }
 
 
@@ -85,9 +81,7 @@ def test_a_folder_belongs_to_the_row_of_its_origin(
     assert f"batch_size {batch}" in line
 
 
-def test_the_architecture_of_a_language_model_gives_no_file_to_an_encoder_of_sentences(
-    tmp_path: Path,
-) -> None:
+def test_the_architecture_of_a_language_model_gives_no_file_to_an_encoder_of_sentences(tmp_path: Path) -> None:
     config = known_encoder("roberta-base").architecture  # type: ignore[union-attr]
     table = EncoderDefaults.model_validate({kind: TABLE[kind] for kind in ("random", "pretrained")})
     plain, trained = (write_config(tmp_path / name, **config) for name in ("plain", "trained"))

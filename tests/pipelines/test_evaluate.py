@@ -58,10 +58,7 @@ def score(
 
 @pytest.mark.parametrize("cached", [False, True])
 def test_truncated_embeddings_are_scored_from_one_encoding(
-    tasks: dict[str, dict[str, Any]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cached: bool,
+    tasks: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
 ) -> None:
     encoder, encoded = make_encoder(), list[str]()
     first, second, grades = zip(*PAIRS, strict=True)

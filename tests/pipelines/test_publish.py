@@ -52,9 +52,7 @@ def written(project: Project, target: Path, student: Path | None = None, **chang
     return write_folder(chosen, project.latest(MODEL), student, scores, vocabulary, None, None)
 
 
-def test_the_encoder_is_the_trained_one_and_its_card_has_what_the_hub_reads(
-    published: tuple[Project, Path],
-) -> None:
+def test_the_encoder_is_the_trained_one_and_its_card_has_what_the_hub_reads(published: tuple[Project, Path]) -> None:
     project, folder = published
     expected = SentenceTransformer(str(project.latest(MODEL)), device="cpu").encode(TEXTS)
     np.testing.assert_array_equal(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected)

@@ -23,14 +23,7 @@ from ease.io.names import safe_name
 from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import (
-    Inputs,
-    _subsets,
-    drawn_pairs,
-    joined_rows,
-    start_encoder,
-    variant_data,
-)
+from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.train import TextOptions, TrainingData
 from tests.evaluation.tasks.test_bli import write

@@ -65,12 +65,7 @@ def test_downloads_dumps_archives_and_evaluation_sets_once(
 ) -> None:
     assert fetch_test_data(tmp_path, listed, pairs_at(server), QUICK) == []
     fetched = contents(tmp_path)
-    assert {
-        DUMP,
-        f"eval/{PAIRS}",
-        "eval/senteval/TREC/TREC_10.label",
-        "eval/nli/snli/s1.dev",
-    } <= fetched.keys()
+    assert {DUMP, f"eval/{PAIRS}", "eval/senteval/TREC/TREC_10.label", "eval/nli/snli/s1.dev"} <= fetched.keys()
     assert fetched == {path: (test_data / path).read_bytes() for path in fetched}
     asked = len(server.asked)
     assert fetch_test_data(tmp_path, listed, pairs_at(server), QUICK) == []

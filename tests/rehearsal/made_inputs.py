@@ -15,14 +15,7 @@ from ease.sample import SampleOptions, write_sample
 from ease.sample.news.writer import write_sample_news
 from ease.sample.options import SampleNewsOptions
 from ease.wikimedia.languages import PAPER_LANGUAGES
-from tests.evaluation.tasks import (
-    test_bel,
-    test_bucc,
-    test_multisimlex,
-    test_rows,
-    test_senteval,
-    test_transfer,
-)
+from tests.evaluation.tasks import test_bel, test_bucc, test_multisimlex, test_rows, test_senteval, test_transfer
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.made_pairs import make_records, write_array
 

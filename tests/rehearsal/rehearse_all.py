@@ -45,16 +45,10 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "XLM-R": ("train_multilingual", {"multilingual__setting__encoder__name": "xlm-roberta-base"}),
     "RoBERTa": (
         "train_monolingual",
-        {
-            "monolingual__setting__encoder__name": "roberta-base",
-            "monolingual__setting__encoder__pooling": "cls",
-        },
+        {"monolingual__setting__encoder__name": "roberta-base", "monolingual__setting__encoder__pooling": "cls"},
     ),
     "released pairs": ("train_multilingual", {"multilingual__pairs__released": RELEASED}),
-    "the sample as dumps": (
-        "train_monolingual",
-        {"acquire__wikipedia": "sample:", "acquire__wikidata": "sample:"},
-    ),
+    "the sample as dumps": ("train_monolingual", {"acquire__wikipedia": "sample:", "acquire__wikidata": "sample:"}),
 }
 """Variations that the comments of `conf/paper` and the documents mention; `train` for one method.
 

@@ -173,11 +173,7 @@ def rehearse(
     project: Project, pipelines: str, *arguments: str, check: bool = True, start: bool = True, **given: Any
 ) -> Done:
     """Run pipelines in the environment `paper` with the small parameters and others, with `__` in place of dots."""
-    values = {
-        **SMALL,
-        **few_tasks(project),
-        **{name.replace("__", "."): value for name, value in given.items()},
-    }
+    values = {**SMALL, **few_tasks(project), **{name.replace("__", "."): value for name, value in given.items()}}
     params = ",".join(f"{name}={value}" for name, value in values.items())
     flags = ("run", "--env=paper", f"--pipelines={pipelines}", "--params", params, *arguments)
     return project.kedro(*flags, check=check, start=start)

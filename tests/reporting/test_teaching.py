@@ -32,8 +32,7 @@ def test_subsets_of_the_language_are_new(language: str, task: str, new: str, old
 
 
 @pytest.mark.parametrize(
-    ("scores", "kept"),
-    [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)],
+    ("scores", "kept"), [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)]
 )
 def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], kept: bool) -> None:
     history = [{"step": 9 * step, "name": DEVELOPMENT, "value": score} for step, score in enumerate(scores)]

@@ -24,11 +24,7 @@ def gather_rows(tmp_path: Path) -> GatherRows:
     """Gather sources given as in a recipe, on DuckDB: the rows in order, and the report."""
 
     def gather_rows(
-        *sources: dict[str, Any],
-        seed: int = 0,
-        rows: int | None = None,
-        threads: int | None = None,
-        pairs: Any = None,
+        *sources: dict[str, Any], seed: int = 0, rows: int | None = None, threads: int | None = None, pairs: Any = None
     ) -> tuple[list[Row], list[dict[str, Any]]]:
         workspace = Workspace(tmp_path / "workspace", "500MB", threads, pairs)
         table, report = gather_texts([source_options(source) for source in sources], workspace, seed, rows)

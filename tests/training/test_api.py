@@ -20,13 +20,7 @@ from ease.training.job import run_job
 from ease.training.options import LoraOptions, TrainingJob, TrainingOptions
 from tests.training.tiny_training import MakeJob, sentences
 
-LOOP: dict[str, Any] = {
-    "batch_size": 16,
-    "learning_rate": 1e-3,
-    "max_steps": 4,
-    "max_tokens": 16,
-    "device": "cpu",
-}
+LOOP: dict[str, Any] = {"batch_size": 16, "learning_rate": 1e-3, "max_steps": 4, "max_tokens": 16, "device": "cpu"}
 
 
 def pairs() -> pd.DataFrame:

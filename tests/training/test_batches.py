@@ -22,13 +22,7 @@ from ease.errors import EaseError
 from ease.methods.base import Derive
 from ease.training.batches import make_ahead, pair_indices
 from ease.training.options import BatchOptions
-from ease.training.prepared_pairs import (
-    BLOCK_ROWS,
-    Layout,
-    open_pairs,
-    prepare_pairs,
-    read_table,
-)
+from ease.training.prepared_pairs import BLOCK_ROWS, Layout, open_pairs, prepare_pairs, read_table
 
 
 def prepare(files: Path, pairs: Path, target: Path) -> np.ndarray:

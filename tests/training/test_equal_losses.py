@@ -50,10 +50,7 @@ def test_gradient_caching_keeps_the_gradients(
     assert_equal(cached, gradients(direct, tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [("ease", EASE), ("supervised_simcse", {"hard_negative_weight": 1.0})],
-)
+@pytest.mark.parametrize(("method", "options"), [("ease", EASE), ("supervised_simcse", {"hard_negative_weight": 1.0})])
 def test_two_processes_have_the_gradients_of_the_joint_batch(
     files: Path, tmp_path: Path, method: str, options: dict[str, Any]
 ) -> None:
@@ -79,10 +76,7 @@ def plain(files: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingResu
 
 @pytest.mark.parametrize(
     ("changed", "noise"),
-    [
-        ({"packed": True, "mini_batch_size": 3}, 1e-5),
-        ({"mini_batch_size": 4, "precision": "bf16"}, 1e-3),
-    ],
+    [({"packed": True, "mini_batch_size": 3}, 1e-5), ({"mini_batch_size": 4, "precision": "bf16"}, 1e-3)],
 )
 def test_packing_and_gradient_caching_change_rounding_alone(
     make_job: MakeJob, plain: TrainingResult, changed: dict[str, Any], noise: float

@@ -18,10 +18,7 @@ from ease.training.job import run_job
 from ease.training.optimizers import Optimizers, RowAdam
 from tests.training.tiny_training import MakeJob, Stop, assert_same, losses, same, stop_at, weights
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
 GPU: dict[str, Any] = {"device": "auto"}
 TOGETHER: dict[str, Any] = {
     "method_options": {"gather_negatives": True},

@@ -69,11 +69,7 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
     with pytest.raises(EaseError, match="scaled_dot_product_attention.*set `packed: false`"):
         prepare_packing(eager)
     job = make_job(
-        method="mirror_bert",
-        method_options={"drophead": 0.1},
-        vocabulary=None,
-        table=None,
-        training={"packed": True},
+        method="mirror_bert", method_options={"drophead": 0.1}, vocabulary=None, table=None, training={"packed": True}
     )
     with pytest.raises(EaseError, match="DropHead"):
         run_job(job)

@@ -42,10 +42,7 @@ def test_the_model_of_the_last_checkpoint_stays_until_the_next(files: Path, tmp_
 @pytest.mark.training
 @pytest.mark.parametrize(
     ("scores", "kept", "steps", "stopped"),
-    [
-        ([50, 55, 55, 20, 10, 30], 2, 10, True),
-        ([50, 40, 40, 50, 40, 40, 50], 0, 12, False),
-    ],
+    [([50, 55, 55, 20, 10, 30], 2, 10, True), ([50, 40, 40, 50, 40, 40, 50], 0, 12, False)],
 )
 def test_a_training_below_its_start_stops_and_keeps_the_best_model(
     make_job: MakeJob,

@@ -66,11 +66,7 @@ CASES: dict[str, Case] = {
     "digits of a namespace": in_page("0</ns>", "9"),
     **{
         f"a header of {before!r} and {part!r}": (read_siteinfo, ".xml", before, part, EXPORT)
-        for before, part in {
-            b"": b" ",
-            b"<mediawiki>": b'<namespace key="--5">a</namespace>',
-            b"<": b"!DOC",
-        }.items()
+        for before, part in {b"": b" ", b"<mediawiki>": b'<namespace key="--5">a</namespace>', b"<": b"!DOC"}.items()
     },
     "small streams": (read_pages, ".xml.bz2", b"", bz2.compress(b" "), b""),
     "small members": (read_pages, ".xml.gz", b"", gzip.compress(b" "), b""),

@@ -27,13 +27,7 @@ from torch.nn import functional
 from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from ease.encoders.batches import (
-    GPU_SENTENCES,
-    advise_on_full_memory,
-    encode_batches,
-    in_smaller_batches,
-    make_batches,
-)
+from ease.encoders.batches import GPU_SENTENCES, advise_on_full_memory, encode_batches, in_smaller_batches, make_batches
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.encoders.prompts import ROLES, Role, Use, prompt_for

@@ -99,10 +99,7 @@ def model_card(
         _section("Use", usage),
         _section("Training data", _table(("data", "dump date", "licence"), sources)),
         _section("Languages", ", ".join(data.languages)),
-        _section(
-            "Development scores",
-            _table(("score", "points", "before training")[:columns], points) + warning,
-        ),
+        _section("Development scores", _table(("score", "points", "before training")[:columns], points) + warning),
         _section("Parameters", _table(("parameter", "value"), named)),
     ]
     return f"---\n{front}---\n\n" + "\n\n".join(filter(None, sections)) + "\n"

@@ -45,8 +45,7 @@ class EncoderOptions(StrictModel):
 
     name: str = Field(RANDOM, min_length=1, description="a transformer's hub name or folder, or `random:`")
     pooling: PoolingName | None = Field(
-        None,
-        description="null: as saved; `mean` if the encoder was saved without one, and for `random:`",
+        None, description="null: as saved; `mean` if the encoder was saved without one, and for `random:`"
     )
     random: RandomBertOptions = Field(RandomBertOptions(), description="the architecture of `random:`")
     seed: int = Field(0, ge=0, description="seed of random weights")
@@ -66,9 +65,7 @@ class LoadingOptions(StrictModel):
     """How an encoder is loaded for evaluation; null: as it was saved, and as its file in `ease/encoders/known` says."""
 
     revision: str | None = Field(
-        None,
-        min_length=1,
-        description="commit, branch or tag on the hub; null: the commit on this machine, or `main`",
+        None, min_length=1, description="commit, branch or tag on the hub; null: the commit on this machine, or `main`"
     )
     pooling: PoolingName | None = Field(None, description="null: as the encoder was saved, or the mean")
     normalize: bool | None = Field(
@@ -84,8 +81,7 @@ class LoadingOptions(StrictModel):
         None, ge=3, description="maximum number of tokens of a text; null: as the encoder was saved"
     )
     prompts: dict[str, str] = Field(
-        {},
-        description="texts before a sentence, by name: `all`, `query`, `document`, a kind such as `STS`, or a task",
+        {}, description="texts before a sentence, by name: `all`, `query`, `document`, a kind such as `STS`, or a task"
     )
     default_prompt: str | None = Field(
         None, description="name of the prompt of texts without another one; null: as the encoder was saved"

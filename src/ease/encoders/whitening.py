@@ -94,10 +94,7 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
 
 
 def whiten_encoder(
-    encoder: SentenceTransformer,
-    sentences: Iterable[str],
-    dimension: int | None = None,
-    batch_size: int | None = None,
+    encoder: SentenceTransformer, sentences: Iterable[str], dimension: int | None = None, batch_size: int | None = None
 ) -> Whitening:
     """Fit the map to an encoder's embeddings and append it to the encoder, in place, as a `Dense` module.
 
@@ -154,10 +151,7 @@ def language_directions(means: Mapping[str, Floats]) -> Floats:
 
 
 def remove_language_subspace(
-    encoder: SentenceTransformer,
-    sentences: Mapping[str, Iterable[str]],
-    rank: int,
-    batch_size: int | None = None,
+    encoder: SentenceTransformer, sentences: Mapping[str, Iterable[str]], rank: int, batch_size: int | None = None
 ) -> None:
     """Fit `rank` directions to sentences of each language and remove them from an encoder's embeddings, in place."""
     check_rank(rank, languages=len(sentences), dimension=embedding_dimension(encoder))

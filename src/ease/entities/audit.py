@@ -31,10 +31,7 @@ class AuditOptions(StrictModel):
     pivot: str = Field("en", description="language that all others are matched with")
     max_pairs: int = Field(200, ge=1, description="pairs of each language with the pivot")
     max_share: float = Field(
-        0.3,
-        gt=0,
-        le=1,
-        description="largest share of a language's possible pairs, whose pages no training sees",
+        0.3, gt=0, le=1, description="largest share of a language's possible pairs, whose pages no training sees"
     )
     min_pairs: int = Field(50, ge=2, description="fewer pairs of a language are an error")
     pairs_per_item: int = Field(
@@ -109,11 +106,7 @@ def find_candidates(
 
 
 def _draw_pages(
-    sentences: ir.Table,
-    sitelinks: ir.Table,
-    entity_types: ir.Table,
-    languages: Sequence[str],
-    options: AuditOptions,
+    sentences: ir.Table, sitelinks: ir.Table, entity_types: ir.Table, languages: Sequence[str], options: AuditOptions
 ) -> ir.Table:
     """Draw items that have one page in the pivot language and one in another: language, page_id, entity, ticket."""
     pages = page_subjects(sentences.filter(sentences.language.isin(list(languages))), sitelinks)

@@ -75,9 +75,7 @@ def number_sentences(
     languages = sorted({language for pair in pairs for language in pair})
     length = sentences.text.length()
     chosen = sentences.filter(
-        sentences.language.isin(languages),
-        length >= options.min_characters,
-        length <= options.max_characters,
+        sentences.language.isin(languages), length >= options.min_characters, length <= options.max_characters
     )
     joined = chosen.drop("links").left_join(page_subjects(sentences, sitelinks), ["language", "page_id"])
     row = as_int64(ibis.row_number().over(group_by="language", order_by=["page_id", "sentence_index"]))

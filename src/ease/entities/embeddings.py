@@ -92,10 +92,7 @@ class EmbeddingOptions(StrictModel):
 
 
 def name_entities(
-    vocabulary: ir.Table,
-    sitelinks: ir.Table | None = None,
-    redirects: ir.Table | None = None,
-    language: str = "en",
+    vocabulary: ir.Table, sitelinks: ir.Table | None = None, redirects: ir.Table | None = None, language: str = "en"
 ) -> ir.Table:
     """Return the titles that identify the vocabulary's rows among Wikipedia2Vec's entities of a language.
 

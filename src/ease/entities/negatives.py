@@ -188,8 +188,7 @@ def _later_draws(pairs: ir.Table, types: ir.Table, appearing: ir.Table, options:
     # Products instead of conditions: DuckDB computes an expression that is repeated within a condition each time.
     narrow, broad = tried.narrow.cast("int64"), (~tried.narrow).cast("int64")
     return tried.mutate(
-        position=narrow * tried.trial + broad * (ticket % tried["size"]),
-        turn=narrow * ticket + broad * tried.trial,
+        position=narrow * tried.trial + broad * (ticket % tried["size"]), turn=narrow * ticket + broad * tried.trial
     )
 
 

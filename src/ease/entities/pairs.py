@@ -135,11 +135,7 @@ class PairOptions(StrictModel):
 
 
 def filter_links(
-    sentences: ir.Table,
-    links: ir.Table,
-    vocabulary: ir.Table,
-    options: PairOptions,
-    mining: Mining | None = None,
+    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions, mining: Mining | None = None
 ) -> ir.Table:
     """Return each pair of a sentence and a linked entity once, with the first filter that removes it.
 

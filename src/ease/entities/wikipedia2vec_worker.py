@@ -98,15 +98,7 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     model = Wikipedia2Vec(dictionary)
     training = options.model_dump(include={"word_neg_power", "pool_size"})
     model.train(
-        dump_db,
-        link_graph,
-        mention_db,
-        tokenizer,
-        None,
-        dim_size=dimension,
-        **_TRAINING,
-        **training,
-        **progress,
+        dump_db, link_graph, mention_db, tokenizer, None, dim_size=dimension, **_TRAINING, **training, **progress
     )
     # With all digits: the package itself writes three decimals.
     with vectors.open("w", encoding="utf-8", newline="\n") as file:

@@ -82,12 +82,7 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
 
 
 def csls_ranks(
-    queries: Units,
-    targets: Units,
-    sources: Units,
-    gold: Rows,
-    neighbours: int = 10,
-    progress: str = "",
+    queries: Units, targets: Units, sources: Units, gold: Rows, neighbours: int = 10, progress: str = ""
 ) -> Rows:
     """Rank of each query's best gold target among all targets that are not gold, by CSLS: (n,), from 1.
 

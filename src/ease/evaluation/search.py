@@ -54,11 +54,7 @@ def _device_for(queries: int, targets: int) -> torch.device:
 
 
 def similarity_blocks(
-    queries: ArrayLike,
-    targets: ArrayLike,
-    progress: str = "",
-    *,
-    unit_rows: bool = False,
+    queries: ArrayLike, targets: ArrayLike, progress: str = "", *, unit_rows: bool = False
 ) -> Iterator[tuple[slice, slice, Tensor]]:
     """Yield rows of queries, rows of targets and their cosines, (queries, targets), until all pairs are compared.
 
@@ -119,12 +115,7 @@ def _highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def nearest_neighbours(
-    queries: ArrayLike,
-    targets: ArrayLike,
-    k: int,
-    progress: str = "",
-    *,
-    unit_rows: bool = False,
+    queries: ArrayLike, targets: ArrayLike, k: int, progress: str = "", *, unit_rows: bool = False
 ) -> Neighbours:
     """Return each query's k nearest targets by cosine; all targets if there are fewer than k.
 

@@ -25,12 +25,7 @@ from kedro_mlflow.framework.hooks import MlflowHook
 from mlflow.entities import Dataset, DatasetInput, InputTag, RunInfo
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
-from mlflow.utils.mlflow_tags import (
-    MLFLOW_DATASET_CONTEXT,
-    MLFLOW_PARENT_RUN_ID,
-    MLFLOW_RUN_NAME,
-    MLFLOW_RUN_NOTE,
-)
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 from omegaconf import OmegaConf
 from pydantic import BaseModel, RootModel
 

@@ -53,14 +53,7 @@ DEMO_SETTING = "multilingual"
 """The setting that the demo searches by default"""
 
 _JSON = TypeAdapter(Any)
-_FIXABLE = (
-    EaseError,
-    ParameterValidationError,
-    DatasetError,
-    OmegaConfBaseException,
-    YAMLError,
-    UnicodeError,
-)
+_FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException, YAMLError, UnicodeError)
 _FULL_DISK = (
     *(os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
     # SQLite's words; its I/O error is that of an exceeded quota, too.

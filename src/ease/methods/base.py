@@ -182,8 +182,7 @@ class EntityOptions(StrictModel):
     self_temperature: float = Field(0.05, gt=0, description="τ of SimCSE's loss")
     hard_negatives: bool = Field(True, description="use the pairs' hard negatives as candidates, as in equation 2")
     gather_negatives: bool = Field(
-        False,
-        description="use the candidates of all processes; not in the paper, no effect in a single process",
+        False, description="use the candidates of all processes; not in the paper, no effect in a single process"
     )
 
     @model_validator(mode="after")

@@ -32,9 +32,7 @@ class DueamOptions(StrictModel):
     """Parameters of DuEAM; the defaults are the paper's."""
 
     semantic_weight: float = Field(
-        1.0,
-        ge=0,
-        description="of equation 1 in the joint loss; 0: equation 2 alone, without an anchor (Figure 2)",
+        1.0, ge=0, description="of equation 1 in the joint loss; 0: equation 2 alone, without an anchor (Figure 2)"
     )
     translation_weight: float = Field(
         0.003, ge=0, description="λ, of equation 2 in the joint loss; 0: equation 1 alone (Figure 2)"
@@ -188,11 +186,7 @@ def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
 
 
 def word_movers_distances(
-    first: Tensor,
-    second: Tensor,
-    first_mask: Tensor,
-    second_mask: Tensor,
-    regularization: float | None = None,
+    first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor, regularization: float | None = None
 ) -> Tensor:
     """Return the Word Mover's Distance of each pair of sentences (Kusner et al. 2015, equation 1), without gradients.
 

@@ -56,8 +56,7 @@ class MirrorBertOptions(StrictModel):
         False, description="the multi-similarity loss of mined triplets (footnote 2) in place of equation 1"
     )
     gather_negatives: bool = Field(
-        False,
-        description="use the candidates of all processes; not in the paper, no effect in a single process",
+        False, description="use the candidates of all processes; not in the paper, no effect in a single process"
     )
 
     @property
@@ -129,11 +128,7 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
         gathered = options.gather_negatives
         candidates = gather_with_gradient(views.transpose(0, 1)).transpose(0, 1) if gathered else views
         own = own_rows(views.shape[1], views.device, gathered)
-        given: dict[str, Any] = {
-            "candidates": candidates,
-            "own": own,
-            "mini_batch_size": inputs.mini_batch_size,
-        }
+        given: dict[str, Any] = {"candidates": candidates, "own": own, "mini_batch_size": inputs.mini_batch_size}
         if options.multi_similarity:
             loss = multi_similarity_loss(views, **given)
         elif candidates.shape[1] == 1 and not options.positive_in_denominator:

@@ -90,11 +90,7 @@ class MaskedLanguageModel(nn.Module):
         self.layers, self.bias = _head(transformer.model)
 
     def forward(
-        self,
-        tokens: Tensor,
-        mask: Tensor,
-        autocast: torch.dtype | None = None,
-        mini_batch_size: int | None = None,
+        self, tokens: Tensor, mask: Tensor, autocast: torch.dtype | None = None, mini_batch_size: int | None = None
     ) -> Tensor:
         """Compute the loss of predicting masked tokens, in single precision; 0 without masked tokens.
 

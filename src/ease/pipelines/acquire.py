@@ -25,22 +25,8 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.wiring import namespaced, step
 from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.world import SAMPLE_LANGUAGES
-from ease.wikimedia.dumps.files import (
-    DumpFile,
-    WikidataForm,
-    dump_date,
-    find_dumps,
-    find_wikidata,
-    table_folders,
-)
-from ease.wikimedia.dumps.mirrors import (
-    LATEST,
-    LayoutName,
-    MirrorOptions,
-    fetch_dumps,
-    fetch_wikidata,
-    is_mirror,
-)
+from ease.wikimedia.dumps.files import DumpFile, WikidataForm, dump_date, find_dumps, find_wikidata, table_folders
+from ease.wikimedia.dumps.mirrors import LATEST, LayoutName, MirrorOptions, fetch_dumps, fetch_wikidata, is_mirror
 from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)

@@ -24,13 +24,7 @@ from ease.entities.pairs import PairOptions
 from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import (
-    LocatedSet,
-    check_scorable,
-    read_located,
-    require_named_set,
-    require_sets,
-)
+from ease.evaluation.sets import LocatedSet, check_scorable, read_located, require_named_set, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.models import dotted, format_validation_error
@@ -62,13 +56,7 @@ from ease.pipelines.teach import (
     locate_taught_sets,
     teach_encoder,
 )
-from ease.pipelines.train import (
-    fit_whitening,
-    gather_method_texts,
-    make_start_encoder,
-    missing_start,
-    train_encoder,
-)
+from ease.pipelines.train import fit_whitening, gather_method_texts, make_start_encoder, missing_start, train_encoder
 from ease.pipelines.training_pairs import make_entity_embeddings, make_pairs
 from ease.texts import source_options
 from ease.training.options import ShallowOptions, StaticOptions
@@ -381,12 +369,7 @@ def _check_sweep(node: Node, run: Run) -> None:
 
 
 def _check_variant(
-    run: Run,
-    sweep: Sweep,
-    variant: Variant,
-    varied: Setting,
-    recipes: Mapping[str, Any],
-    available: Iterable[str],
+    run: Run, sweep: Sweep, variant: Variant, varied: Setting, recipes: Mapping[str, Any], available: Iterable[str]
 ) -> None:
     """Refuse a variant whose texts, teacher or guide do not exist, or that reads data which no run has made."""
     needs = {"sentences": "sentences"} if varied.encoder.name == RANDOM else {}

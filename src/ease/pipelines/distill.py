@@ -118,10 +118,7 @@ def _distill(
     return made.model, losses
 
 
-STUDENTS: dict[str, Callable[..., Any]] = {
-    "static_student": distill_static,
-    "shallow_student": distill_shallow,
-}
+STUDENTS: dict[str, Callable[..., Any]] = {"static_student": distill_static, "shallow_student": distill_shallow}
 """Nodes that train the students, by the students' names in folders, MLflow and the report"""
 
 

@@ -18,12 +18,7 @@ from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, Truncated
 from ease.evaluation.score_cache import cached_scores, items_file
-from ease.evaluation.scoring import (
-    TaskOptions,
-    chosen_tasks,
-    score_task,
-    task_options,
-)
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, read_located, scorable
 from ease.evaluation.tasks import Score, get_task, task_names
 from ease.io.lazy import ibis

@@ -29,9 +29,7 @@ from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 logger = logging.getLogger(__name__)
 
 SAMPLE_NEWS = NewsSource(
-    "the sample Wikinews",
-    "apache-2.0",
-    f"The text is this project's own, and so is its licence: {SAMPLE_LICENCE}.",
+    "the sample Wikinews", "apache-2.0", f"The text is this project's own, and so is its licence: {SAMPLE_LICENCE}."
 )
 MEASURES = ("sentences", "label_types")
 TOTAL = "total"

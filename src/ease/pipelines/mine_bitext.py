@@ -16,13 +16,7 @@ from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
-from ease.entities.bitext import (
-    CandidateOptions,
-    LanguagePair,
-    find_candidates,
-    language_pairs,
-    number_sentences,
-)
+from ease.entities.bitext import CandidateOptions, LanguagePair, find_candidates, language_pairs, number_sentences
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder

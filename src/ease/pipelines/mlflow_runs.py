@@ -187,10 +187,7 @@ def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = N
 
 
 def add_to_card(
-    encoder: Path,
-    rows: Sequence[Mapping[str, Any]],
-    languages: Sequence[str] = (),
-    dev_tasks: Sequence[str] = (),
+    encoder: Path, rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = (), dev_tasks: Sequence[str] = ()
 ) -> None:
     """Add the headline of test scores to a kept encoder's card, and to the copy in the run that trained the encoder.
 

@@ -304,11 +304,7 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
     if options.repository is not None:
         folder, token = Path(summary["folder"]), require_token(options.repository)
         kind: Literal["dataset", "model"] = "dataset" if options.what == "mewsc16" else "model"
-        push: dict[str, Any] = {
-            "endpoint": options.endpoint,
-            "private": options.private,
-            "replaced": REPLACED,
-        }
+        push: dict[str, Any] = {"endpoint": options.endpoint, "private": options.private, "replaced": REPLACED}
         commit = push_folder(folder, options.repository, token, kind, **push)
         pushed = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"commit": commit}
         write_text_atomically(folder / MANIFEST, json.dumps(pushed, indent=2, ensure_ascii=False))

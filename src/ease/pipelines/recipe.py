@@ -9,13 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SerializeAsAny, model_validator
 
 from ease.encoders.check import base_model_of, configuration_of, is_sentence_encoder
-from ease.encoders.known import (
-    MethodDefaults,
-    complete_lora,
-    known_encoder,
-    language_model_like,
-    last_part,
-)
+from ease.encoders.known import MethodDefaults, complete_lora, known_encoder, language_model_like, last_part
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.models import StrictModel

@@ -112,11 +112,7 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> Rows:
         for row in table.to_pandas().to_dict("records") if table is not None else ():
             known = {column: row[column] for column in COLUMNS_OF_SWEEPS if not pd.isna(row.get(column))}
             under = f"{name}, {row['under']}" if row.get("under") else name
-            of_sweep = {
-                "method": row.get("recipe", row["variant"]),
-                "model": f"sweep {under}",
-                "sweep": under,
-            }
+            of_sweep = {"method": row.get("recipe", row["variant"]), "model": f"sweep {under}", "sweep": under}
             rows.append({**_about(setting), **known, **of_sweep})
     return rows
 
@@ -133,12 +129,7 @@ def _about(setting: Setting) -> dict[str, Any]:
 
 
 def write_report(
-    published: Papers,
-    options: ReportOptions,
-    work: str,
-    encoding: EncodingOptions,
-    baselines: Rows,
-    **settings: Rows,
+    published: Papers, options: ReportOptions, work: str, encoding: EncodingOptions, baselines: Rows, **settings: Rows
 ) -> tuple[Path, go.Figure, go.Figure]:
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
@@ -287,10 +278,7 @@ def create_report_pipeline(methods: Mapping[str, Iterable[str]], sweeps: Mapping
     for setting, own in methods.items():
         of_methods = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *own)}
         of_sweeps = {name: f"{setting}.{name}_sweep" for name in sweeps[setting]}
-        nodes = [
-            step(gather_sweeps, "sweep_scores", **of_sweeps),
-            step(gather_scores, "report_scores", **of_methods),
-        ]
+        nodes = [step(gather_sweeps, "sweep_scores", **of_sweeps), step(gather_scores, "report_scores", **of_methods)]
         gathered += namespaced(nodes, setting, "report")
     return gathered
 

@@ -45,24 +45,12 @@ from ease.pipelines.training_pairs import create_pairs_pipeline as entity_pairs
 from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.teaching import (
-    compare_before_after,
-    explain_start,
-    keeps_start,
-    render_teaching,
-    summarize_kinds,
-)
+from ease.reporting.teaching import compare_before_after, explain_start, keeps_start, render_teaching, summarize_kinds
 from ease.sample.world import SAMPLE_LANGUAGES
 from ease.training.options import START_ENCODER
 from ease.wikimedia.dumps.files import find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import (
-    WIKIPEDIA_LANGUAGES,
-    Language,
-    check_codes,
-    check_languages,
-    nearest_companions,
-)
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_codes, check_languages, nearest_companions
 from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)

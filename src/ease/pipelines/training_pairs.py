@@ -13,14 +13,7 @@ import pyarrow.parquet as pq
 from kedro.pipeline import Pipeline
 from safetensors.numpy import save_file
 
-from ease.entities.audit import (
-    ANSWER,
-    LEFT,
-    AuditOptions,
-    add_distractors,
-    find_candidates,
-    match_candidates,
-)
+from ease.entities.audit import ANSWER, LEFT, AuditOptions, add_distractors, find_candidates, match_candidates
 from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.entities.links import first_sentences, page_subjects
 from ease.entities.negatives import (
@@ -38,12 +31,7 @@ from ease.entities.pairs import (
     filter_links,
     select_pairs,
 )
-from ease.entities.vocabulary import (
-    VocabularyOptions,
-    build_vocabulary,
-    number_titles,
-    with_min_link_count,
-)
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, number_titles, with_min_link_count
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis

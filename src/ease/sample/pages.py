@@ -171,10 +171,7 @@ def plan_articles(
 
 
 def _draw_statement(
-    entity: Entity,
-    facts: Mapping[Entity, Mapping[str, list[Fact]]],
-    same_kind: Sequence[Entity],
-    random: Random,
+    entity: Entity, facts: Mapping[Entity, Mapping[str, list[Fact]]], same_kind: Sequence[Entity], random: Random
 ) -> Statement:
     """Draw a statement that mentions the entity: first its frame, then the other entities."""
     own = facts[entity]

@@ -40,9 +40,7 @@ _project = click.option("--project", type=Path, default=Path("."), help="Folder 
 _k = click.option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
 _reader = click.option("--reader", default="en", callback=_check_reader, help="Language of the entities' labels.")
 _model = click.option(
-    "--model",
-    default="ease_plus",
-    help="A trained method, `untrained`, or the folder or hub name of any encoder.",
+    "--model", default="ease_plus", help="A trained method, `untrained`, or the folder or hub name of any encoder."
 )
 
 

@@ -28,14 +28,7 @@ from ease.io.addresses import is_remote, located
 from ease.io.files import read_globals
 from ease.io.locks import is_locked
 from ease.io.names import suggest
-from ease.io.versions import (
-    MODELS,
-    note_user,
-    provenance_of,
-    saved_encoders,
-    saved_versions,
-    trained_methods,
-)
+from ease.io.versions import MODELS, note_user, provenance_of, saved_encoders, saved_versions, trained_methods
 from ease.methods import in_order
 from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Index, build_index

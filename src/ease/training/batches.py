@@ -24,11 +24,7 @@ Indices = NDArray[np.int64]
 
 
 def pair_indices(
-    pairs: NDArray[np.void] | int,
-    batch_size: int,
-    seed: int,
-    start: int = 0,
-    options: BatchOptions | None = None,
+    pairs: NDArray[np.void] | int, batch_size: int, seed: int, start: int = 0, options: BatchOptions | None = None
 ) -> Iterator[Indices]:
     """Yield the pairs of each step, endlessly, in a new seeded order every epoch.
 
@@ -88,12 +84,7 @@ def _epoch(
 
 
 def _grouped(
-    drawn: Indices,
-    entities: Indices,
-    languages: Indices,
-    random: np.random.Generator,
-    size: int,
-    batch_size: int,
+    drawn: Indices, entities: Indices, languages: Indices, random: np.random.Generator, size: int, batch_size: int
 ) -> Indices:
     """Order drawn pairs so that the `size` pairs of a group have one entity and different languages.
 

@@ -21,12 +21,7 @@ from torch import Tensor
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.options import check_rank
-from ease.encoders.whitening import (
-    SENTENCES_PER_LANGUAGE,
-    language_directions,
-    mean_embeddings,
-    remove_directions,
-)
+from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, language_directions, mean_embeddings, remove_directions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_options
 from ease.evaluation.tasks import get_task
@@ -301,12 +296,7 @@ def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
 
 
 def remove_languages(
-    model: Path,
-    target: Path,
-    pairs: Path,
-    ranks: Sequence[int],
-    evaluate: Evaluate | None,
-    device: torch.device,
+    model: Path, target: Path, pairs: Path, ranks: Sequence[int], evaluate: Evaluate | None, device: torch.device
 ) -> dict[str, float]:
     """Save a trained encoder without its language subspace, at the best of the ranks; return its development scores."""
     encoder = load_encoder(str(model)).to(device)

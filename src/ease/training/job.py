@@ -110,10 +110,7 @@ def _check(job: TrainingJob, processes: int) -> None:
     for wrong, fault in (
         (method.reads_entities and job.vocabulary is None, "needs the entity `vocabulary`."),
         (with_table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
-        (
-            several and not method.reads_entities,
-            "reads no entities: set `batches.sentences_per_entity` to 1.",
-        ),
+        (several and not method.reads_entities, "reads no entities: set `batches.sentences_per_entity` to 1."),
         (training.matryoshka and not method.matryoshka, "has no contrastive loss: set `matryoshka` to []."),
         (
             guided and not (method.guided and with_table),
@@ -281,11 +278,7 @@ def _log_gain(result: TrainingResult, judged: bool) -> None:
 
 
 def _card(
-    job: TrainingJob,
-    model: TrainingModel,
-    best_step: int,
-    scores: dict[str, float],
-    start_scores: dict[str, float],
+    job: TrainingJob, model: TrainingModel, best_step: int, scores: dict[str, float], start_scores: dict[str, float]
 ) -> str | None:
     """Return the card of a trained encoder, without paths of this machine; None if the job asks for none."""
     if job.card is None:

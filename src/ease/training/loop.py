@@ -148,12 +148,7 @@ class Progress:
         """Pause, and return the state for a checkpoint: the sums of an unfinished window, over all processes."""
         self.pause()
         sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
-        return {
-            "sums": sums,
-            "window": self._window,
-            "window_seconds": self._window_seconds,
-            "seconds": self.seconds,
-        }
+        return {"sums": sums, "window": self._window, "window_seconds": self._window_seconds, "seconds": self.seconds}
 
     def pause(self) -> None:
         """Stop the clock before an evaluation or a checkpoint, after the GPU has finished the steps so far."""
@@ -252,10 +247,7 @@ def train(
 
 
 def _compile(
-    trained: nn.Module,
-    batches: Generator[list[Batch], None, None],
-    model: TrainingModel,
-    accelerator: Accelerator,
+    trained: nn.Module, batches: Generator[list[Batch], None, None], model: TrainingModel, accelerator: Accelerator
 ) -> None:
     """Compute one step on the first batch and discard it, so that a resumed training is compiled for the same batch.
 

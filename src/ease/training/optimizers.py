@@ -32,10 +32,7 @@ class Optimizers:
         self._parameters = [weights for weights in model.parameters() if weights.requires_grad]
         matrices = [weights for weights in self._parameters if weights.ndim > 1]
         vectors = [weights for weights in self._parameters if weights.ndim <= 1]
-        groups = [
-            {"params": matrices, "weight_decay": options.weight_decay},
-            {"params": vectors, "weight_decay": 0.0},
-        ]
+        groups = [{"params": matrices, "weight_decay": options.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
         self.by_name: dict[str, Optimizer] = {"encoder": AdamW(groups, lr=options.learning_rate, fused=True)}
         self._peaks = {"encoder": options.learning_rate}
         self._table = model.method.table

@@ -42,10 +42,7 @@ class BatchOptions(StrictModel):
         "whose entity has no other language are left out if the rest fills a batch",
     )
     language_exponent: float = Field(
-        1.0,
-        ge=0,
-        le=1,
-        description="α: a language with n pairs is drawn in proportion to n^α; 1: as the pairs are",
+        1.0, ge=0, le=1, description="α: a language with n pairs is drawn in proportion to n^α; 1: as the pairs are"
     )
     languages: Literal["mixed", "single"] = Field(
         "mixed", description="mixed: batches of any languages; single: each batch is of one language"
@@ -76,8 +73,7 @@ class FrozenEncoder(StrictModel):
         description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 16,384 on a GPU",
     )
     cache: Path | None = Field(
-        None,
-        description="folder of the cache of embeddings, shared by trainings; null: the training's work folder",
+        None, description="folder of the cache of embeddings, shared by trainings; null: the training's work folder"
     )
 
     @model_validator(mode="before")
@@ -127,8 +123,7 @@ class LoraOptions(StrictModel):
     alpha: int = Field(32, ge=1, description="adapters are scaled by alpha / rank")
     dropout: float = Field(0.05, ge=0, lt=1, description="dropout of an adapter's input")
     targets: Words | None = Field(
-        None,
-        description="names of the linear layers to adapt; null: those of the encoder's file, or else all",
+        None, description="names of the linear layers to adapt; null: those of the encoder's file, or else all"
     )
 
 
@@ -165,9 +160,7 @@ class TrainingOptions(StrictModel):
         "better; null: never, and the start is not kept",
     )
     checkpoint_seconds: float = Field(
-        120,
-        ge=0,
-        description="seconds between checkpoints, or nine times as long as one takes; 0: every step",
+        120, ge=0, description="seconds between checkpoints, or nine times as long as one takes; 0: every step"
     )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
@@ -243,10 +236,7 @@ class TrainingOptions(StrictModel):
         "encoder; null: train all weights",
     )
     encoder_dropout: float | None = Field(
-        None,
-        ge=0,
-        lt=1,
-        description="dropout of all layers of the encoder while it is trained; null: as configured",
+        None, ge=0, lt=1, description="dropout of all layers of the encoder while it is trained; null: as configured"
     )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
@@ -284,18 +274,15 @@ class TrainingJob(StrictModel):
     pooling: PoolingName | None = Field(None, description="null: the saved encoder's")
     method: str = Field(description="training method, the name of a file in ease/methods")
     method_options: SerializeAsAny[BaseModel] = Field(
-        default_factory=BaseModel,
-        description="the method's `Options`, or their values; validated in either case",
+        default_factory=BaseModel, description="the method's `Options`, or their values; validated in either case"
     )
     training: TrainingOptions = Field(TrainingOptions(), description="the loop's parameters")
     vocabulary: Path | None = Field(None, description="entity vocabulary (Parquet), for methods with entities")
     table: Path | None = Field(
-        None,
-        description="initial entity embeddings in the order of the vocabulary (safetensors with one tensor)",
+        None, description="initial entity embeddings in the order of the vocabulary (safetensors with one tensor)"
     )
     development: dict[str, dict[str, Any]] = Field(
-        {},
-        description="evaluation tasks that select the best model, with their options; empty: keep the last model",
+        {}, description="evaluation tasks that select the best model, with their options; empty: keep the last model"
     )
     card: ModelCardData | None = Field(None, description="what the model card says beside the training")
 

@@ -170,10 +170,7 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     Padded texts are encoded as before.
     """
     transformer = encoder[0]
-    if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in (
-        "sdpa",
-        PADDED,
-    ):
+    if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in ("sdpa", PADDED):
         raise PackingRefusal("its attention is not torch's `scaled_dot_product_attention`")
     if any(module._forward_pre_hooks for module in transformer.modules()):
         raise PackingRefusal("the method's DropHead counts sequences, which packing hides")

@@ -21,11 +21,7 @@ import torch
 from datasets import Dataset, Features, Value, disable_progress_bars
 from datasets import Sequence as ListOf
 from safetensors.torch import save_file
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding, Transformer
 from tokenizers import Tokenizer
 from torch import Tensor, nn

@@ -81,9 +81,7 @@ class DumpArticle(Article):
 
 
 def read_dump(
-    path: str | Path,
-    max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
-    max_page_seconds: float = DEFAULT_MAX_PAGE_SECONDS,
+    path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES, max_page_seconds: float = DEFAULT_MAX_PAGE_SECONDS
 ) -> Iterator[DumpArticle]:
     """Yield the articles of a Wikipedia dump one by one; memory holds a single page and a block of the file.
 
@@ -355,10 +353,7 @@ def _without_pages(part: Path, repeated: np.ndarray) -> Path:
 
     def write(folder: Path) -> Counts:
         dropped: Counter[str] = Counter(articles=len(repeated))
-        with (
-            open_table(part / SENTENCES_FILE) as table,
-            TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer,
-        ):
+        with open_table(part / SENTENCES_FILE) as table, TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer:
             for batch in table.iter_batches():
                 again = pc.is_in(batch["page_id"], pa.array(repeated))
                 gone = batch.filter(again)

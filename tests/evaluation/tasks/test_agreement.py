@@ -18,10 +18,7 @@ from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOption
 from ease.evaluation.scoring import score_tasks
 from ease.evaluation.tasks import get_task
 
-PUBLISHED = {
-    "sts": {"2013": 80.60},
-    "sts17": {"en-en": 87.59, "ar-ar": 50.89, "es-es": 76.12, "en-es": 16.31},
-}
+PUBLISHED = {"sts": {"2013": 80.60}, "sts17": {"en-en": 87.59, "ar-ar": 50.89, "es-es": 76.12, "en-es": 16.31}}
 """MTEB's scores of all-MiniLM-L6-v2."""
 
 

@@ -27,10 +27,7 @@ def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str,
         (folder / f"{name}.csv").write_text("".join(",".join(row) + "\r\n" for row in rows), encoding="utf-8")
 
 
-WORDS = {
-    "ENG": ["a b/a b", "a b/a c", "a b/c d", "a/a b c"],
-    "FRA": ["a x/b x", "x a/a z", "x y/c v", "x/x y z"],
-}
+WORDS = {"ENG": ["a b/a b", "a b/a c", "a b/c d", "a/a b c"], "FRA": ["a x/b x", "x a/a z", "x y/c v", "x/x y z"]}
 GRADES = {"ENG": ["6", "2.6", "0", "1.5"], "FRA": ["5.5", "1.4", "0.3", "3"]}
 
 

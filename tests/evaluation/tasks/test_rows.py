@@ -27,11 +27,7 @@ from tests.evaluation.tasks.conftest import evaluate
 FIVE = [("a b c", "a b c", "5"), ("a b c", "a b d", "3.5"), ("a b c", "x y z", "0"), ("a", "b", "")]
 TEXTS = [("sport", f"ball goal team {n}") for n in range(6)] + [("money", f"bank coin {n}") for n in range(6)]
 SENTENCES = [("one two", "one two !"), ("three four", "three four !"), ("five", "five !")]
-QUERIES = [
-    ("red apple", "an apple is red", "2"),
-    ("red apple", "red car", "0"),
-    ("blue sky", "the sky is blue", "1"),
-]
+QUERIES = [("red apple", "an apple is red", "2"), ("red apple", "red car", "0"), ("blue sky", "the sky is blue", "1")]
 PAIRS = [("old", "new", 1.58), ("smart", "smart", 9.2), ("hard dense", "hard", 8.77), ("a b", "b c", 0.5)]
 XNLI = "ar bg de el en es fr hi ru sw th tr ur vi zh".split()
 

@@ -30,15 +30,9 @@ ENGLISH = [
     ("{{small|{{nowrap|{{convert|5|km}}}}}} c {{big|{{small|{{nowrap|{{lang-fr|a}}}}}}}}", "5 kilometres c French: a"),
     ("{{convert|3|,|6|ft}}; {{convert|3|, or|6|ft}}; {{convert|3|+|6|ft}}", "3, 6 feet; 3, or 6 feet; 3 + 6 feet"),
     ("{{val|123|u=degC}}, {{val|5e5|u=m}}, {{val|20|u=%}}, {{val|-2|u=deg}}", "123 °C, 5×10^5 m, 20%, −2°"),
-    (
-        "{{as of|2010|5|3|df=US}}, {{as of|2010|since=y}}, {{as of|2010|bare=y}}",
-        "As of May 3, 2010, Since 2010, 2010",
-    ),
+    ("{{as of|2010|5|3|df=US}}, {{as of|2010|since=y}}, {{as of|2010|bare=y}}", "As of May 3, 2010, Since 2010, 2010"),
     ("{{convert|1234|m|comma=off}}, {{convert|1200|,|1300|m|comma=off}}", "1234 metres, 1200, 1300 metres"),
-    (
-        "{{formatnum:1,234|R}} {{formatnum:1e6}} {{formatnum:-1.5E3}} {{formatnum:1e-3}}",
-        "1234 1,000,000 −1,500 0.001",
-    ),
+    ("{{formatnum:1,234|R}} {{formatnum:1e6}} {{formatnum:-1.5E3}} {{formatnum:1e-3}}", "1234 1,000,000 −1,500 0.001"),
 ]
 OTHERS = [
     ("it", "a 45 {{m s.l.m.}} e", "a 45 m s.l.m. e"),

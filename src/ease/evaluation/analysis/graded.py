@@ -77,9 +77,7 @@ def check_printed(printed: Mapping[str, Sequence[float]], count: int) -> None:
 
 
 def measure_subsets(
-    encoders: Encoders,
-    sets: GradedSets,
-    measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]],
+    encoders: Encoders, sets: GradedSets, measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]]
 ) -> pd.DataFrame:
     """Measure each encoder on each subset; of several subsets, average the floats and sum the integers."""
     rows: list[dict[str, Any]] = []

@@ -99,8 +99,7 @@ class LanguageIdentityOptions(StrictModel):
     parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
     pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")
     groups: tuple[Words, ...] = Field(
-        min_length=1,
-        description="languages to classify, by the task's codes; one classifier per group of several",
+        min_length=1, description="languages to classify, by the task's codes; one classifier per group of several"
     )
     sentences: int = Field(300, ge=2, description="maximum number of sentences of each language; a sample of more")
     seed: int = Field(0, ge=0, description="seed of the sample and its split")

@@ -108,8 +108,7 @@ class LexiconInduction(TableTask):
             for language, side in zip(subset.split("-"), data.sides, strict=True)
         ]
         maps = common_space(
-            units[0][[source.rows[word] for word, _ in training]],
-            units[1][[target.rows[word] for _, word in training]],
+            units[0][[source.rows[word] for word, _ in training]], units[1][[target.rows[word] for _, word in training]]
         )
         left, right = (unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True))
         gold = [(queries[word], target.rows[translation]) for word, translation in test]

@@ -34,8 +34,7 @@ class BuccOptions(TableOptions):
 
     neighbours: int = Field(ge=2, description="nearest neighbours on each side of the margin (k)")
     test: bool = Field(
-        False,
-        description="score the test set with the threshold of the training set; its gold pairs are not published",
+        False, description="score the test set with the threshold of the training set; its gold pairs are not published"
     )
 
 

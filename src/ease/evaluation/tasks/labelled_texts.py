@@ -146,9 +146,5 @@ def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
 
 AGREEMENTS = {"v_measure": v_measure_score, "adjusted_mutual_information": adjusted_mutual_info_score}
 """Agreement of clusters with classes (0 to 1)."""
-ROWS = {
-    "accuracy": accuracy_of_clusters,
-    "purity": purity_of_clusters,
-    "mean_cluster_purity": mean_purity_of_clusters,
-}
+ROWS = {"accuracy": accuracy_of_clusters, "purity": purity_of_clusters, "mean_cluster_purity": mean_purity_of_clusters}
 """The contribution of each row to a measure that is a mean over rows."""

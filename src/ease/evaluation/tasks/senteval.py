@@ -28,14 +28,7 @@ from ease.evaluation.classifiers import (
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import Items, mean_items
 from ease.evaluation.tasks import DEVELOPMENT_METRIC, Score, Texts, repeated_score
-from ease.evaluation.tasks.set_files import (
-    Labelled,
-    SetFiles,
-    TableOptions,
-    TableTask,
-    collect_labelled,
-    read_fields,
-)
+from ease.evaluation.tasks.set_files import Labelled, SetFiles, TableOptions, TableTask, collect_labelled, read_fields
 from ease.io.models import StrictModel
 from ease.io.text_tables import read_lines
 
@@ -65,7 +58,7 @@ class SentEvalOptions(TableOptions):
     strengths: tuple[PositiveFloat, ...] = Field(min_length=1, description="candidates for C of logistic regression")
     strengths_trec: tuple[PositiveFloat, ...] = Field(min_length=1, description="candidates for TREC, as in SentEval")
     network: NetworkOptions | None = Field(
-        description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone",
+        description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone"
     )
 
 

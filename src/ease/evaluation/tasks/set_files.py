@@ -20,7 +20,7 @@ from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, r
 
 Form = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]
 ENDINGS: dict[str, Form] = {
-    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"},
+    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 }
 COMPRESSED = (".gz", ".bz2")
 ANYWHERE = "**/"  # begins the name of a file that may be in any folder below `path`
@@ -45,8 +45,7 @@ class SetFiles(StrictModel):
     skip: int = Field(0, ge=0, description="rows before the first one, if columns are given by number")
     quoted: bool | None = Field(None, description="quotation marks enclose fields; null: in `csv`")
     columns: dict[str, Column | None] = Field(
-        {},
-        description="a column's name, its number from 1 (-1: the last), or several names: the first not blank",
+        {}, description="a column's name, its number from 1 (-1: the last), or several names: the first not blank"
     )
     licence: str = Field("", description="licence of the texts")
     otherwise: SetFiles | None = Field(None, description="used if these files are missing and its own exist")
@@ -80,8 +79,7 @@ class TableOptions(SubsetOptions, SetFiles):
         {}, description="other sets by name, with what differs from the task's own files"
     )
     average: Literal["all", "chosen", "none"] = Field(
-        "all",
-        description="mean over all sets (with a note if some are not scored), over the chosen ones, or none",
+        "all", description="mean over all sets (with a note if some are not scored), over the chosen ones, or none"
     )
     groups: dict[str, Words] = Field({}, description="sets of further averages")
 
@@ -170,10 +168,7 @@ def required(place: str, row: Fields, *roles: str) -> list[str]:
 
 
 def collect_labelled(
-    path: Path,
-    rows: Iterable[tuple[str, str, tuple[str, ...]]],
-    known: Collection[str] = (),
-    untranslated: str = "",
+    path: Path, rows: Iterable[tuple[str, str, tuple[str, ...]]], known: Collection[str] = (), untranslated: str = ""
 ) -> Labelled:
     """Collect the place, the label and the texts of a file's rows; skip rows with a blank or untranslated text."""
     texts, labels, skipped = [], [], 0

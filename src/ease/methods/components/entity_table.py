@@ -76,11 +76,7 @@ class EntityTable(nn.Module):
         (joint,) = self._lookups  # which `reduce_gradient` has left
         assert joint.rows.grad is not None
         self.weight.grad = torch.sparse_coo_tensor(
-            joint.here.unsqueeze(0),
-            joint.rows.grad,
-            self.weight.shape,
-            is_coalesced=True,
-            check_invariants=False,
+            joint.here.unsqueeze(0), joint.rows.grad, self.weight.shape, is_coalesced=True, check_invariants=False
         )
         self._lookups = []
 

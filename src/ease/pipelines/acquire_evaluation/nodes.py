@@ -231,11 +231,7 @@ class EvaluationSetOptions(StrictModel):
 
 
 def locate_evaluation_sets(
-    acquire: AcquireOptions,
-    sets: EvaluationSetOptions,
-    tasks: TaskOptions,
-    evaluate: EvaluateOptions,
-    setting: Setting,
+    acquire: AcquireOptions, sets: EvaluationSetOptions, tasks: TaskOptions, evaluate: EvaluateOptions, setting: Setting
 ) -> dict[str, Any]:
     """Locate, read and hash the files of each task of the setting.
 

@@ -38,8 +38,7 @@ class Variant(_Changes):
     training: dict[str, Any] = Field({}, description="changed parameters of the loop")
     rows: int | None = Field(None, ge=1, description="training texts, or pairs of each language; null: the recipe's")
     setting: Overlay = Field(
-        {},
-        description="changed fields of the sweep's setting; `languages` are those of the pairs to train on",
+        {}, description="changed fields of the sweep's setting; `languages` are those of the pairs to train on"
     )
     entity_table: Literal["given", "random"] = Field("given", description="initial entity embeddings")
     permute_entities: bool = Field(False, description="give each language its own permutation of the entities")
@@ -126,12 +125,10 @@ class Sweep(StrictModel):
     )
     shown: str | None = Field(None, description="the task, or subset of one, that the plot shows; null: the first")
     each_language: bool = Field(
-        False,
-        description="train a model for every language of the setting but English, on its pairs and English ones",
+        False, description="train a model for every language of the setting but English, on its pairs and English ones"
     )
     joined: dict[str, Joined] = Field(
-        {},
-        description="encoders of several variants, one for each language, to score together, by their title",
+        {}, description="encoders of several variants, one for each language, to score together, by their title"
     )
 
     @model_validator(mode="after")

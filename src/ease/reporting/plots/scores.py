@@ -150,10 +150,7 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
     """
     title = "Scores beside the published ones"
     marked = [
-        (
-            name,
-            rows.assign(label=rows["label"].where(rows["kind"] != "published", rows["label"] + " (paper)")),
-        )
+        (name, rows.assign(label=rows["label"].where(rows["kind"] != "published", rows["label"] + " (paper)")))
         for name, rows in tables
         if not rows.empty
     ]

@@ -65,12 +65,7 @@ def read_news_words(language: str) -> NewsWords:
     wikipedia = read_site(language)
     names = dict(zip((4, 5, 2, 3), [*content["project"], *content.get("users", ())], strict=False))
     topics = tuple(
-        Topic(
-            name,
-            own["category"],
-            own.get("former"),
-            tuple(map(split_template, own["sentences"].splitlines())),
-        )
+        Topic(name, own["category"], own.get("former"), tuple(map(split_template, own["sentences"].splitlines())))
         for name, own in content["topics"].items()
     )
     renamed = tuple(topic for topic in topics if topic.former)

@@ -84,11 +84,7 @@ class Workspace:
     """A folder of Parquet files, which the caller removes, and a DuckDB of its own, which spills into the folder."""
 
     def __init__(
-        self,
-        folder: Path,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        pairs: ir.Table | None = None,
+        self, folder: Path, memory_limit: str | None = None, threads: int | None = None, pairs: ir.Table | None = None
     ) -> None:
         """Connect to DuckDB.
 

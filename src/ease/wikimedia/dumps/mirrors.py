@@ -38,10 +38,7 @@ LayoutName = Literal["auto", "content", "articles"]
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
 _DUMP, _TABLE = "dump of articles", "page_props table"
-_NAMES = {
-    _DUMP: r"pages-articles-multistream\d*\.xml(-p\d+p\d+)?\.bz2",
-    _TABLE: r"page_props\.sql\.gz",
-}
+_NAMES = {_DUMP: r"pages-articles-multistream\d*\.xml(-p\d+p\d+)?\.bz2", _TABLE: r"page_props\.sql\.gz"}
 """Patterns of names after `{wiki}-{date}-`."""
 Found = TypeVar("Found")
 

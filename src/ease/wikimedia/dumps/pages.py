@@ -137,10 +137,7 @@ def iterate_pages(
     """
     tally = PageTally() if tally is None else tally
     site = cache(partial(read_siteinfo, shard.dump.path, shard.dump.language))
-    faults = {
-        "too_large": f"it has more than {max_page_bytes:,} bytes",
-        "malformed": "it has no closing tag",
-    }
+    faults = {"too_large": f"it has more than {max_page_bytes:,} bytes", "malformed": "it has no closing tag"}
     for content, reason in _scan(shard, max_page_bytes, namespaces, tally):
         tally.check(shard)
         tally.seen += 1

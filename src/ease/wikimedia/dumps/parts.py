@@ -45,9 +45,7 @@ class IngestOptions(StrictModel):
     )
     max_page_bytes: int = Field(DEFAULT_MAX_PAGE_BYTES, ge=1000, description="pages with more bytes of XML are skipped")
     max_page_seconds: float = Field(
-        DEFAULT_MAX_PAGE_SECONDS,
-        gt=0,
-        description="pages that take more seconds of CPU time to parse are skipped",
+        DEFAULT_MAX_PAGE_SECONDS, gt=0, description="pages that take more seconds of CPU time to parse are skipped"
     )
     bytes_per_shard: int = Field(32 << 20, ge=1, description="bytes of a dump file in one shard")
     workers: int | None = Field(None, ge=1, description="processes that parse; null uses one per core")

@@ -89,8 +89,7 @@ class NewsOptions(IngestOptions):
         (), description="templates whose text is their second argument or else their first"
     )
     edition: Literal["paper", "clean"] = Field(
-        "paper",
-        description="paper: as appendix E describes it; clean: without repeated, cut and ambiguous sentences",
+        "paper", description="paper: as appendix E describes it; clean: without repeated, cut and ambiguous sentences"
     )
     for_publishing: bool = Field(False, description="refuse to make a data set with texts whose licence is not known")
 

@@ -224,11 +224,7 @@ class FirstSentences:
     """Finds the first sentences of the articles of one wiki."""
 
     def __init__(
-        self,
-        site: SiteInfo,
-        engine: SplitterEngine,
-        shown: Sequence[str] = (),
-        join_abbreviations: bool = False,
+        self, site: SiteInfo, engine: SplitterEngine, shown: Sequence[str] = (), join_abbreviations: bool = False
     ) -> None:
         """Prepare the rules of the wiki's language.
 

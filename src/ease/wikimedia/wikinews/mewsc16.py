@@ -20,24 +20,10 @@ from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.parts import Counts, TableWriter, choose_parts, joblib_map
-from ease.wikimedia.wikinews.editions import (
-    READ,
-    NewsOptions,
-    NewsSource,
-    finish_folder,
-    finish_language,
-    read_parts,
-)
+from ease.wikimedia.wikinews.editions import READ, NewsOptions, NewsSource, finish_folder, finish_language, read_parts
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
 from ease.wikimedia.wikitext.markup import hide_extensions
-from ease.wikimedia.wikitext.titles import (
-    CATEGORY,
-    SiteInfo,
-    TargetKind,
-    normalize_title,
-    read_target,
-    redirect_target,
-)
+from ease.wikimedia.wikitext.titles import CATEGORY, SiteInfo, TargetKind, normalize_title, read_target, redirect_target
 
 logger = logging.getLogger(__name__)
 

@@ -10,13 +10,7 @@ from itertools import count, zip_longest
 from typing import Any, NamedTuple
 
 from babel import Locale, UnknownLocaleError
-from babel.numbers import (
-    NumberFormatError,
-    format_decimal,
-    get_currency_symbol,
-    get_decimal_symbol,
-    get_group_symbol,
-)
+from babel.numbers import NumberFormatError, format_decimal, get_currency_symbol, get_decimal_symbol, get_group_symbol
 from babel.units import format_unit
 
 from ease.io.files import read_data_file
