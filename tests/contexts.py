@@ -14,12 +14,12 @@ from typing import Any
 import mlflow
 from kedro.framework import project as framework
 from kedro.framework.context import KedroContext
+from kedro.framework.hooks.manager import _NullPluginManager
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 from kedro.io import CatalogProtocol
 from mlflow.tracking import fluent
 from omegaconf import OmegaConf
-from pluggy import PluginManager
 
 from ease.hooks.names import ConfigLoader, Names
 from ease.settings import CONFIG_LOADER_ARGS
@@ -60,7 +60,7 @@ def checked_parameters(project: Project, env: str | None, given: dict[str, Any])
     """Return the validated parameters of an environment and of `--params`, after the checks of a run's names."""
     loader = loader_of(project, env)
     loader.runtime_params = given
-    context = KedroContext(project.folder, loader, env, "ease", PluginManager("kedro"))
+    context = KedroContext(project.folder, loader, env, "ease", _NullPluginManager())
     with undisturbed():
         Names().after_context_created(context)
         return context.params

@@ -58,7 +58,7 @@ def execute(tracked: Project) -> Iterator[Execute]:
         assert not any(folder.iterdir()), "a path is relative to the notebook instead of the project"
         return read
 
-    with client.setup_kernel(env={**os.environ, "DO_NOT_TRACK": "true"}):
+    with client.setup_kernel(env={**os.environ, "MLFLOW_TRACKING_URI": tracked.store}):
         yield run
 
 

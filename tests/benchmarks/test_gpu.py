@@ -88,7 +88,7 @@ def test_nothing_else_is_imported(lean: Path) -> None:
 def test_every_test_marked_gpu_is_run() -> None:
     files = (ROOT / "tests").rglob("test_*.py")
     # A mark of the tests that `test_setup.py` writes has another line after it.
-    mark = re.compile(r"^(?:@pytest\.mark\.gpu\n@|    pytest\.mark\.gpu,)", re.MULTILINE)
+    mark = re.compile(r"^(?:@pytest\.mark\.gpu\n@|pytestmark = \[pytest\.mark\.gpu,)", re.MULTILINE)
     marked = [path for path in files if mark.search(path.read_text(encoding="utf-8"))]
     assert {path.relative_to(ROOT).as_posix() for path in marked} == {
         word for word in PARTS["tests"].full.split() if word.endswith(".py")
