@@ -15,17 +15,9 @@ import pandas as pd
 import pyarrow as pa
 from ibis.backends.sql import SQLBackend
 
+from ease.entities import links as links_module
 from ease.entities.hashing import title_number
-from ease.entities.links import (
-    MAX_REDIRECTS,
-    distinct_sentences,
-    first_sentences,
-    follow_redirects,
-    join_sitelinks,
-    resolve_links,
-    summarize_links,
-    types_of_linked,
-)
+from ease.entities.links import follow_redirects, join_sitelinks, resolve_links, summarize_links
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
@@ -44,7 +36,7 @@ def resolve(sentences: pa.Table, redirects: pa.Table, sitelinks: pa.Table, langu
 
 
 def test_redirects_end_where_they_lead(duckdb_engine: SQLBackend, tables: Any) -> None:
-    chain = [f"c{step}" for step in range(MAX_REDIRECTS + 2)]
+    chain = [f"c{step}" for step in range(links_module.MAX_REDIRECTS + 2)]
     redirects = [("en", source, target) for source, target in pairwise(chain)]
     redirects += [("en", "once", "Page"), ("en", "twice", "once"), ("de", "once", "Seite")]
     redirects += [("en", "self", "self"), ("en", "a", "b"), ("en", "b", "a"), ("en", "to loop", "a")]
@@ -55,7 +47,7 @@ def test_redirects_end_where_they_lead(duckdb_engine: SQLBackend, tables: Any) -
     assert found["de", "once"] == "Seite"
     assert [found["en", title] for title in ("self", "a", "b", "to loop")] == [None] * 4
     assert found["en", "double"] == "X", "a title redirected twice, as in overlapping dumps, goes one way"
-    assert found["en", "c1"] == chain[-1], f"{MAX_REDIRECTS} redirects are followed"
+    assert found["en", "c1"] == chain[-1], f"{links_module.MAX_REDIRECTS} redirects are followed"
     assert found["en", "c0"] is None, "a longer chain leads nowhere"
 
 
@@ -67,7 +59,9 @@ def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables
     hashes = {title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1) for title in titles}
     assert resolved == sorted(("en", 1, 0, title, -hashes[title]) for title in [*titles, "東京"])
     assert len(set(hashes.values())) == len(titles)
-    assert rows(duckdb_engine, first_sentences(ibis.memtable(sentences), None)) == [("en", 1, 0, title_number("Page"))]
+    assert rows(duckdb_engine, links_module.first_sentences(ibis.memtable(sentences), None)) == [
+        ("en", 1, 0, title_number("Page"))
+    ]
 
 
 def test_links_are_resolved_through_redirects_and_counted(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -92,7 +86,7 @@ def test_links_are_resolved_through_redirects_and_counted(duckdb_engine: SQLBack
 
 
 def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
-    return list(distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
+    return list(links_module.distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
 
 
 def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
@@ -116,7 +110,7 @@ def test_sitelinks_are_of_pages_with_items_and_types_of_linked_items(duckdb_engi
     items = table("language page_id qid", ("ja", 1, 7), ("en", 1, 7), ("de", 1, 6), ("en", 3, 8), ("en", 4, 5))
     sitelinks = join_sitelinks(pages, items)
     assert found(sitelinks) == [(5, "en", "Kyoto"), (7, "en", "Tokyo"), (7, "ja", "'東京'")]
-    types = types_of_linked(table("qid type_qid", (7, 2), (7, 1), (6, 1), (5, 3), (7, 2)), sitelinks)
+    types = links_module.types_of_linked(table("qid type_qid", (7, 2), (7, 1), (6, 1), (5, 3), (7, 2)), sitelinks)
     assert found(types) == [(5, 3), (7, 1), (7, 2)]
 
 

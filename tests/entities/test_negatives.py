@@ -12,13 +12,8 @@ import pytest
 from ibis.backends.sql import SQLBackend
 from scipy.stats import chisquare
 
-from ease.entities.negatives import (
-    HardNegativeOptions,
-    Mining,
-    count_hard_negatives,
-    have_negatives,
-    mine_hard_negatives,
-)
+from ease.entities import negatives as negatives_module
+from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
 
 Case = tuple[pa.Table, pa.Table, pa.Table, pa.Table]
 
@@ -98,7 +93,7 @@ def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     assert [{name: row[name] for name in pairs.column_names} for row in mined] == left
     assert all(row["hard_negative"] in (admissible[row["pair_id"]] or {None}) for row in mined)
 
-    summary = count_hard_negatives(ibis.memtable(pairs), ibis.memtable(pa.Table.from_pylist(mined)))
+    summary = negatives_module.count_hard_negatives(ibis.memtable(pairs), ibis.memtable(pa.Table.from_pylist(mined)))
     for row in duckdb_engine.to_pyarrow(summary).to_pylist():
         own = [bool(admissible[pair["pair_id"]]) for pair in given if pair["language"] == row["language"]]
         lacking = own.count(False)
@@ -117,7 +112,7 @@ def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
     given: dict[str, Any] = {"further_types": further_types, "exhaustive_limit": 4, "seed": 1}
     pairs, links, types, vocabulary = map(ibis.memtable, case)
     mining = Mining(links, types, HardNegativeOptions(without="drop", **given))
-    found = duckdb_engine.to_pyarrow(have_negatives(pairs, mining, vocabulary)).to_pylist()
+    found = duckdb_engine.to_pyarrow(negatives_module.have_negatives(pairs, mining, vocabulary)).to_pylist()
     expected = {(row["language"], row["page_id"], row["entity"]) for row in mine(duckdb_engine, case, **given)}
     assert {tuple(row.values()) for row in found} == expected
     assert 0 < len(expected) < len(case[0])

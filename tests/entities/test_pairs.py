@@ -12,17 +12,10 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
+from ease.entities import pairs as pairs_module
 from ease.entities.links import resolve_links
 from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
-from ease.entities.pairs import (
-    PairOptions,
-    add_further_entities,
-    check_pairs_left,
-    count_filters,
-    filter_links,
-    permute_entities,
-    select_pairs,
-)
+from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.errors import EaseError
 
@@ -141,7 +134,7 @@ def test_every_other_entity_of_the_sentence_is_added() -> None:
     links = table("language page_id sentence_index entity", linked)
     of_pages = table("language page_id entity", ((*page, entity) for page, entity in subjects.items()))
     vocabulary = table("entity", ((number,) for number in known))
-    found = rows(add_further_entities(pairs, links, of_pages, vocabulary, seed=3))
+    found = rows(pairs_module.add_further_entities(pairs, links, of_pages, vocabulary, seed=3))
     assert [row["pair_id"] for row in found] == list(range(len(kept)))
     for row, pair in zip(found, kept, strict=True):
         own = {other[3] for other in linked if other[:3] == pair[:3]} & known
@@ -162,7 +155,7 @@ def test_each_language_has_one_permutation_for_positives_and_negatives(duckdb_en
     }
     given = pa.table({"pair_id": numbers, "language": languages, "sentence": [*map(str, numbers)], **columns})
     vocabulary = ibis.memtable(pa.table({"entity": range(1000, 1050)}))
-    permuted = duckdb_engine.to_pyarrow(permute_entities(ibis.memtable(given), vocabulary, 1))
+    permuted = duckdb_engine.to_pyarrow(pairs_module.permute_entities(ibis.memtable(given), vocabulary, 1))
     kept = ["pair_id", "language", "sentence"]
     assert permuted.select(kept).to_pylist() == given.select(kept).to_pylist()
     renamed: dict[str, dict[int | None, int | None]] = {language: {} for language in languages}

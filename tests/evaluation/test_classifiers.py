@@ -12,13 +12,8 @@ from sklearn.model_selection import cross_val_score
 from torch.nn import functional
 
 from ease.errors import EaseError
-from ease.evaluation.classifiers import (
-    LabelledEmbeddings,
-    NetworkClassifier,
-    fit_selected,
-    stratified_folds,
-    train_classifier,
-)
+from ease.evaluation import classifiers
+from ease.evaluation.classifiers import LabelledEmbeddings, NetworkClassifier, fit_selected, train_classifier
 
 NAMES = np.array(["MCAT", "CCAT", "GCAT"])
 
@@ -71,7 +66,7 @@ def test_the_step_is_chosen_on_the_development_data() -> None:
 def test_a_hyperparameter_is_chosen_by_folds_or_by_development_data() -> None:
     data, test = blobs(3, 90, spread=4), blobs(4, 90, spread=4)
     rows = data.embeddings.astype(float)
-    folds = stratified_folds(data.labels, 3, 7)
+    folds = classifiers.stratified_folds(data.labels, 3, 7)
     model, grid = LogisticRegression(max_iter=1000), {"C": (0.001, 1.0, 100.0)}
     models = [LogisticRegression(C=c, max_iter=1000).fit(rows, data.labels) for c in grid["C"]]
     means = [cross_val_score(one, rows, data.labels, cv=folds).mean() for one in models]
@@ -115,4 +110,4 @@ def test_unusable_data_are_refused() -> None:
     with pytest.raises(EaseError, match="No training row is of class c, which the development data hold"):
         train_classifier(two, LabelledEmbeddings(np.ones((1, 3)), ["c"]), 0)
     with pytest.raises(EaseError, match="Class b has 1 rows to divide into 2 folds: lower `folds`"):
-        stratified_folds(np.array(["a", "a", "b"]), 2, 0)
+        classifiers.stratified_folds(np.array(["a", "a", "b"]), 2, 0)

@@ -8,12 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ease.evaluation.tasks.labelled_texts import (
-    accuracy_of_clusters,
-    cluster,
-    mean_purity_of_clusters,
-    purity_of_clusters,
-)
+from ease.evaluation.tasks import labelled_texts
+from ease.evaluation.tasks.labelled_texts import accuracy_of_clusters, cluster
 
 BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
 
@@ -42,8 +38,8 @@ def test_accuracy_is_that_of_the_best_of_all_assignments(classes: int, clusters:
 def test_purities_and_each_texts_contribution_to_the_mean_by_hand() -> None:
     # Most frequent class: three of four in cluster 0, both in cluster 1, two of three in cluster 2.
     true, found = list("aaabbbaab"), [0, 0, 0, 0, 1, 1, 2, 2, 2]
-    assert purity_of_clusters(true, found).mean() == pytest.approx((3 + 2 + 2) / 9)
-    contributions = mean_purity_of_clusters(true, found)
+    assert labelled_texts.purity_of_clusters(true, found).mean() == pytest.approx((3 + 2 + 2) / 9)
+    contributions = labelled_texts.mean_purity_of_clusters(true, found)
     assert contributions.mean() == pytest.approx((3 / 4 + 1 + 2 / 3) / 3)
     above = contributions - (3 / 4 + 1 + 2 / 3) / 3
     own = [1 / 4, 1 / 4, 1 / 4, -3 / 4, 0, 0, 1 / 3, 1 / 3, -2 / 3]

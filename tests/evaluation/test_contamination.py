@@ -12,16 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ease.evaluation.contamination import (
-    EXACT,
-    MINHASH,
-    NGRAM,
-    ContaminationOptions,
-    TestIndex,
-    best_matches,
-    find_matches,
-    read_task_texts,
-)
+from ease.evaluation import contamination
+from ease.evaluation.contamination import EXACT, MINHASH, NGRAM, ContaminationOptions, TestIndex, best_matches
 from ease.io.parquet import read_parquet
 from tests.spark import spark_session as spark_session
 
@@ -127,22 +119,22 @@ def test_an_engine_scans_the_training_sentences(engine: str, request: pytest.Fix
     training = [*(sentence() for _ in range(1000)), None, respelt(tests[3]), embedded(tests[3]), embedded(tests[5])]
     pq.write_table(pa.table({"sentence": training}), tmp_path / "training.parquet")
     table = read_parquet(connection, [tmp_path / "training.parquet"])
-    found = find_matches(tests, table, ContaminationOptions())
+    found = contamination.find_matches(tests, table, ContaminationOptions())
     kinds = {text: (match.kind, count) for text, (match, count) in found.items()}
     assert kinds == {tests[3]: (EXACT, 2), tests[5]: (NGRAM, 1)}
-    assert find_matches([], table, ContaminationOptions()) == {}
+    assert contamination.find_matches([], table, ContaminationOptions()) == {}
 
 
 def test_items_of_a_task_with_a_leaked_text(tmp_path: Path) -> None:
     pairs = [(sentence(14), sentence(14), n % 6) for n in range(40)]
     lines = (f"a\tb\tc\t{n}\t{gold}\t{left}\t{right}\n" for n, (left, right, gold) in enumerate(pairs))
     (tmp_path / "sts-test.csv").write_text("".join(lines), encoding="utf-8")
-    (texts,), failed = read_task_texts(["stsb:test"], {"stsb": {"path": tmp_path}})
+    (texts,), failed = contamination.read_task_texts(["stsb:test"], {"stsb": {"path": tmp_path}})
     assert failed == {}
     assert (texts.task, texts.subset, texts.metric) == ("stsb", "test", "spearman")
     assert list(texts.texts) == [(left, right) for left, right, _ in pairs]
     table = ibis.duckdb.connect().create_table(
         "training", ibis.memtable({"sentence": [respelt(pairs[7][1]), embedded(pairs[9][0])]})
     )
-    matches = find_matches([text for item in texts.texts for text in item], table, ContaminationOptions())
+    matches = contamination.find_matches([text for item in texts.texts for text in item], table, ContaminationOptions())
     assert texts.contaminated(matches) == [7, 9]

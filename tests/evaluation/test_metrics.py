@@ -12,15 +12,8 @@ from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure
 from sklearn.metrics.pairwise import paired_cosine_distances
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import (
-    Items,
-    agreement_items,
-    mean_items,
-    normalize_rows,
-    paired_items,
-    pairwise_cosine,
-    spearman,
-)
+from ease.evaluation import metrics
+from ease.evaluation.metrics import Items, agreement_items, mean_items, paired_items, pairwise_cosine, spearman
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import cached_scores, items_file, read_items, read_resampled, write_items
 from ease.evaluation.tasks import Score
@@ -30,7 +23,7 @@ def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
     left, right = np.random.default_rng(1).standard_normal((2, 200, 16))
     expected = 1 - paired_cosine_distances(left, right)
     np.testing.assert_allclose(pairwise_cosine(left, right), expected, atol=1e-12)
-    tiny = normalize_rows(np.array([[3e-200, 4e-200], [3e200, 4e200]]))
+    tiny = metrics.normalize_rows(np.array([[3e-200, 4e-200], [3e200, 4e200]]))
     np.testing.assert_allclose(tiny, [[0.6, 0.8], [0.6, 0.8]])
 
 

@@ -9,18 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from ease.evaluation import resampling
 from ease.evaluation.metrics import Items, agreement_items, mean_items, paired_items
-from ease.evaluation.resampling import (
-    RESAMPLES,
-    SEED,
-    TOO_FEW,
-    holm,
-    interval,
-    paired_p,
-    resample,
-    seed_interval,
-    with_intervals,
-)
+from ease.evaluation.resampling import RESAMPLES, holm, interval, paired_p, resample, seed_interval, with_intervals
 from ease.evaluation.tasks import Score, averages
 
 Draw = Callable[[np.random.Generator, int], Items]
@@ -69,7 +60,7 @@ def test_each_resample_of_a_correlation_is_the_correlation_of_the_drawn_rows() -
     cosines, gold = np.round(items.columns["cosine"], 0), items.columns["gold"]
     found = resample(paired_items("spearman", cosines, gold), "made", 5)
     # The same draws, made one by one.
-    generator = np.random.default_rng([SEED, crc32(b"made"), 50])
+    generator = np.random.default_rng([resampling.SEED, crc32(b"made"), 50])
     drawn = generator.integers(0, 50, size=(5, 50), dtype=np.int32)
     by_gold = np.argsort(gold, kind="stable")
     expected = [100 * spearmanr(cosines[by_gold[rows]], gold[by_gold[rows]]).statistic for rows in drawn]
@@ -124,7 +115,7 @@ def test_fewer_than_30_items_are_marked_and_have_no_interval() -> None:
         Score("t", str(rows), "m", 1.0, note="n", items=retrieved(np.random.default_rng(5), rows)) for rows in (29, 30)
     )
     scores, resampled = with_intervals([small, large, *averages([small, large], 2)])
-    assert (scores[0].low, scores[0].note) == (None, f"n; {TOO_FEW}")
+    assert (scores[0].low, scores[0].note) == (None, f"n; {resampling.TOO_FEW}")
     assert scores[1].low is not None
     assert (scores[2].low, scores[2].high, scores[2].note) == (None, None, "")
     assert resampled.keys() == {1}

@@ -9,18 +9,8 @@ from scipy.linalg import fractional_matrix_power, polar, sqrtm
 from sklearn.metrics import ndcg_score
 from sklearn.neighbors import NearestNeighbors
 
-from ease.evaluation import search
-from ease.evaluation.retrieval import (
-    MinedPairs,
-    best_pairs,
-    best_threshold,
-    common_space,
-    csls_ranks,
-    margin_scores,
-    ndcg,
-    parallel_hits,
-    unit_rows,
-)
+from ease.evaluation import retrieval, search
+from ease.evaluation.retrieval import best_pairs, csls_ranks, margin_scores, ndcg, parallel_hits, unit_rows
 from ease.evaluation.search import mutual_neighbours
 
 
@@ -46,7 +36,7 @@ def mapped_by_vecmap(rows: tuple[np.ndarray, np.ndarray], pairs: int) -> tuple[n
 def test_the_common_space_is_vecmaps() -> None:
     source = random_rows(90, 8, 3) @ np.diag(np.linspace(0.3, 3, 8))
     target = source @ random_rows(8, 8, 4) + 0.4 * random_rows(90, 8, 5)
-    maps = common_space(source[:60], target[:60])
+    maps = retrieval.common_space(source[:60], target[:60])
     found = [side @ one for side, one in zip((source, target), maps, strict=True)]
     expected = mapped_by_vecmap((source, target), 60)
     for left, right in ((0, 1), (0, 0), (1, 1)):
@@ -55,7 +45,7 @@ def test_the_common_space_is_vecmaps() -> None:
 
 def test_directions_that_no_pair_has_are_mapped_onto_zero() -> None:
     few = np.hstack([random_rows(5, 12, 1), np.zeros((5, 1))])
-    left, right = common_space(few, few)
+    left, right = retrieval.common_space(few, few)
     np.testing.assert_allclose(few @ left @ right.T @ few.T, few @ few.T, atol=1e-5)
     np.testing.assert_allclose(left[12], 0, atol=1e-9)
 
@@ -162,7 +152,7 @@ def test_no_threshold_is_better_than_the_best(seed: int) -> None:
     scores = generator.integers(0, 40, 60) / 7 - 2  # with equal scores among them
     right = generator.uniform(0, 1, 60) < np.where(scores > 1, 0.7, 0.1)
     gold = int(right.sum()) + 5
-    threshold = best_threshold(MinedPairs(scores, right, gold))
+    threshold = retrieval.best_threshold(retrieval.MinedPairs(scores, right, gold))
     places = {value: scores >= value for value in (threshold, *scores)}
     tried = {value: 2 * np.sum(right & found) / (np.sum(found) + gold) for value, found in places.items()}
     best = tried[threshold]

@@ -11,14 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from ease.errors import EaseError
 from ease.evaluation import search
 from ease.evaluation.retrieval import margin_scores, one_to_one
-from ease.evaluation.search import (
-    MISSING,
-    Neighbours,
-    candidate_neighbours,
-    hits_within,
-    mutual_neighbours,
-    nearest_neighbours,
-)
+from ease.evaluation.search import MISSING, Neighbours, candidate_neighbours, hits_within, mutual_neighbours
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -68,7 +61,7 @@ def test_a_tie_at_rank_k_is_a_miss() -> None:
 )
 def test_unusable_embeddings_are_refused(queries: ArrayLike, targets: ArrayLike, said: str) -> None:
     with pytest.raises(EaseError, match=said):
-        nearest_neighbours(np.array(queries), np.array(targets), 1)
+        search.nearest_neighbours(np.array(queries), np.array(targets), 1)
 
 
 def units(rows: int, seed: int, dimension: int = 8) -> NDArray[np.float32]:

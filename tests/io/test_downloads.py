@@ -21,16 +21,8 @@ from random import Random
 import pytest
 
 from ease.errors import EaseError
-from ease.io.downloads import (
-    Client,
-    DownloadOptions,
-    NotFound,
-    RemoteFile,
-    Stopped,
-    Unreachable,
-    download,
-    download_all,
-)
+from ease.io import downloads
+from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, Stopped, download, download_all
 from tests.file_server import Answer, FileServer, running_server
 
 CONTENT = Random(1).randbytes(700_000)
@@ -166,7 +158,9 @@ def test_an_unreachable_host_is_named(tmp_path: Path) -> None:
         address = gone.address
     files = [RemoteFile(f"{address}/{number}", tmp_path / str(number)) for number in range(5)]
     with Client(QUICK) as client:
-        with pytest.raises(Unreachable, match=r"at the last of 3 attempts in a row\. Is this machine on the network"):
+        with pytest.raises(
+            downloads.Unreachable, match=r"at the last of 3 attempts in a row\. Is this machine on the network"
+        ):
             download(files[0], client)
         with pytest.raises(EaseError, match=r"Is this machine on the network.* \(2 more errors like these\.\)"):
             download_all(files, client)

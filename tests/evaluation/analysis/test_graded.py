@@ -19,25 +19,7 @@ from sklearn.preprocessing import normalize
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.analysis import graded as graded_module
-from ease.evaluation.analysis.graded import (
-    AlignmentOptions,
-    CosineOptions,
-    DifferingOptions,
-    GivenPairsOptions,
-    GradedOptions,
-    alignment,
-    compare_alignment_uniformity,
-    compare_cosines,
-    compare_given_pairs,
-    compare_isotropy,
-    differing_pairs,
-    draw_pairs,
-    graded_pairs,
-    parallel_sentences,
-    roc_curves,
-    summarize_cosines,
-    uniformity,
-)
+from ease.evaluation.analysis.graded import CosineOptions, compare_cosines, differing_pairs, draw_pairs
 from ease.evaluation.metrics import isotropy_score, mean_vector_norm
 from ease.evaluation.tasks import get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair
@@ -45,8 +27,8 @@ from ease.pipelines.analysis import measure_isotropy
 from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
-ISOTROPY = GradedOptions(graded="stsb:dev")
-ALIGNMENT = AlignmentOptions(graded="stsb:dev")
+ISOTROPY = graded_module.GradedOptions(graded="stsb:dev")
+ALIGNMENT = graded_module.AlignmentOptions(graded="stsb:dev")
 
 
 def by_angle(sentences: Sequence[str]) -> np.ndarray:
@@ -105,7 +87,7 @@ def test_pairs_are_drawn_by_the_seed_as_frequent_as_among_all_pairs() -> None:
 def test_the_summary_counts_how_often_a_positive_is_nearer_than_a_negative() -> None:
     table = compare_cosines({"angle": by_angle, "alike": alike}, SETS, OPTIONS)
     kinds = {kind: own["cosine"].tolist() for kind, own in table[table["model"] == "angle"].groupby("kind")}
-    summary = summarize_cosines(table).set_index("model")
+    summary = graded_module.summarize_cosines(table).set_index("model")
     wins = [(near > far) + (near == far) / 2 for near in kinds["positive"] for far in kinds["negative"]]
     row = summary.loc["angle"]
     assert row["auc"] == pytest.approx(fmean(wins))
@@ -119,7 +101,7 @@ def test_the_figure_shows_shares_by_steps_of_the_cosine() -> None:
     cosines = {"positive": [0.99, 0.96, 0.93, 1.0], "negative": [-1.0, 0.96]}
     rows = [("ease", kind, value) for kind, values in cosines.items() for value in values]
     table = pd.DataFrame(rows, columns=["model", "kind", "cosine"])
-    shown = plot_cosine_distributions(table, summarize_cosines(table))
+    shown = plot_cosine_distributions(table, graded_module.summarize_cosines(table))
     positive, negative = (dict(zip(one.x, one.y, strict=True)) for one in shown.data)
     assert positive == pytest.approx({0.9375: 0.25, 0.9625: 0.25, 0.9875: 0.5})
     assert (negative[-0.9875], negative[0.9625]) == (0.5, 0.5)
@@ -136,7 +118,7 @@ def test_impossible_comparisons_are_refused() -> None:
     with pytest.raises(EaseError, match="^m, stsb:dev: .*zero vectors"):
         compare_cosines({"m": zero}, SETS, OPTIONS)
     with pytest.raises(ValidationError, match="both ease: compare two models"):
-        DifferingOptions(graded="stsb", model="ease", baseline="ease", rows=3)
+        graded_module.DifferingOptions(graded="stsb", model="ease", baseline="ease", rows=3)
 
 
 CURVES = CosineOptions(graded="qnli:dev", above=0.5, below=0.5, pairs=10_000)
@@ -147,7 +129,7 @@ def test_the_curve_has_the_rates_at_every_threshold() -> None:
     # Cosines fall with the angle; the positive pairs have the angles 10, 20 and 40.
     angles = {"10": 1, "20": 1, "30": 0, "40": 1, "50": 0}
     pairs = [GradedPair("0", angle, gold) for angle, gold in angles.items()]
-    table = roc_curves({"angle": by_angle, "alike": alike}, {"dev": pairs}, CURVES)
+    table = graded_module.roc_curves({"angle": by_angle, "alike": alike}, {"dev": pairs}, CURVES)
     curves = {model: own[RATES].to_numpy().tolist() for model, own in table.groupby("model")}
     assert curves["angle"] == [[0, 0], [0, 1 / 3], [0, 2 / 3], [0.5, 2 / 3], [0.5, 1], [1, 1]]
     assert curves["alike"] == [[0, 0], [1, 1]]
@@ -164,16 +146,16 @@ def test_alignment_and_uniformity_equal_scipys_distances(block_elements: int, mo
     others = embeddings + random.normal(scale=0.5, size=embeddings.shape)
     unit = normalize(embeddings)
     distances = np.square(unit - normalize(others)).sum(axis=1)
-    assert alignment(embeddings, others) == pytest.approx(distances.mean(), rel=1e-12)
+    assert graded_module.alignment(embeddings, others) == pytest.approx(distances.mean(), rel=1e-12)
     expected = math.log(np.exp(-2 * pdist(unit, "sqeuclidean")).mean())
-    assert uniformity(embeddings) == pytest.approx(expected, rel=1e-12)
+    assert graded_module.uniformity(embeddings) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_table_counts_positive_pairs_and_distinct_sentences_and_averages_subsets() -> None:
     # Sentences are the angles of a square's corners.
     graded = (("0", "90", 5.0), ("0", "180", 4.0), ("90", "0", 4.5), ("180", "270", math.nan))
     sets = {"x": [GradedPair(*pair) for pair in graded], "y": [GradedPair("0", "180", 5.0)]}
-    table = compare_alignment_uniformity({"square": by_angle, "point": alike}, sets, ALIGNMENT)
+    table = graded_module.compare_alignment_uniformity({"square": by_angle, "point": alike}, sets, ALIGNMENT)
     assert table[["model", "subset"]].values.tolist() == [
         [model, subset] for model in ("square", "point") for subset in ("x", "y", "average")
     ]
@@ -187,7 +169,7 @@ def test_a_table_counts_positive_pairs_and_distinct_sentences_and_averages_subse
     assert all(row["alignment"] == pytest.approx(row["uniformity"], abs=1e-12) == 0 for row in point)
     above = ALIGNMENT.model_copy(update={"above": 5.0})
     with pytest.raises(EaseError, match="^m, x: none of 4 pairs is graded higher than 5; lower `above`"):
-        compare_alignment_uniformity({"m": by_angle}, sets, above)
+        graded_module.compare_alignment_uniformity({"m": by_angle}, sets, above)
 
 
 @pytest.mark.parametrize("shift", [0.0, 2.0])
@@ -208,7 +190,7 @@ def by_letters(sentences: Sequence[str]) -> np.ndarray:
 def test_isotropy_counts_each_sentence_once_and_averages_subsets() -> None:
     pairs = [GradedPair(str(n), str(n + 1), 1.0) for n in range(20)]
     encoders = {"short": by_letters, "long": lambda sentences: 10 * by_letters(sentences)}
-    table = compare_isotropy(encoders, {"x": pairs, "y": pairs[:5]}, ISOTROPY)
+    table = graded_module.compare_isotropy(encoders, {"x": pairs, "y": pairs[:5]}, ISOTROPY)
     assert table["subset"].tolist() == ["x", "y", "average"] * 2
     assert table["sentences"].tolist() == [21, 6, 27] * 2
     x, y, average = table.head(3).to_dict("records")
@@ -219,20 +201,20 @@ def test_isotropy_counts_each_sentence_once_and_averages_subsets() -> None:
         assert average[measure] == pytest.approx((x[measure] + y[measure]) / 2)
     assert table["mean_vector_norm"][3] == pytest.approx(10 * x["mean_vector_norm"]), "as they come"
     with pytest.raises(EaseError, match="^m, de-en: .*zero vectors"):
-        compare_isotropy({"m": zero}, {"de-en": pairs}, ISOTROPY)
+        graded_module.compare_isotropy({"m": zero}, {"de-en": pairs}, ISOTROPY)
 
 
 def test_cosines_of_given_pairs_agree_with_scikit_learn_and_printed_ones_follow() -> None:
     pairs = (("one", "eins"), ("one", "zwei"), ("three", "drei"))
-    options = GivenPairsOptions(pairs=pairs, printed={"DuEAM": (0.99, 0.98, 0.97)})
-    table = compare_given_pairs({"a": by_letters}, options)
+    options = graded_module.GivenPairsOptions(pairs=pairs, printed={"DuEAM": (0.99, 0.98, 0.97)})
+    table = graded_module.compare_given_pairs({"a": by_letters}, options)
     assert table["model"].tolist() == ["a"] * 3 + ["DuEAM (printed)"] * 3
     assert list(zip(table["sentence1"], table["sentence2"], strict=True)) == [*pairs, *pairs]
     left, right = (by_letters([pair[side] for pair in pairs]) for side in (0, 1))
     assert table["cosine"].tolist()[:3] == pytest.approx(np.diagonal(cosine_similarity(left, right)).tolist())
     assert table["cosine"].tolist()[3:] == [0.99, 0.98, 0.97]
     with pytest.raises(EaseError, match="b: 3 of 3 rows of the left embeddings are zero vectors"):
-        compare_given_pairs({"b": zero}, options)
+        graded_module.compare_given_pairs({"b": zero}, options)
 
 
 def test_largest_changes_come_first_and_unchanged_pairs_are_excluded() -> None:
@@ -262,13 +244,13 @@ def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) ->
     rows += [("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")]
     pd.DataFrame(rows, columns=["fact_id", "language", "text"]).to_parquet(path)
     facts: Any = get_task("sample_parallel").options(path=path)
-    found = parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
+    found = graded_module.parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
     assert found == (["it", "nn̄g"], ["one", "two"])
     with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
-        parallel_sentences("sample_parallel", facts, "sv-en")
+        graded_module.parallel_sentences("sample_parallel", facts, "sv-en")
     with pytest.raises(EaseError, match="has no graded pairs: name another one"):
-        graded_pairs("sample_parallel", facts)
+        graded_module.graded_pairs("sample_parallel", facts)
     with pytest.raises(EaseError, match="'stsb' has no parallel sentences: name another one"):
-        parallel_sentences("stsb", facts, "ja-en")
+        graded_module.parallel_sentences("stsb", facts, "ja-en")
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
         measure_isotropy(EncodingOptions(), ISOTROPY, evaluation_data={}, tasks={})

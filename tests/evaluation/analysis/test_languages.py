@@ -10,14 +10,8 @@ from pydantic import ValidationError
 from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.languages import (
-    LanguageIdentityOptions,
-    ProjectionOptions,
-    compare_language_identity,
-    divide,
-    project,
-    project_parallel,
-)
+from ease.evaluation.analysis import languages
+from ease.evaluation.analysis.languages import ProjectionOptions, divide, project, project_parallel
 from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks.set_files import Sides
 
@@ -90,7 +84,7 @@ def test_impossible_projections_are_refused() -> None:
 
 LANGUAGES = ("de", "ja", "sv")
 PARALLEL = {code: Sides([f"{code} {n}" for n in range(100)], [f"en {n}" for n in range(100)]) for code in LANGUAGES}
-OPTIONS = LanguageIdentityOptions(parallel="sample_parallel", groups=(("en", *LANGUAGES),))
+OPTIONS = languages.LanguageIdentityOptions(parallel="sample_parallel", groups=(("en", *LANGUAGES),))
 
 
 def encoder(apart: float, noise: float = 0) -> Encode:
@@ -107,7 +101,7 @@ def encoder(apart: float, noise: float = 0) -> Encode:
 
 
 def test_languages_are_identified_only_if_the_encoder_marks_them() -> None:
-    table = compare_language_identity({"marked": encoder(5), "neutral": encoder(0)}, PARALLEL, OPTIONS)
+    table = languages.compare_language_identity({"marked": encoder(5), "neutral": encoder(0)}, PARALLEL, OPTIONS)
     # All translations have one vector in the neutral encoder, so one language of four is right.
     assert table.to_numpy().tolist() == [
         ["marked", "en, de, ja, sv", 100, 25, 320, 80],
@@ -122,13 +116,13 @@ def test_accuracy_equals_scikit_learns_on_the_same_split() -> None:
     model.fit(encode([text for _, text in training]), [code for code, _ in training])
     expected = model.score(encode([text for _, text in test]), [code for code, _ in test])
     printed = OPTIONS.model_copy(update={"printed": {"XLM-R": (99.2,)}})
-    table = compare_language_identity({"m": encode}, PARALLEL, printed)
+    table = languages.compare_language_identity({"m": encode}, PARALLEL, printed)
     assert table["accuracy"][0] == pytest.approx(100 * expected, abs=1.3), "one of 80 may lie on the border"
     assert 30 < table["accuracy"][0] < 100
     assert table.iloc[1].tolist()[:3] == ["XLM-R (printed)", "en, de, ja, sv", 99.2]
     assert table["test"].isna().tolist() == [False, True]
     with pytest.raises(ValidationError, match="2 figures of XLM-R for 1 rows"):
-        LanguageIdentityOptions(**{**OPTIONS.model_dump(), "printed": {"XLM-R": (99.2, 99.8)}})
+        languages.LanguageIdentityOptions(**{**OPTIONS.model_dump(), "printed": {"XLM-R": (99.2, 99.8)}})
 
 
 def test_translations_stay_in_one_split_in_all_languages() -> None:
@@ -153,11 +147,11 @@ def test_translations_stay_in_one_split_in_all_languages() -> None:
 
 def test_invalid_choices_are_refused() -> None:
     words = {"parallel": "tatoeba", "pivot": "eng", "groups": ["eng deu", "deu fra"]}
-    assert LanguageIdentityOptions.model_validate(words).pairs == {"deu": "deu-eng", "fra": "fra-eng"}
+    assert languages.LanguageIdentityOptions.model_validate(words).pairs == {"deu": "deu-eng", "fra": "fra-eng"}
     with pytest.raises(ValidationError, match="`groups` contains en en: name each language once"):
-        LanguageIdentityOptions(parallel="x", groups=(("en", "en"),))
+        languages.LanguageIdentityOptions(parallel="x", groups=(("en", "en"),))
     lonely = {**PARALLEL, "de": Sides(["de 1"], ["en 1"])}
     with pytest.raises(EaseError, match="sample_parallel: 1 sentences in de are too few"):
         divide(lonely, ("de", "ja"), OPTIONS)
     with pytest.raises(EaseError, match="rows of the embeddings by m contain NaN"):
-        compare_language_identity({"m": lambda texts: np.full((len(texts), 2), np.nan)}, PARALLEL, OPTIONS)
+        languages.compare_language_identity({"m": lambda texts: np.full((len(texts), 2), np.nan)}, PARALLEL, OPTIONS)
