@@ -15,9 +15,7 @@ from ease.entities.bitext import CandidateOptions, find_candidates, language_pai
 from ease.errors import EaseError
 
 
-def test_candidates_of_a_random_wiki_are_those_of_a_comparison_of_all_pairs(
-    duckdb_engine: SQLBackend, tables: Any
-) -> None:
+def test_candidates_of_a_random_wiki_are_those_of_comparing_all_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:
     rng = random.Random(3)
     sentences: list[tuple[str, int, str, int, str, list[str]]] = []
     sitelinks, links = [], []

@@ -114,9 +114,7 @@ def test_sitelinks_are_of_pages_with_items_and_types_of_linked_items(duckdb_engi
     assert found(types) == [(5, 3), (7, 1), (7, 2)]
 
 
-def test_the_vocabulary_has_the_frequent_entities_with_labels_by_the_order_of_languages(
-    duckdb_engine: SQLBackend, tables: Any
-) -> None:
+def test_the_vocabulary_has_the_frequent_entities_and_their_labels(duckdb_engine: SQLBackend, tables: Any) -> None:
     given = [("en", 30, 10), ("en", 20, 11), ("ja", 7, 6), ("en", 7, 5), ("ja", 9, 10)]
     links = tables.links((code, place, 0, "T", qid) for code, qid, times in given for place in range(times))
     titles = [(20, "ja", "に"), (20, "en", "Two"), (7, "pt", "Sete"), (7, "ja", "なな"), (99, "en", "Unlinked")]

@@ -31,9 +31,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("chunk", "pack"), [(7, bytes), (1000, gzip.compress), (1 << 22, bz2.compress)])
-def test_all_forms_give_the_same_records(
-    form: str, chunk: int, pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_form_is_read(form: str, chunk: int, pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(released, "_CHUNK", chunk)
     file = tmp_path / "pairs.json"
     file.write_bytes(pack(f"\ufeff{FORMS[form]}".encode()))

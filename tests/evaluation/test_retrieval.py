@@ -51,9 +51,7 @@ def test_directions_that_no_pair_has_are_mapped_onto_zero() -> None:
 
 
 @pytest.mark.parametrize(("block", "neighbours"), [((7, 5), 1), ((64, 30), 10), ((4096, 8192), 10)])
-def test_ranks_equal_those_of_the_full_matrix(
-    block: tuple[int, int], neighbours: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_are_of_the_full_matrix(block: tuple[int, int], neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", block)
     sources, targets = (unit_rows(random_rows(rows, 6, rows)) for rows in (90, 130))
     queries = sources[20:65]

@@ -29,9 +29,7 @@ def nearest_by_sklearn(queries: np.ndarray, targets: np.ndarray, k: int) -> tupl
 
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
 @pytest.mark.parametrize("group", [4, 128])
-def test_both_directions_are_found_in_one_pass(
-    block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_directions_in_one_pass(block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "GROUP", group)
     monkeypatch.setattr(search, "BLOCK", block)
     queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)

@@ -171,9 +171,7 @@ def test_a_shared_folder_keeps_the_first_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0o077], ids=oct)
-def test_permissions_follow_the_umask_whatever_libraries_set(
-    umask: int, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_permissions_follow_the_umask(umask: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     request.addfinalizer(partial(os.umask, os.umask(umask)))
     with atomic_folder(tmp_path / "model") as aside:
         (aside / "deep").mkdir()

@@ -98,9 +98,7 @@ def test_waits_as_long_as_a_busy_server_asks(server: FileServer, client: Client,
     assert 0.4 < time.monotonic() - start < 20
 
 
-def test_gives_up_after_the_last_attempt_and_keeps_the_received_bytes(
-    server: FileServer, client: Client, file: RemoteFile
-) -> None:
+def test_gives_up_at_last_and_keeps_the_received_bytes(server: FileServer, client: Client, file: RemoteFile) -> None:
     beyond_any_number = Answer(status=503, headers={"Retry-After": "9" * 5000})
     server.answers["/file.bz2"] = [Answer(break_after=100_000), beyond_any_number, *[Answer(status=503)] * 2]
     with pytest.raises(EaseError, match=r"503 Service Unavailable, at the last of 3 attempts in a row\. .* are kept"):
@@ -114,9 +112,7 @@ def test_gives_up_after_the_last_attempt_and_keeps_the_received_bytes(
 
 
 @pytest.mark.parametrize("wrong", [CONTENT[:-1] + b"?", CONTENT + b"?"], ids=["content", "size"])
-def test_a_wrong_file_is_downloaded_once_more(
-    server: FileServer, client: Client, file: RemoteFile, wrong: bytes
-) -> None:
+def test_a_wrong_file_is_downloaded_again(server: FileServer, client: Client, file: RemoteFile, wrong: bytes) -> None:
     found, expected = hashlib.sha1(wrong).hexdigest(), file.checksums["sha1"]
     words = "has 700001 bytes, but should have 700000"
     if len(wrong) == len(CONTENT):
@@ -142,9 +138,7 @@ def test_a_wrong_file_is_downloaded_once_more(
         (Answer(headers={"Content-Type": "text/html; charset=utf-8"}), "answers with a web page instead"),
     ],
 )
-def test_permanent_errors_are_raised_at_once(
-    server: FileServer, client: Client, tmp_path: Path, answer: Answer, words: str
-) -> None:
+def test_permanent_errors_raise(server: FileServer, client: Client, tmp_path: Path, answer: Answer, words: str) -> None:
     server.answers["/file.bz2"] = [answer]
     file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "new" / "file.bz2")
     with pytest.raises(EaseError, match=words):
@@ -166,9 +160,7 @@ def test_an_unreachable_host_is_named(tmp_path: Path) -> None:
             download_all(files, client)
 
 
-def test_too_small_a_disk_is_reported_before_the_download(
-    server: FileServer, client: Client, file: RemoteFile, tmp_path: Path
-) -> None:
+def test_too_small_a_disk_is_reported(server: FileServer, client: Client, file: RemoteFile, tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     large = RemoteFile(file.url, tmp_path / "new" / "large", size=10 * free)
     with pytest.raises(EaseError, match=r"disk of .* has \d+\.\d GB free, and \d+\.\d GB are needed"):
@@ -180,9 +172,7 @@ def test_too_small_a_disk_is_reported_before_the_download(
     assert not list(tmp_path.glob("*of-unknown-size"))
 
 
-def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
-    server: FileServer, client: Client, tmp_path: Path
-) -> None:
+def test_downloads_are_limited_and_errors_stop_no_other(server: FileServer, client: Client, tmp_path: Path) -> None:
     server.always = Answer(pause=0.05)
     server.files |= {f"/{number}": CONTENT[: 150_000 + number] for number in range(6)}
     files = [RemoteFile(f"{server.address}/{number}", tmp_path / str(number)) for number in range(8)]
@@ -196,7 +186,7 @@ def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
     assert download_all(files[:6], client) == 0
 
 
-def test_a_redirect_from_https_to_http_is_refused(
+def test_no_redirect_to_http(
     server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "certificate.pem"
@@ -217,9 +207,7 @@ def test_a_redirect_from_https_to_http_is_refused(
     assert not file.path.exists()
 
 
-def test_a_body_of_unstated_size_is_limited(
-    server: FileServer, client: Client, file: RemoteFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unstated_sizes(server: FileServer, client: Client, file: RemoteFile, monkeypatch: pytest.MonkeyPatch) -> None:
     server.always = Answer(body=CONTENT * 20, promised=-1)
     monkeypatch.setattr("ease.io.downloads._MAX_UNANNOUNCED_BYTES", len(CONTENT))
     with pytest.raises(EaseError, match="more than 0 GB, and its size is neither known nor stated"):
@@ -240,9 +228,7 @@ with Client(DownloadOptions()) as client:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_download_is_resumed(
-    server: FileServer, client: Client, file: RemoteFile, end: signal.Signals
-) -> None:
+def test_killed_downloads_resume(server: FileServer, client: Client, file: RemoteFile, end: signal.Signals) -> None:
     server.answers["/file.bz2"] = [Answer(pause=0.3)]
     given = [file.url, str(file.path), file.checksums["sha1"]]
     process = subprocess.Popen([sys.executable, "-c", FETCH, *given], stderr=subprocess.DEVNULL)

@@ -54,9 +54,7 @@ def accuracies(encode: Encode, options: Any) -> tuple[float, float]:
     return first.value, fifth.value
 
 
-def test_documents_are_linked_to_the_nearest_name(
-    tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_documents_are_linked_to_the_nearest(tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture) -> None:
     options = write_documents(
         tmp_path,
         document_line("BREAST cancer", "D1") + document_line("breast cancer", "D2"),

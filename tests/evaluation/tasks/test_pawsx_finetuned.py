@@ -47,9 +47,7 @@ def weights(model: torch.nn.Module) -> torch.Tensor:
     return torch.cat([value.detach().flatten() for value in model.parameters()])
 
 
-def test_the_encoder_learns_what_needs_both_sentences_and_keeps_its_own_weights(
-    encoder: SentenceTransformer, tmp_path: Path
-) -> None:
+def test_a_copy_learns_what_needs_both_sentences(encoder: SentenceTransformer, tmp_path: Path) -> None:
     before, state = weights(encoder).clone(), torch.random.get_rng_state()
     given = options(tmp_path, epochs=12)
     tests = {DEVELOPMENT_METRIC: pairs(1, 40), "test": pairs(2, 60)}

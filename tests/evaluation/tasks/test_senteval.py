@@ -126,9 +126,7 @@ def test_every_set_is_scored_by_its_protocol_and_by_the_network(folder: Path, en
         ("sst2", 0, b"dull\t0\nfine\t2\n", "sentiment-train, line 2: the label is '2', not 0 or 1"),
     ],
 )
-def test_errors_name_invalid_files(
-    folder: Path, encode: Encode, subset: str, file: int, content: bytes, said: str
-) -> None:
+def test_errors_name_files(folder: Path, encode: Encode, subset: str, file: int, content: bytes, said: str) -> None:
     (folder / FILES[subset][file]).write_bytes(content)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, options(folder, subset))

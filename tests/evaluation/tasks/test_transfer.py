@@ -144,9 +144,7 @@ def test_blank_and_untranslated_rows_are_counted(tmp_path: Path) -> None:
         (write_pawsx, "de/test_2k.tsv", f"{HEADER}1\tNS\tb\t1\n", "test_2k.tsv: contains no complete row"),
     ],
 )
-def test_errors_name_invalid_files(
-    tmp_path: Path, encode: Encode, write: Any, name: str, content: str, said: str
-) -> None:
+def test_errors_name_files(tmp_path: Path, encode: Encode, write: Any, name: str, content: str, said: str) -> None:
     options = write(tmp_path, ["de"])
     (tmp_path / name).write_text(content)
     with pytest.raises(EaseError, match=said):

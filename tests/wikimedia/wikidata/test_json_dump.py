@@ -68,9 +68,7 @@ def test_reads_the_49_real_items(test_data: Path, tmp_path: Path) -> None:
     assert pq.read_schema(parts.sitelinks[0]).equals(SITELINKS)
 
 
-def test_broken_lines_are_counted_logged_and_skipped(
-    test_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_broken_lines_are_counted_and_logged(test_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = test_data / "dumps/wikidata/jsondumpreader-3valid-2invalid.json"
     parts = ingest_wikidata(path, ["en"], ONE, tmp_path)
     counts = parts.counts

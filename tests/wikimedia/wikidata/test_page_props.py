@@ -126,9 +126,7 @@ def test_rows_agree_with_an_sql_parser(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("block_bytes", [97, 1 << 20])
-def test_compressions_and_block_sizes_give_the_same_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, block_bytes: int
-) -> None:
+def test_packings_and_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, block_bytes: int) -> None:
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", block_bytes)
     rows = hostile_rows(7, 300)
     path = write(tmp_path, dump(insert(*rows[:100]), insert(*rows[100:])), f"x-page_props.sql{packing}")

@@ -52,9 +52,7 @@ def random_lines(seed: int, items: int) -> tuple[list[str], list[tuple[int, int]
 
 
 @pytest.mark.parametrize(("ending", "chunk_bytes"), [("", 1000), (".gz", 1000), (".bz2", 1 << 20), (".zst", 1 << 20)])
-def test_types_of_items_are_found_among_other_statements(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk_bytes: int
-) -> None:
+def test_types_among_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk_bytes: int) -> None:
     monkeypatch.setattr(wikidata, "_TRUTHY_CHUNK_BYTES", chunk_bytes)
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", chunk_bytes // 3)
     lines, expected = random_lines(1, 400)

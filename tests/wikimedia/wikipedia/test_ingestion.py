@@ -79,9 +79,7 @@ def fail_or_wait(text: str, *wiki: Any) -> Prose:
 
 @patch("ease.wikimedia.wikipedia.read_prose", fail_or_wait)
 @patch("ease.wikimedia.wikitext.parser.read_prose", fail_or_wait)
-def test_a_page_that_fails_or_takes_too_long_is_counted_named_and_skipped(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_page_that_fails_or_takes_too_long_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     dump = made(tmp_path, make_page(1, "Faulty", "fail"), article(2), make_page(3, "Slow", "wait"), article(4))
     parts = ingest_wikipedia([dump], ONE.model_copy(update={"max_page_seconds": 0.2}), tmp_path / "parts")
     counts = parts.counts["en"]
@@ -110,9 +108,7 @@ def test_sentences_keep_whole_links_and_lines() -> None:
 
 
 @pytest.mark.parametrize(("ending", "rows_per_group"), list(zip(PACK, (1, 2, 4, 1000), strict=True)))
-def test_the_stream_agrees_with_the_ingested_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int
-) -> None:
+def test_stream_equals_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, rows_per_group: int) -> None:
     monkeypatch.setattr(wikipedia, "ROWS_PER_GROUP", rows_per_group)
     path = tmp_path / f"dewiki-pages-articles.xml{ending}"
     path.write_bytes(PACK[ending](make_export(PAGES, "de").encode()))
@@ -208,9 +204,7 @@ def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_file_is_kept_or_dropped(
-    tmp_path: Path, streams_dump: DumpFile, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cut_file_is_kept_or_not(tmp_path: Path, streams_dump: DumpFile, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     content = streams_dump.path.read_bytes()
     cut_dump = as_dump(tmp_path / "enwiki-cut-pages-articles.xml.bz2", content[: len(content) * 2 // 3])

@@ -108,9 +108,7 @@ GROWING += [("zh", *source) for source in SOURCES.items() if "-{" in source[0]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("language", "name", "make"), GROWING)
-def test_time_grows_with_the_length(
-    language: str, name: str, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_linear_time(language: str, name: str, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the length takes about ten times as long; in quadratic time, it takes a hundred times as long."""
     if not name.startswith("a range"):  # no limit, so that longer arguments are read
         monkeypatch.setattr(templates, "_LONGEST_TEMPLATE", sys.maxsize)
