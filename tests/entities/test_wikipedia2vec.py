@@ -11,7 +11,6 @@ import pytest
 
 from ease.entities.embeddings import EmbeddingOptions, embed_entities
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
-from ease.errors import EaseError
 from ease.wikimedia.dumps.files import find_dumps
 from tests.wikimedia.made_dumps import PACK, make_export, make_page
 
@@ -50,13 +49,3 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     assert len(again) == 20, "redirects are resolved"
     np.testing.assert_array_equal(table[0], np.array(again["ENTITY/Place_3"], dtype=np.float32))
     np.testing.assert_array_equal(table[1], np.array(again["ENTITY/Place_17"], dtype=np.float32))
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_reported(tmp_path: Path, small_disk: Path) -> None:
-    write_dump(tmp_path / "enwiki-pages-articles.xml.gz", 0, 20)
-    (small_disk / "other").write_bytes(bytes(48_000))
-    message = rf"Cannot write to {small_disk}\S* \(No space left on device\): make room"
-    with pytest.raises(EaseError, match=message):
-        train_wikipedia2vec(find_dumps(tmp_path, ["en"]), "en", 8, OPTIONS, small_disk / "vectors.txt")
-    assert [path.name for path in small_disk.iterdir()] == ["other"]

@@ -26,7 +26,7 @@ from ease.io.atomic import write_text_atomically
 from ease.io.parquet import read_parquet
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
-from ease.wikimedia.dumps.streams import content_digest, open_binary
+from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikipedia import WikipediaParts, ingest_wikipedia
 from tests.s3 import Bucket, make_bucket, refusing, start_s3_server
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, made, make_export
@@ -82,16 +82,9 @@ def test_dumps_are_found_by_folder_glob_and_file_also_those_uploaded_later(bucke
     assert [find_dumps(source, ["de"])[0].dump_date for source in sources] == ["20250101"] * 2
 
 
-def test_a_remote_file_is_seekable_and_identified_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
-    content = np.random.default_rng(0).bytes(20_000_000)
-    (tmp_path / "file").write_bytes(content)
+def test_a_remote_file_is_identified_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a")
     one, other = (located(bucket.put(tmp_path / "file", key)) for key in ("one", "other"))
-    with open_binary(one) as file:
-        assert file.read(4) == content[:4]
-        file.seek(19_000_000)
-        assert file.read() == content[19_000_000:]
-        file.seek(5)
-        assert file.read(9_000_000) == content[5:9_000_005]
     digest = content_digest(one)
     assert digest == content_digest(other)
     (tmp_path / "file").write_bytes(b"b")

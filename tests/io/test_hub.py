@@ -22,45 +22,23 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "made"
-    (made / "onnx").mkdir(parents=True)
-    (made / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n", encoding="utf-8")
-    (made / "onnx" / "model.onnx").write_bytes(bytes(range(256)))
-    return made
+    (tmp_path / "README.md").write_text("# A model\n", encoding="utf-8")
+    return tmp_path
 
 
-def fault_of(folder: Path, hub: HubServer, token: str = WRITER, name: str = "owner/made") -> str:
+def fault_of(folder: Path, hub: HubServer, name: str = "owner/made") -> str:
     with pytest.raises(EaseError) as error:
-        push_folder(folder, name, token, endpoint=hub.address)
+        push_folder(folder, name, WRITER, endpoint=hub.address)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-def test_the_hub_gets_every_file_and_loses_those_that_are_gone(hub: HubServer, folder: Path) -> None:
-    address = push_folder(folder, "owner/made", WRITER, endpoint=hub.address)
-    files = hub.repositories["models/owner/made"]
-    assert files["onnx/model.onnx"] == bytes(range(256))
-    assert files["README.md"] == (folder / "README.md").read_bytes()
+def test_a_model_is_private_and_a_refusal_is_one_line(hub: HubServer, folder: Path) -> None:
+    push_folder(folder, "owner/made", WRITER, endpoint=hub.address)
     assert hub.private["models/owner/made"]
-    assert address == f"{hub.address}/owner/made/commit/{'1' * 40}"
-    files["notes.md"] = b"written on the hub"
-    (folder / "onnx" / "model.onnx").unlink()
-    push_folder(folder, "owner/made", WRITER, endpoint=hub.address, replaced=("onnx/*",))
-    assert set(hub.repositories["models/owner/made"]) == {".gitattributes", "README.md", "notes.md"}
-
-
-@pytest.mark.parametrize(
-    ("token", "refuses", "words"),
-    [
-        ("hf_other", None, "HTTP status 401"),
-        (WRITER, (422, "The repository is full."), "status 422 (The repository is full.): the folder is"),
-    ],
-)
-def test_a_refusal_is_one_line(hub: HubServer, folder: Path, token: str, refuses: object, words: str) -> None:
-    hub.refuses = refuses  # type: ignore[assignment]
-    message = fault_of(folder, hub, token)
-    assert message.startswith(f"The hub at {hub.address} refused owner/made with ")
-    assert words in message
+    hub.refuses = (422, "The repository is full.")
+    said = f"The hub at {hub.address} refused owner/made with HTTP status 422 (The repository is full.): the folder is"
+    assert fault_of(folder, hub).startswith(said)
 
 
 def test_a_wrong_name_and_a_hub_that_cannot_be_reached_are_named(hub: HubServer, folder: Path) -> None:

@@ -91,18 +91,6 @@ def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
         assert names(source, "en") == [dump]
 
 
-def test_errors_name_what_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    place(tmp_path / "full", "enwiki-1-pages-articles.xml.gz", "dewiki-1-pages-articles.xml")
-    for source, languages, message in (
-        ("missing", ["en"], "missing does not exist: set the source"),
-        ("empty", ["en"], r"empty has no dump: none of its files is named \*\.xml"),
-        ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
-    ):
-        with pytest.raises(EaseError, match=message):
-            find_dumps(tmp_path / source, languages)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

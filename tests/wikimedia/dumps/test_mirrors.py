@@ -140,8 +140,6 @@ ARTICLES = [
 ]
 EXPORTS = [
     (["en"], {"date": "20260901"}, r"has no complete export .* The nearest complete date there is 20261001"),
-    (["en", "mk"], {}, f"{CONTENT} lists no dumps of mkwiki, as of closed and unknown wikis"),
-    (["en", "la"], {}, r"no date with a complete dump of enwiki and lawiki\. .*no complete export"),
     (["sw"], {}, r"SHA256SUMS names no export of swwiki"),
     (["io"], {}, r"iowiki-2026-10-01-p7p9\.xml\.bz2 does not exist"),
     (["eo"], {}, r"eowiki-2026-10-01-p1p9\.xml\.bz2 is wrong, twice: .* has the sha256"),
@@ -163,8 +161,6 @@ def test_errors_name_what_the_mirror_lacks(
     for wiki in ("enwiki", "iowiki"):
         add_export(server, wiki, "2026-10-01", {"p1p6": dump("en"), "p7p9": b"more"})
     add_export(server, "enwiki", "2026-09-01", {"p1p9": dump("en")}, complete=False)
-    add_export(server, "lawiki", "2026-10-01", {"p1p9": dump("la")}, complete=False)
-    server.files[f"/{CONTENT}/mkwiki/README"] = b"closed"
     evil = f"{'0' * 64}  ../../evil.xml.bz2\n".encode()
     server.files[f"/{CONTENT}/swwiki/2026-10-01/xml/bzip2/SHA256SUMS"] = evil
     del server.files[f"/{CONTENT}/iowiki/2026-10-01/xml/bzip2/iowiki-2026-10-01-p7p9.xml.bz2"]

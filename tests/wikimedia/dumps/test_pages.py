@@ -11,7 +11,7 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_shard, made, make_export, make_page
+from tests.wikimedia.made_dumps import article, as_dump, as_shard, made, make_export, make_page
 
 
 def read_export(path: Path, export: str, max_page_bytes: int = 20_000_000) -> tuple[list[Page], PageTally]:
@@ -54,19 +54,11 @@ def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Path) -> None:
     """Write 100 MB in one page, highly compressed."""
-    head, tail = make_page(2, "Huge", "|").split("|")
-    path = tmp_path / "enwiki-1-pages-articles.xml.bz2"
-    pages = [article(1), head, tail + article(3)]
-    compressor = bz2.BZ2Compressor(1)
-    with path.open("wb") as file:
-        file.write(compressor.compress((make_export([])[: -len(TAIL)] + pages[0] + pages[1]).encode()))
-        for _ in range(100):
-            file.write(compressor.compress(b"a" * 1_000_000))
-        file.write(compressor.compress((pages[2] + TAIL).encode()))
-        file.write(compressor.flush())
-    tally = PageTally()
+    content = make_export([article(1), make_page(2, "Huge", "HERE"), article(3)]).encode()
+    packed = bz2.compress(content.replace(b"HERE", b"a" * 100_000_000), 1)
+    dump, tally = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", packed), PageTally()
     tracemalloc.start()
-    found = list(iterate_pages(as_shard(DumpFile(path, "en", None)), tally=tally))
+    found = list(iterate_pages(as_shard(dump), tally=tally))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [page.title for page in found] == ["Article 1", "Article 3"]

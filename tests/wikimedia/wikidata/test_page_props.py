@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -159,20 +158,3 @@ def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing:
 def test_files_that_are_not_dumps_of_the_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="is not a dump of a table `page_props`"):
         rows_of(PageItemReader(write(tmp_path, b"<html>404</html>")))
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    statement = insert(*hostile_rows(1, 3000))
-
-    def peak(times: int) -> int:
-        path = write(tmp_path, dump(*[statement] * times), f"{times}.sql.gz")
-        tracemalloc.start()
-        for _ in PageItemReader(path):
-            pass
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return held
-
-    assert len(statement) * 20 > 2_500_000  # more than one chunk
-    assert peak(60) < 1.2 * peak(20)

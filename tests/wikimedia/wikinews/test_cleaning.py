@@ -8,7 +8,7 @@ from itertools import combinations
 import pyarrow as pa
 import pytest
 
-from ease.wikimedia.wikinews.editions import clean, duplicate_groups, normalized
+from ease.wikimedia.wikinews.editions import clean, duplicate_groups
 
 RAIN = "Heavy rain fell over the northern provinces on Monday"
 CASES = {
@@ -42,10 +42,6 @@ def test_every_reason() -> None:
     left, removed = clean(table_of(rows), "en")
     assert [tuple(row.values()) for row in left.to_pylist()] == KEPT
     assert removed == {reason: len(case) for reason, case in CASES.items()}
-
-
-def test_texts_are_compared_without_case_and_punctuation() -> None:
-    assert normalized("  Ｔhe “rain” – in Spain!") == normalized("the rain, in spain") == "the rain in spain"
 
 
 def groups_by_pairs(texts: list[str], similarity: float, characters: int) -> list[int]:

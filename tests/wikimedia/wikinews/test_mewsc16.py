@@ -49,10 +49,7 @@ CASES = {
     "category of a loop": article(24, categories="[[Category:Loop]]"),
 }
 KEPT = {**dict.fromkeys((1, 11, 13, 15), "Weather"), **dict.fromkeys(range(6, 11), "Sports")}
-SKIPPED = {
-    **{"several_topics": 1, "no_topic": 3, "redirect": 2, "no_sentence": 2, "empty": 1},
-    **{"other_namespace": 5, "not_wikitext": 1},
-}
+SKIPPED = Counter(several_topics=1, no_topic=3, redirect=2, no_sentence=2, empty=1, other_namespace=5, not_wikitext=1)
 
 
 def test_every_case(tmp_path: Path) -> None:

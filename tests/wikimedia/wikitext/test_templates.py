@@ -12,11 +12,9 @@ from ease.wikimedia.wikitext.titles import SiteInfo
 DATA = Path(__file__).parent / "data"
 
 ENGLISH = [
-    ("{{As of|2014|3|5}} it", "As of 5 March 2014 it"),
     ("{{as of|2014|alt=since 2014}} it", "since 2014 it"),
     ("{{chem|H|2|O}} is water", "H2O is water"),
     ("The ''Times''{{'s}} report", "The Times's report"),
-    ("{{convert|7|furlong|km}} away", "7 furlong away"),
     ("a {{convert|10|in|mm|adj=on}} wheel", "a 10-inch wheel"),
     ("a {{convert|204|m|ft|adj=mid|sp=us|-high}} floor", "a 204-meter-high floor"),
     ("{{convert|1.4|Moilbbl/d}} and", "1.4 million barrels per day and"),
@@ -35,10 +33,7 @@ ENGLISH = [
     ("{{formatnum:1,234|R}} {{formatnum:1e6}} {{formatnum:-1.5E3}} {{formatnum:1e-3}}", "1234 1,000,000 −1,500 0.001"),
 ]
 OTHERS = [
-    ("it", "a 45 {{m s.l.m.}} e", "a 45 m s.l.m. e"),
-    ("it", "con {{nihongo|''utsushie''|写し絵}} si", "con utsushie (写し絵) si"),
     ("ko", "베를린({{llang|de|Berlin}})", "베를린(독일어: Berlin)"),
-    ("pt", "no {{séc|XIX}} a", "no século XIX a"),
 ]
 NUMBERS = [
     ("sv", "−{{formatnum:10}}, {{formatnum:-10}}, {{formatnum: −1234.50 }}", "−10, −10, −1 234,50"),

@@ -49,7 +49,6 @@ def test_normalized_titles(site: SiteInfo, raw: str, title: str) -> None:
         ("Berlin#History", TargetKind.ARTICLE, "Berlin"),
         (":berlin", TargetKind.ARTICLE, "Berlin"),
         ("/dev/null", TargetKind.ARTICLE, "/dev/null"),
-        ("...And Justice for All", TargetKind.ARTICLE, "...And Justice for All"),
         ("A" * 255, TargetKind.ARTICLE, "A" * 255),
     ],
 )

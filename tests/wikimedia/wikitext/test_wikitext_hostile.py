@@ -25,19 +25,7 @@ UNITS = [
     {{nowrap|[[{{a}} {{lang|ja|-{a {{lang-fr- {{ {{a| ({{a}} {{{a}} {{{{{ {{|} [[ {{[[ {{[[}} {{a|[[b]] [[a| [[a]
     [[a|[b]]] [[a|[b [[File:a| [[File:a|[[b]] ]] [http://a[ <table> <table></table> <ref> <ref <!-- <nowiki>
     <nowiki>x</nowiki> <b> [[a]]<i> '''a'' = -{ __a &amp &#91; %41 {{a}}: &#0 -{a|b -{a; }-""".split(),
-    *(
-        "{{a}} ,",
-        ", {{a}})",
-        "{{nowrap|{a ",
-        "[http://a ",
-        "<ref name=",
-        "<b ",
-        "  <!-- -->  ",
-        "'''a ",
-        "= ",
-        " ",
-        "* ",
-    ),
+    *("{{a}} ,", ", {{a}})", "{{nowrap|{a ", "[http://a ", "<ref name=", "<b ", "  <!-- -->  ", "'''a ", "= ", " "),
     *("\n{|\n", "\n{|\n|-\n", "\n{|\n|}", "\n|}", "\n=", "\n==a", "\n*", "\n ", "* "),
 ]
 """Strings that a source repeats."""
