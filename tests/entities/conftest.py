@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
+from functools import partialmethod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,15 +33,6 @@ class Tables:
             linked.append((*key, 1, index, text, links))
         return self._table(linked, SENTENCES)
 
-    def redirects(self, rows: Iterable[tuple[str, str, str]]) -> pa.Table:
-        return self._table(rows, REDIRECTS)
-
-    def sitelinks(self, rows: Iterable[tuple[int, str, str]]) -> pa.Table:
-        return self._table(rows, SITELINKS)
-
-    def entity_types(self, rows: Iterable[tuple[int, int]]) -> pa.Table:
-        return self._table(rows, ENTITY_TYPES)
-
     def links(self, rows: Iterable[tuple[str, int, int, str, int]]) -> pa.Table:
         """Rows of language, page_id, sentence_index, title and entity."""
         keys = {"language": pa.string(), "page_id": pa.int64(), "sentence_index": pa.int32()}
@@ -48,6 +40,10 @@ class Tables:
 
     def _table(self, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+    redirects = partialmethod(_table, schema=REDIRECTS)
+    sitelinks = partialmethod(_table, schema=SITELINKS)
+    entity_types = partialmethod(_table, schema=ENTITY_TYPES)
 
     def wiki(self, seed: int, items: int = 30, pages: int = 25) -> SimpleNamespace:
         """A random wiki: titles in many scripts, chains and loops of redirects, dead links, several types."""
@@ -91,19 +87,16 @@ def tables() -> Tables:
 
 @pytest.fixture(scope="session")
 def spark_engine(spark: Any) -> SQLBackend:
-    """Ibis over a local Spark of one thread."""
     return ibis.pyspark.connect(spark)
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> SQLBackend:
-    """Each engine in turn."""
     return ibis.duckdb.connect() if request.param == "duckdb" else request.getfixturevalue("spark_engine")
 
 
 @pytest.fixture(scope="session")
 def duckdb_engine() -> SQLBackend:
-    """Ibis over DuckDB."""
     return ibis.duckdb.connect()
 
 

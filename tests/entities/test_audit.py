@@ -61,7 +61,6 @@ def audit(engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS) ->
 
 
 def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
-    """The texts of the pairs, with their kind."""
     sides: dict[Any, dict[str, str]] = {}
     for row in (row for row in rows if row.get("grade", "answer") == "answer"):
         sides.setdefault((row["pair_id"], row["kind"]), {})[row["side"]] = row["text"]

@@ -29,14 +29,11 @@ VECTORS = {
 
 
 def make_names(titles: list[str], direct: bool = True) -> pa.Table:
-    """One row per title."""
     rows = pa.array(range(len(titles)), pa.int64())
     return pa.table({"row": rows, "title": titles, "direct": [direct] * len(titles)})
 
 
-WITH_TABS = "the\t9 9 9\n" + "".join(
-    f"ENTITY/{title}\t{' '.join(map(str, numbers))}\n" for title, numbers in VECTORS.items()
-)
+WITH_TABS = "the\t9 9 9\n" + "".join(f"ENTITY/{title}\t{' '.join(map(str, row))}\n" for title, row in VECTORS.items())
 """The text that the package writes by default"""
 WITH_UNDERSCORES = WITH_TABS.replace(" (", "_(").replace(" 都", "_都").replace("\t", " ") + "zürich\u2028 9 9 9\n"
 HEADED = f"{len(VECTORS) + 2} 3\n{WITH_UNDERSCORES}"

@@ -26,12 +26,10 @@ from ease.wikimedia.wikipedia import ingest_wikipedia
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
-    """Return the ordered rows of a table by its engine."""
     return sorted(tuple(row.values()) for row in engine.to_pyarrow(table).to_pylist())
 
 
 def resolve(sentences: pa.Table, redirects: pa.Table, sitelinks: pa.Table, languages: Sequence[str]) -> ibis.Table:
-    """Resolve links of tables in memory."""
     return resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), ibis.memtable(sitelinks), languages)
 
 
@@ -144,9 +142,7 @@ def test_resolved_links_equal_the_handmade_list(duckdb_engine: SQLBackend, test_
     found = []
     for row in duckdb_engine.to_pyarrow(links).to_pylist():
         # No link to the 49 items uses a redirect, so resolved titles are targets.
-        (surface,) = {
-            row["text"][link["start"] : link["end"]] for link in row["links"] if link["target"] == row["title"]
-        }
+        (surface,) = {row["text"][one["start"] : one["end"]] for one in row["links"] if one["target"] == row["title"]}
         found.append([row["language"], row["page_title"], row["title"], surface, str(row["entity"])])
     with HAND_MADE.open(encoding="utf-8", newline="") as file:
         assert sorted(found) == sorted(list(csv.reader(file, delimiter="\t"))[1:])

@@ -42,19 +42,16 @@ def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> C
 
 
 def make_pairs(rows: Any) -> pa.Table:
-    """Number pairs of language, page_id, sentence_index and entity."""
     names = ("language", "page_id", "sentence_index", "entity")
     return pa.Table.from_pylist([{"pair_id": n, **dict(zip(names, row, strict=True))} for n, row in enumerate(rows)])
 
 
 def make_vocabulary(entities: Any) -> pa.Table:
-    """Make a vocabulary of these entities."""
     entities = sorted(entities)
     return pa.table({"row": range(len(entities)), "entity": entities})
 
 
 def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
-    """Return the mined rows in order."""
     chosen = HardNegativeOptions(**{"without": "drop"} | options)
     pairs, links, types, vocabulary = map(ibis.memtable, case)
     mined = mine_hard_negatives(pairs, Mining(links, types, chosen), vocabulary)

@@ -25,7 +25,6 @@ Rows = list[dict[str, Any]]
 
 
 def rows(table: ibis.Table) -> Rows:
-    """Return the rows of a table in its order."""
     return list(table.to_pyarrow().to_pylist())
 
 
@@ -39,7 +38,6 @@ def prepare(wiki: Any) -> tuple[ibis.Table, ibis.Table, ibis.Table]:
 
 
 def key(row: dict[str, Any]) -> tuple[str, int, int, int]:
-    """Return the key of a pair."""
     return row["language"], row["page_id"], row["sentence_index"], row["entity"]
 
 

@@ -35,9 +35,7 @@ def test_each_form_is_read(form: str, chunk: int, pack: Any, tmp_path: Path, mon
     monkeypatch.setattr(released, "_CHUNK", chunk)
     file = tmp_path / "pairs.json"
     file.write_bytes(pack(f"\ufeff{FORMS[form]}".encode()))
-    assert [record.model_dump() for record in read_released(file)] == [
-        {name: own[name] for name in GOOD} for own in RECORDS
-    ]
+    assert [one.model_dump() for one in read_released(file)] == [{name: own[name] for name in GOOD} for own in RECORDS]
 
 
 BAD: dict[str, tuple[str | bytes, str]] = {

@@ -15,7 +15,6 @@ from ease.evaluation.search import MISSING, Neighbours, candidate_neighbours, hi
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
-    """Normally distributed rows of different lengths."""
     generator = np.random.default_rng(seed)
     return generator.standard_normal((rows, dimension)) * generator.uniform(0.1, 9, (rows, 1))
 

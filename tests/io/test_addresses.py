@@ -49,7 +49,6 @@ def dumps(tmp_path: Path) -> Path:
 
 
 def tables(parts: WikipediaParts) -> list[list[dict[str, Any]]]:
-    """The rows of the three tables."""
     connection = ibis.duckdb.connect()
     return [read_parquet(connection, files).to_pyarrow().to_pylist() for files in parts[:3]]
 

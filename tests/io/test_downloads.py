@@ -133,7 +133,6 @@ def test_a_wrong_file_is_downloaded_again(server: FileServer, client: Client, fi
     [
         (Answer(status=404), "file.bz2 does not exist: the server answers 404 Not Found"),
         (Answer(status=403), "403 Forbidden. .* programs without a `contact`"),
-        (Answer(status=302, headers={"Location": "http://[::bad"}), "file.bz2 cannot be fetched"),
         (Answer(headers={"Content-Type": "text/html; charset=utf-8"}), "answers with a web page instead"),
     ],
 )
@@ -151,9 +150,7 @@ def test_an_unreachable_host_is_named(tmp_path: Path) -> None:
         address = gone.address
     files = [RemoteFile(f"{address}/{number}", tmp_path / str(number)) for number in range(5)]
     with Client(QUICK) as client:
-        with pytest.raises(
-            downloads.Unreachable, match=r"at the last of 3 attempts in a row\. Is this machine on the network"
-        ):
+        with pytest.raises(downloads.Unreachable, match=r"the last of 3 attempts in a row\. Is this machine on the"):
             download(files[0], client)
         with pytest.raises(EaseError, match=r"Is this machine on the network.* \(2 more errors like these\.\)"):
             download_all(files, client)

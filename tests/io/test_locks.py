@@ -71,10 +71,8 @@ def test_a_lock_is_of_the_file_that_its_folder_still_has(tmp_path: Path, monkeyp
 def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path: Path) -> None:
     kept = tmp_path / "multilingual.ease"
     kept.mkdir()
-    with (
-        holding("scratch_folder", tmp_path, "texts") as (killed, left),
-        holding("scratch_folder", tmp_path, "texts") as (_, used),
-    ):
+    given = "scratch_folder", tmp_path, "texts"
+    with holding(*given) as (killed, left), holding(*given) as (_, used):
         for folder in (left, used):
             (folder / "wikipedia2vec.abc").mkdir()
             (folder / "wikipedia2vec.abc" / "dump.db").touch()

@@ -64,5 +64,4 @@ def read_dump(path: Path) -> list[DumpedPage]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a folder by their paths in it."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -91,15 +91,7 @@ def test_topics_agree_with_an_independent_parser(wiki: Wiki) -> None:
             assert len(topics) == {"no topic": 0, "several topics": 2, "no prose": 1}[row["dropped"]]
 
 
-SMALL = SampleNewsOptions(news_per_language=60)
-
-
-def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
-    languages = ["fa", "ja"]
-    one = contents(write_sample_news(tmp_path / "one", languages, SMALL).folder)
-    two = contents(write_sample_news(tmp_path / "two", languages[::-1], SMALL).folder)
-    other = SMALL.model_copy(update={"seed": 1})
-    third = contents(write_sample_news(tmp_path / "one", languages, other).folder)
-    assert one == two
-    assert one.keys() == third.keys()
-    assert all(one[name] != third[name] for name in one)
+def test_equal_options_give_equal_bytes(tmp_path: Path) -> None:
+    small = SampleNewsOptions(news_per_language=60)
+    one, two = (write_sample_news(tmp_path / own[0], own, small).folder for own in (["fa", "ja"], ["ja", "fa"]))
+    assert contents(one) == contents(two) != {}

@@ -71,9 +71,7 @@ def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles
         item = read_item(items[f"Q{entity.qid}"], sites)
         assert item is not None
         assert item.types == list(classes)
-        assert item.titles == {
-            language: book.titles[entity] for language, book in sample.books.items() if entity in book.titles
-        }
+        assert item.titles == {code: own.titles[entity] for code, own in sample.books.items() if entity in own.titles}
 
 
 @pytest.mark.slow

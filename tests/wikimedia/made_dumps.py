@@ -54,7 +54,6 @@ def make_page(
 
 
 def make_export(pages: Sequence[str], language: str = "en", version: str = "0.11", case: str = "first-letter") -> str:
-    """Return an export of pages."""
     return HEAD.format(language=language, version=version, case=case) + "".join(pages) + TAIL
 
 
@@ -87,14 +86,12 @@ def cut(content: bytes, size: int) -> list[bytes]:
 
 
 def as_dump(path: Path, content: bytes, language: str = "en") -> DumpFile:
-    """Write a dump file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return DumpFile(path, language, None)
 
 
 def as_shard(dump: DumpFile) -> Shard:
-    """Return the file as one shard."""
     return Shard(dump, 0, dump.path.stat().st_size)
 
 
@@ -113,6 +110,5 @@ def rows(paths: list[Path]) -> list[dict[str, Any]]:
 
 
 def made(folder: Path, *pages: str, language: str = "en", name: str = "made") -> DumpFile:
-    """Write an uncompressed dump of pages."""
     path = folder / f"{language}wiki-{name}-pages-articles.xml"
     return as_dump(path, make_export(pages, language).encode(), language)

@@ -44,7 +44,6 @@ def dumps_in(folder: Path, *languages: str) -> list[DumpFile]:
 
 
 def build(folder: Path, *pages: str, language: str = "en", **options: Any) -> Built:
-    """Make the data set from a dump of these pages."""
     write_news(folder / "dumps", *pages, language=language)
     target = folder / "mewsc16"
     return target, build_mewsc16(dumps_in(folder / "dumps", language), news_options(**options), target, WIKINEWS)
@@ -60,5 +59,4 @@ def article(page_id: int, text: str = "It rained.", categories: str = "[[Categor
 
 
 def skipped(counts: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of skipped pages by reason, without zeros."""
     return {reason: number for reason, number in counts["skipped"].items() if number}

@@ -25,23 +25,19 @@ COLUMNS = ("pp_page", "pp_propname", "pp_value", "pp_sortkey")
 
 
 def item(page: int, qid: int) -> bytes:
-    """Return a row with the item of a page."""
     return b"(%d,'wikibase_item','Q%d',NULL)" % (page, qid)
 
 
 def dump(*statements: bytes) -> bytes:
-    """Return a complete dump of statements."""
     declared = b"".join(b"  `%s` blob NOT NULL,\n" % column.encode() for column in COLUMNS)
     return CREATE % declared + b"".join(statements) + END
 
 
 def insert(*rows: bytes) -> bytes:
-    """Return one statement on one line."""
     return b"INSERT INTO `page_props` VALUES " + b",".join(rows) + b";\n"
 
 
 def write(folder: Path, content: bytes, name: str = "enwiki-20240101-page_props.sql") -> Path:
-    """Write a dump, compressed by its suffix."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(PACK.get(path.suffix, bytes)(content))

@@ -42,6 +42,10 @@ def read_json(path: Path) -> None:
     ingest_wikidata(path, ["en"], ONE, path.with_suffix(""))
 
 
+def read_truthy(path: Path) -> None:
+    ingest_truthy(path, ONE, path.with_suffix(""))
+
+
 Case = tuple[Callable[[Path], object], str, bytes, bytes, bytes]
 """A reader, the suffix of a file, its beginning, what is repeated, and its end."""
 
@@ -83,13 +87,7 @@ CASES: dict[str, Case] = {
         for part in ("[", '"a":{', '"', '"sitelinks":', "\n", "{}\n")
     },
     **{
-        f"{name} with {part!r}": (
-            lambda path: ingest_truthy(path, ONE, path.with_suffix("")),
-            ".nt",
-            before,
-            part.encode(),
-            after,
-        )
+        f"{name} with {part!r}": (read_truthy, ".nt", before, part.encode(), after)
         for part in ("_:a ", " ", "\n", f"{PROPERTY.decode()} ")
         for name, before, after in [
             ("a subject", b"<a> .\n_:", b" " + PROPERTY + b" <a> ."),

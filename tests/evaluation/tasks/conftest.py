@@ -27,7 +27,6 @@ def encode() -> Encode:
 
 
 def evaluate(name: str, encode: Encode, path: Path, **options: Any) -> dict[tuple[str, str], Score]:
-    """Return the scores of a task by subset and metric."""
     task = get_task(name)
     found = task.evaluate(encode, task.options(path=path, **options))
     return {(score.subset, score.metric): score for score in found}

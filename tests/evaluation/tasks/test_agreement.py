@@ -62,9 +62,7 @@ def test_a_made_encoder_with_prompts_scores_as_in_mteb(tmp_path: Path, monkeypat
         return score_tasks(encode, ["own_queries"], {"own_queries": {"path": tmp_path, "sets": sets}})[0].value
 
     # MTEB rounds nDCG to five digits.
-    monkeypatch.setattr(
-        retrieval_metrics, "round", lambda value, *digits: value if digits else int(value), raising=False
-    )
+    monkeypatch.setattr(retrieval_metrics, "round", lambda one, *digits: one if digits else int(one), raising=False)
     task: Any = mteb.get_task("NFCorpus")
     task.queries = {"test": {query: query for query in RELEVANT}}
     task.corpus = {"test": {document: {"title": "", "text": document} for document in DOCUMENTS}}

@@ -144,7 +144,6 @@ def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) 
     ("part", "text", "said"),
     [
         ("de", "de-1\ta\nde-2 b\n", r"sample\.de, line 2: not an id and a sentence with one tab"),
-        ("en", "en-1\ta\nen-1\tb\n", r"sample\.en, line 2: the id en-1 occurs twice"),
         ("gold", "", r"sample\.gold: contains no line of two ids"),
         ("gold", "de-7\ten-000000001\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
     ],

@@ -25,7 +25,6 @@ Row = tuple[int, str, str, int, str]
 
 
 def write(folder: Path, subset: str, rows: list[Row]) -> Path:
-    """Write a subset of an audit."""
     folder.mkdir(exist_ok=True)
     table = pd.DataFrame(rows, columns=["pair_id", "side", "grade", "entity", "text"])
     table.to_parquet(folder / f"{subset}.parquet")
@@ -33,7 +32,6 @@ def write(folder: Path, subset: str, rows: list[Row]) -> Path:
 
 
 def both(pair: int, entity: int, left: str, right: str) -> list[Row]:
-    """The two sentences of a pair."""
     return [(pair, "left", "answer", entity, left), (pair, "right", "answer", entity, right)]
 
 
@@ -95,7 +93,6 @@ def test_bad_audits_are_named(folder: Path, tmp_path: Path, encode: Encode) -> N
 
 
 def write_facts(folder: Path, rows: Sequence[tuple[str, str, str]]) -> Path:
-    """Write a file of parallel sentences."""
     path = folder / "parallel.parquet"
     pd.DataFrame(rows, columns=["fact_id", "language", "text"]).to_parquet(path)
     return path

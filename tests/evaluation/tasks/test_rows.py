@@ -282,7 +282,6 @@ def test_wrong_configurations_are_refused(tmp_path: Path, encode: Encode) -> Non
         scored(encode, "own_labelled_texts", mine(tmp_path, file="mine.xlsx"))
     for configured, message in (
         ({"sets": {"mine": {"file": "x.csv", "columns": {"txet": "a"}}}}, "no 'txet': did you mean text"),
-        ({"sets": {"mine": {"fiel": "x.csv"}}}, "did you mean file"),
         ({"sets": {"average_of_all": {"file": "x.csv"}}}, "may not be named 'average_of_all'"),
         ({"subsets": ("mine",)}, r"No set is configured: add `tasks\.own_labelled_texts\.sets\.mine`"),
     ):

@@ -47,7 +47,6 @@ def sentiments(count: int, seed: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write small versions of three sets."""
     contents = {
         "mr": (reviews("good", 40), reviews("bad", 40)),
         "trec": (questions(60), questions(12)),

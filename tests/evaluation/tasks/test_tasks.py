@@ -49,7 +49,7 @@ def test_tasks_have_equal_weights_for_any_number_of_subsets() -> None:
     assert average_main_scores(scores) == (20 + 80 + 50) / 3
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
+OPTIONS: dict[str, Any] = {
     "stsb": {"path": "sets/stsb", "subsets": ["dev"]},
     "sample_graded": {"path": "graded.parquet"},
 }

@@ -150,9 +150,7 @@ EXPORTS = [
     ("layout", "languages", "given", "words"),
     [*(("articles", *case) for case in ARTICLES), *(("content", *case) for case in EXPORTS)],
 )
-def test_errors_name_what_the_mirror_lacks(
-    server: FileServer, tmp_path: Path, layout: str, languages: list[str], given: Any, words: str
-) -> None:
+def test_errors(server: FileServer, tmp_path: Path, layout: str, languages: list[str], given: Any, words: str) -> None:
     add_dump(server, "enwiki", "20240101", dump("en"))
     add_dump(server, "dewiki", "20240101", dump("de"), status="waiting")
     server.files["/frwiki/20240101/dumpstatus.json"] = b"<html>"
@@ -199,5 +197,3 @@ def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:
     assert path == tmp_path / f"wikidatawiki/entities/20200330/{name}.bz2"
     with pytest.raises(EaseError, match=r"date there is 20200330\. Set another `wikidata_date`"):
         fetch_wikidata(archive, options(tmp_path, date="20200301"))
-    with pytest.raises(EaseError, match=r"has no wikidata-20200330-truthy-BETA\.nt"):
-        fetch_wikidata(archive, options(tmp_path, wikidata_form="truthy"))

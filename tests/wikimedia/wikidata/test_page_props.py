@@ -84,7 +84,6 @@ def rows_of(reader: PageItemReader) -> list[Row]:
 
 
 def quote(value: bytes) -> bytes:
-    """Quote a value like mysqldump."""
     return b"'" + b"".join(ESCAPED.get(bytes([byte]), bytes([byte])) for byte in value) + b"'"
 
 

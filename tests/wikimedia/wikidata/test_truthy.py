@@ -65,17 +65,10 @@ def test_types_among_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_other_statements_and_broken_lines_are_counted(tmp_path: Path) -> None:
-    others = [
-        f"<{WD}P31> {P31} <{WD}Q5> .",
-        f"<{WD}Q1> {P31} <{WD}P31> .",
-        f"<{WD}Q1> {P31} <http://www.wikidata.org/.well-known/genid/3af1> .",
-    ]
-    broken = [
-        f"<{WD}Q1> {P31} <{WD}Q5>",
-        f"<{WD}Q1 {P31} <{WD}Q5> .",
-        f"<{WD}Q1> {P31} Q5 .",
-        f"<{WD}Q1> {P31} <{WD}Q5> . {is_a(2, 5)}",
-    ]
+    others = [f"<{WD}P31> {P31} <{WD}Q5> .", f"<{WD}Q1> {P31} <{WD}P31> ."]
+    others.append(f"<{WD}Q1> {P31} <http://www.wikidata.org/.well-known/genid/3af1> .")
+    broken = [f"<{WD}Q1> {P31} <{WD}Q5>", f"<{WD}Q1 {P31} <{WD}Q5> .", f"<{WD}Q1> {P31} Q5 ."]
+    broken.append(f"{is_a(1, 5)} {is_a(2, 5)}")
     parts = ingest(tmp_path, "# a comment", is_a(1, 2), *broken, *others, is_a(1, 2), *broken, is_a(3, 4))
     assert pairs(parts) == [(1, 2), (1, 2), (3, 4)]
     assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (3, 8)

@@ -69,7 +69,6 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogC
 
 
 def fail_or_wait(text: str, *wiki: Any) -> Prose:
-    """Fail on the text "fail", and never end on the text "wait"."""
     while text == "wait":
         pass
     if text == "fail":
