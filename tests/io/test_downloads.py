@@ -182,9 +182,7 @@ def test_downloads_are_limited_and_errors_stop_no_other(server: FileServer, clie
     assert download_all(files[:6], client) == 0
 
 
-def test_no_redirect_to_http(
-    server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_http(server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "certificate.pem"
     name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *name, "-keyout", "-"]

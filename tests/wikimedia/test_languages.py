@@ -42,10 +42,7 @@ def test_databases_lead_back_to_their_languages() -> None:
         assert Language.from_database(language.database).database == language.database
 
 
-@pytest.mark.parametrize(
-    ("language", "companions"),
-    [("br", ["en", "fr"]), ("eo", ["en"]), ("en", [])],
-)
+@pytest.mark.parametrize(("language", "companions"), [("br", ["en", "fr"]), ("eo", ["en"]), ("en", [])])
 def test_english_and_the_related_large_languages_are_companions(language: str, companions: list[str]) -> None:
     assert nearest_companions(language) == companions
     assert nearest_companions("br", among=("en", "de")) == ["en"]

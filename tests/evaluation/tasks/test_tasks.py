@@ -51,7 +51,7 @@ def test_tasks_have_equal_weights_for_any_number_of_subsets() -> None:
 
 OPTIONS: dict[str, Any] = {
     "stsb": {"path": "sets/stsb", "subsets": ["dev"]},
-    "sample_graded": {"path": "graded.parquet"},
+    "sample_graded": {"path": "g.parquet"},
 }
 
 
