@@ -18,6 +18,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 import pytest
 
 from ease.io.locks import file_lock
+from tests.browser import Browser, browser
 from tests.file_server import FileServer, running_server
 from tests.project import Project, end_server, make_project, params
 
@@ -93,6 +94,13 @@ def project(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Project
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which nothing has run: the one that this process takes its configuration from."""
     return make_project(tmp_path_factory.mktemp("bare"))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser page."""
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from mlflow.tracking import MlflowClient
 
 from ease.pipeline_registry import register_pipelines
 from ease.servers import STAGES
-from tests.browser import Browser, browser
+from tests.browser import Browser
 from tests.project import Project
 
 pytestmark = [pytest.mark.long, pytest.mark.browser, pytest.mark.slow]
@@ -35,13 +35,6 @@ PATIENCE = 180
 """Timeout in seconds for the start of a server on a busy machine."""
 
 LAYERS = ["raw", "intermediate", "primary", "model_input", "models", "model_output", "reporting"]
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser page."""
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def free_port() -> int:
@@ -157,29 +150,6 @@ def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, p
     assert page.texts(".pipeline-metadata .js-plotly-plot, .pipeline-metadata .plotly")
 
 
-OVERLAPS = """
-(() => {
-    const found = [...document.querySelectorAll('.pipeline-metadata .main-svg text')].filter(
-        one => one.textContent && one.getBoundingClientRect().width);
-    const boxes = found.map(one => [one.textContent, one.getBoundingClientRect()]);
-    const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
-        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
-    return boxes.flatMap(([text, box], index) => boxes.slice(index + 1)
-        .filter(([name, other]) => name != text && overlap(box, other)).map(([other]) => `${text} / ${other}`));
-})()
-"""
-"""JavaScript that returns the pairs of overlapping texts in the side panel's plot."""
-
-
-@pytest.mark.parametrize("name", ["comparison_plot", "curves_plot"])
-def test_texts_of_a_plot_do_not_overlap_in_the_side_panel(viz: str, page: Browser, name: str) -> None:
-    number = identifiers(viz)[f"multilingual.{name}"]
-    page.open("about:blank")
-    page.open(f"{viz}/?pid=train_multilingual&expandAllPipelines=true&sid={number}")
-    page.wait_until("document.querySelectorAll('.pipeline-metadata .main-svg .trace').length")
-    assert page.evaluate(OVERLAPS) == []
-
-
 def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
     project: Project, page: Browser, tmp_path: Path
 ) -> None:
@@ -216,7 +186,7 @@ def test_mlflow_opens_with_runs_and_scores_and_compares_two_side_by_side(
 
 def test_comparison_page_renders_without_network(project: Project, page: Browser) -> None:
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
-    wait_for_plot(page)
+    page.wait_until("document.querySelectorAll('svg.main-svg .trace').length")
     page.wait_for("Methods compared", "sample_parallel", "SimCSE")
     assert page.texts("thead th") == ["Subset", "Untrained", "SimCSE", "EASE", "EASE+"]
     assert len(page.texts("tbody tr:not(.group)")) == 19
@@ -226,18 +196,10 @@ def test_comparison_page_renders_without_network(project: Project, page: Browser
     page.call("Emulation.setDeviceMetricsOverride", **narrow)
     page.open("about:blank")
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
-    wait_for_plot(page)
+    page.wait_until("document.querySelectorAll('svg.main-svg .trace').length")
     fits = "[...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)"
     assert page.evaluate(f"{fits} && document.documentElement.scrollWidth <= 390")
     page.call("Emulation.clearDeviceMetricsOverride")
-
-
-def wait_for_plot(page: Browser) -> None:
-    """Wait until Plotly has rendered a trace."""
-    deadline = time.monotonic() + PATIENCE
-    while not page.evaluate("document.querySelectorAll('svg.main-svg .trace').length"):
-        assert time.monotonic() < deadline, f"no plot in the page: {page.text()[:500]}"
-        time.sleep(0.5)
 
 
 def rows_of(text: str) -> dict[str, list[str]]:

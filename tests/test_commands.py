@@ -91,15 +91,6 @@ def test_the_monolingual_job_runs_as_configured(copy: Project) -> None:
     assert "test texts are among the training sentences of monolingual" in done.stderr
 
 
-def test_pairs_are_made_without_wikidata(copy: Project) -> None:
-    stages = "--tags=acquire,ingest,entity_pairs,hard_negatives"
-    done = copy.run("train_monolingual", stages, acquire__wikidata="null")
-    assert "No Wikidata dump: titles are the entities" in done.stderr
-    pairs = pd.read_parquet(copy.latest("05_model_input/monolingual/training_pairs.parquet"))
-    assert (pairs["entity"] < 0).all()
-    assert pairs["hard_negative"].isna().all()
-
-
 @pytest.fixture(scope="module")
 def prepared(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with the pairs of both settings; each sweep writes files of its own."""

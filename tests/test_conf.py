@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
@@ -57,19 +56,6 @@ def test_every_dataset_is_in_the_catalog_and_versioned(env: str, request: pytest
     for name, dataset in made.items():
         assert isinstance(dataset, AbstractVersionedDataset), name
         assert dataset._version is not None, name
-
-
-def test_the_layers_of_no_pipeline_form_a_circle(base: Catalog) -> None:
-    """Kedro-Viz shows no layers of such a pipeline."""
-    shown = {name: dataset.metadata for name, dataset in datasets_of(base).items() if dataset.metadata}
-    layers = {name: metadata["kedro-viz"]["layer"] for name, metadata in shown.items()}
-    for pipeline in pipelines.values():
-        before: dict[str, set[str]] = {}
-        for step in pipeline.nodes:
-            sources = {layers[name] for name in step.inputs if name in layers}
-            for target in (layers[name] for name in step.outputs):
-                before.setdefault(target, set()).update(sources - {target})
-        TopologicalSorter(before).prepare()  # raises an error that names the circle
 
 
 def leaves(value: Any, name: str = "") -> Iterator[str]:

@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 from kedro.io import CatalogProtocol
 
-from ease.evaluation.scoring import task_name
 from ease.pipeline_registry import SWEEPS, register_pipelines
 from ease.pipelines.checks import find_faults
 from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
-from ease.reporting.comparison import printed_tasks
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Source
 from tests.contexts import load_catalog, load_parameters
@@ -94,28 +92,10 @@ def test_every_table_and_figure_has_a_registered_pipeline_with_hours_or_a_reason
     assert {f"Table {number}" if number[0].isdigit() else number for number in printed} <= made
 
 
-OTHER_TABLES = {
-    "BERT (avg.)": {"sts17", "russian_sts", "bli"},
-    "BERT-CLS": {"sts17", "russian_sts", "bli"},
-    "GloVe (avg.)": {"stc"},
-    "GloVe (avg., all words)": {"sts", "stsb", "sickr"},
-}
-"""Tasks whose printed figures are of an encoder for each language, or of the other average of the same vectors."""
-
-
 @pytest.fixture(scope="module")
 def parameters(bare: Project) -> dict[str, Any]:
     """The papers' parameters as configured."""
     return load_parameters(bare, "paper")
-
-
-def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(parameters: dict[str, Any]) -> None:
-    evaluate = EvaluateOptions.model_validate(parameters["evaluate"])
-    for name, baseline in evaluate.baselines.items():
-        (model,) = gather_models([baseline.about(name)])
-        scored = {task_name(reference) for reference in baseline.tasks or ()}
-        unscored = set(printed_tasks(published(), model)) - scored
-        assert unscored == OTHER_TABLES.get(name, set()), name
 
 
 class Scored(NamedTuple):

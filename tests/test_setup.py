@@ -13,7 +13,6 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -181,10 +180,3 @@ def test_imported_libraries_are_declared(folder: str, extras: list[str]) -> None
     for module in sorted(imported(folder)):
         owner = {canonicalize_name(name) for name in owners.get(module, [])}
         assert owner & libraries, f"{folder} imports {module}, of {sorted(owner) or 'no library'}"
-
-
-def test_telemetry_is_disabled() -> None:
-    assert yaml.safe_load((ROOT / ".telemetry").read_text(encoding="utf-8")) == {"consent": False}
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "export DO_NOT_TRACK := true" in makefile
-    assert "export MLFLOW_DISABLE_TELEMETRY := true" in makefile

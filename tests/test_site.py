@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from tests.browser import Browser, browser
+from tests.browser import Browser
 from tests.project import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,12 +26,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def words(text: str) -> list[str]:
@@ -68,19 +61,19 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_the_screen(site: Path, opened: Browser, width: int, scheme: str) -> None:
+def test_pages_fit_the_screen(site: Path, page: Browser, width: int, scheme: str) -> None:
     screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    opened.call("Emulation.setDeviceMetricsOverride", **screen)
-    opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    page.call("Emulation.setDeviceMetricsOverride", **screen)
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     for name in PAGES:
-        opened.open((site / f"{name}.html").as_uri())
-        opened.wait_until("document.readyState === 'complete' && !!document.querySelector('h1')")
-        assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
-        shrunk = opened.evaluate(
+        page.open((site / f"{name}.html").as_uri())
+        page.wait_until("document.readyState === 'complete' && !!document.querySelector('h1')")
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+        shrunk = page.evaluate(
             "[...document.querySelectorAll('article img[src*=\"_images\"]')]"
             ".filter(one => one.width < Math.min(500, 0.85 * one.naturalWidth)).map(one => one.src)"
         )
         assert not shrunk, f"illegible pictures in {name}"
-        background = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         shades = [int(shade) for shade in re.findall(r"\d+", background)[:3]]
         assert (sum(shades) < 200) == (scheme == "dark"), (name, background)

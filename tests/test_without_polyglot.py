@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ease.errors import EaseError
 from ease.wikimedia.dumps.parts import IngestOptions
 from ease.wikimedia.wikipedia import ingest_wikipedia
-from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import article, made, rows
 
 ROOT = Path(__file__).parents[1]
@@ -92,10 +90,3 @@ def test_the_ingest_gives_the_same_sentences_without_polyglot(tmp_path: Path) ->
     found = rows([Path(file) for file in files])
     assert found == expected
     assert len(found) > 2
-
-
-def test_a_splitter_without_polyglot_names_the_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "polyglot.base", None)
-    with pytest.raises(EaseError, match="polyglot is not installed: choose icu"):
-        SentenceSplitter("en", "polyglot")
-    assert SentenceSplitter("en", "icu").split("One.") == ([0], ["One."])

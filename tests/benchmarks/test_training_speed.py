@@ -24,7 +24,6 @@ from benchmarks.training_peers import (
     our_job,
     plain_curve,
     prepare,
-    sparse_and_dense,
 )
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
@@ -67,20 +66,6 @@ def test_both_libraries_train_the_same_loss(work: Work, tmp_path: Path, method: 
     parts = result.model / "training" / "parts.safetensors"
     projection = load_file(parts)["method.projection.weight"] if method == "ease" else None
     assert result.history[0]["loss"] == pytest.approx(peer_loss(work, method, projection), rel=1e-5)
-
-
-def test_sparse_optimiser_updates_only_entities_of_the_batch(work: Work) -> None:
-    loss = EntityLoss(
-        load_encoder(str(work.folder / "encoder")), load_file(work.folder / "table.safetensors")["embeddings"]
-    )
-    before = loss.table.weight.detach().clone()
-    optimizer = sparse_and_dense(loss)
-    columns: list[Any] = [loss.encoder.tokenize(SENTENCES[:2]) for _ in range(2)]
-    loss(columns, torch.tensor([[3, 7], [5, 9]])).backward()
-    optimizer.step()
-    changed = (loss.table.weight != before).any(dim=1).nonzero().flatten()
-    assert changed.tolist() == [3, 5, 7, 9]
-    assert loss.table.weight.grad is None
 
 
 def test_operations_of_a_pair_match_its_matrix_products(work: Work) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser import Browser, browser
+from tests.browser import Browser
 from tests.project import Project
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -42,13 +42,6 @@ CONTRASTS = """(() => {
   return poor;
 })()"""
 """Elements whose text has less contrast than WCAG's level AA asks for."""
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser page."""
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
