@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 import pytest
 from kedro.framework.cli.project import run as kedro_run
 from kedro.io.core import is_parameter
@@ -231,14 +230,6 @@ def defined_options(path: Path) -> set[str]:
 
 
 def test_an_invented_command_is_refused(bare: Project) -> None:
-    for arguments in (["--pipeline"], ["--pipelin=train"]):
-        with pytest.raises(click.UsageError):
-            kedro_run.make_context("kedro run", arguments)
-    inputs = PIPELINES["train"].inputs()
-    with pytest.raises(Exception, match="(?i)choose|did you mean"):
-        resolve_parameters(bare, None, {"multilingual": {"eaze": {"method": "x"}}}, inputs)
-    with pytest.raises(Exception, match="step"):
-        resolve_parameters(bare, None, {"multilingual": {"ease": {"training": {"step": 1}}}}, inputs)
     with pytest.raises(Exception, match="'weakly'"):
         resolve_parameters(bare, "paper", {"_dueam": "weakly"}, inputs)
     with pytest.raises(Exception, match="Unknown evaluation task 'stsx'"):

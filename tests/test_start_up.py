@@ -1,8 +1,9 @@
-"""The start of the command line imports no slow library."""
+"""The start of the command line imports no slow library, and a server that cannot start says why."""
 
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from ease.methods import get_method, method_names, reads_entities
 from ease.pipeline_registry import register_pipelines
+from ease.servers import main
 from tests.project import SAMPLE, make_project
 
 TRAINING = {"torch", "transformers", "sentence_transformers", "sklearn"}
@@ -58,3 +60,10 @@ def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:
 def test_the_source_of_a_method_says_whether_it_reads_entities() -> None:
     names = method_names()
     assert [reads_entities(name) for name in names] == [get_method(name).reads_entities for name in names]
+
+
+def test_a_port_in_use_is_named_with_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["viz", f"--port={port}"]) == 1
+    assert f"Port {port} is in use: choose another (`make viz ARGS=--port={port + 1}`)." in capsys.readouterr().err

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from kedro.io import DataCatalog, DatasetError
 from kedro.validation.exceptions import DataValidationError
 
+from ease.datasets.__main__ import main
 from ease.datasets.schemas import SCHEMAS, check_tables, find_faults
+from tests.contexts import undisturbed
+
+if TYPE_CHECKING:
+    from tests.project import Project
 
 Rows = list[dict[str, Any]]
 Change = Callable[[dict[str, Any]], Any]
@@ -150,3 +156,15 @@ def test_a_broken_table_is_named_and_the_others_are_checked(catalog: DataCatalog
     assert fault.startswith("cannot be read: ")
     assert "pairs.parquet" in fault
     assert "\n" not in fault
+
+
+def test_a_folder_without_tables_is_one_line(bare: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, message in {
+        bare.folder: f"{bare.folder} has no tables to check: make them by `kedro run --pipelines=train_multilingual`.",
+        tmp_path: f"{tmp_path} has no conf/base/globals.yml: run this command in the project's folder.",
+    }.items():
+        with undisturbed():
+            monkeypatch.chdir(folder)
+            done = CliRunner().invoke(main, [])
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr.endswith(f"Error: {message}\n")

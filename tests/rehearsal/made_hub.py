@@ -27,13 +27,7 @@ VOCABULARY = 600
 
 
 def add_encoder(cache: Path, name: str, sentences: Sequence[str]) -> None:
-    """Put a tiny encoder under a published name into a hub cache, as a download leaves it there.
-
-    Args:
-        cache: The folder that HF_HUB_CACHE names.
-        name: As on the hub; decides on the architecture.
-        sentences: Text that the tokenizer is trained on.
-    """
+    """Put a tiny encoder under a published name into a hub cache, as a download leaves it there."""
     repository = cache / f"models--{name.replace('/', '--')}"
     commit = hashlib.sha1(name.encode()).hexdigest()
     snapshot = repository / "snapshots" / commit
@@ -44,13 +38,7 @@ def add_encoder(cache: Path, name: str, sentences: Sequence[str]) -> None:
 
 
 def write_encoder(folder: Path, name: str, sentences: Sequence[str]) -> None:
-    """Write a tiny encoder with the modules of a published one into a folder.
-
-    Args:
-        folder: Made if missing.
-        name: Decides on the architecture; LaBSE has [CLS], a tanh layer and normalisation.
-        sentences: Text that the tokenizer is trained on.
-    """
+    """Write a tiny encoder with the architecture and modules of a published one; LaBSE has [CLS], tanh and normalisation."""
     tokenizer = train_tokenizer(sentences, VOCABULARY, 512, lowercase="uncased" in name)
     roberta = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": tokenizer.pad_token_id}
     with torch.random.fork_rng(devices=[]):

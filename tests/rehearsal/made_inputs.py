@@ -53,22 +53,14 @@ SAMPLE = {
 
 
 def read_sentences(data: Path) -> list[str]:
-    """Sentences of all languages, to train tokenizers on and to make texts of.
-
-    Args:
-        data: The folder of real evaluation sets.
-    """
+    """Sentences of all languages in a folder of real evaluation sets, to train tokenizers on and to make texts of."""
     files = [data / "nli" / "snli" / "s1.dev", *sorted((data / "mewsc16").glob("*_sentences.txt"))]
     read = (file.read_text(encoding="utf-8").splitlines()[:150] for file in files)
     return list(dict.fromkeys(line.strip() for lines in read for line in lines if line.strip()))
 
 
 def write_dumps(raw: Path) -> None:
-    """Write dumps of the 18 Wikipedias, of Wikidata and of Wikinews where `conf/paper` looks for them.
-
-    Args:
-        raw: The project's `data/01_raw`.
-    """
+    """Write dumps of the 18 Wikipedias, of Wikidata and of Wikinews into `data/01_raw`."""
     sample = write_sample(raw / "made", PAPER_LANGUAGES, SampleOptions.model_validate(SAMPLE))
     shutil.copytree(sample.wikipedia, raw / "wikipedia")
     (raw / "wikidata").mkdir()
@@ -78,13 +70,7 @@ def write_dumps(raw: Path) -> None:
 
 
 def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
-    """Write the training texts that methods name in `conf/paper`.
-
-    Args:
-        folder: `data/01_raw/texts`.
-        train: The folder of real lists that Mirror-BERT is trained on.
-        sentences: At least 200.
-    """
+    """Write the training texts that `conf/paper` names, of real lists and at least 200 sentences."""
     folder.mkdir(parents=True)
     for file in ("stsbenchmark_train_10k_sents_random_sampled.txt", "en_words_top_10k.txt"):
         _write_lines(folder / file, (train / file).read_text(encoding="utf-8").splitlines()[:200])
@@ -134,12 +120,7 @@ def write_vectors(file: Path, sentences: Sequence[str], dimension: int = 300) ->
 
 
 def write_evaluation_sets(folder: Path, real: Path) -> None:
-    """Write all evaluation sets: the first of the real ones' lines, and made ones where no real one is there.
-
-    Args:
-        folder: `data/01_raw/evaluation`.
-        real: The folder of real sets.
-    """
+    """Write all evaluation sets: the first of the real ones' lines, and made ones where no real one is there."""
     names = ("sts", "stsb", "sick", "sts2017", "stc", "bli", "qnli", "senteval", "tnews")
     mewsc16 = [file for code in CLUSTERED for file in (real / "mewsc16").glob(f"{code}_*.txt")]
     for files in (mewsc16, *((real / name).rglob("*") for name in names)):

@@ -76,12 +76,7 @@ FEW_TASKS = {"multilingual": "sts17 tatoeba", "monolingual": "stsb:test stc"}
 
 
 def make_rehearsed(folder: Path, test_data: Path) -> Project:
-    """Make a project with all inputs, and a hub cache beside it, to be named by HF_HUB_CACHE.
-
-    Args:
-        folder: For both.
-        test_data: The folder of real dumps and evaluation sets.
-    """
+    """Make a project with all inputs, and beside it the folder `hub`, to be named by HF_HUB_CACHE."""
     project = make_project(folder / "project")
     shorten_sweeps(project.folder / "conf")
     raw, sentences = project.folder / "data" / "01_raw", read_sentences(test_data / "eval")

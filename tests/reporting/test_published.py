@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from kedro.framework.project import pipelines
 from pydantic import ValidationError
 
 from ease.evaluation.tasks import AVERAGE, get_task, task_names
-from ease.pipeline_registry import SWEEPS
-from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.published import Published, Source, Table
-from tests.contexts import load_parameters
-from tests.project import Project
 from tests.reporting.made import parameters, published
 
 PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
@@ -103,18 +98,6 @@ def test_every_column_is_a_score_that_a_task_gives() -> None:
         wanted = {source for number, column in columns for source in found.sources(number, column.header)}
         assert len(wanted) == PRINTED["scores"][name]
         assert wanted - known == set()
-
-
-def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(bare: Project) -> None:
-    given = load_parameters(bare, "paper")
-    trained = {name.split(".")[1] for name in pipelines["report"].inputs() if name.endswith(".scores")}
-    sweeps = [Sweep.model_validate(given[name]) for name in SWEEPS]
-    titles = {variant.title for sweep in sweeps for variant in sweep.all_variants()}
-    titles |= {title for sweep in sweeps for title in sweep.joined}
-    models = [model for found in published().root.values() for model in found.models.values()]
-    named = {name for model in models for name in (model.method, *model.variants) if name}
-    assert {"mirror_bert", "dueam", "msimcse", "- span mask", "mirror words"} <= named
-    assert named - trained - titles == set()
 
 
 ONE = {"header": "a", "task": "stc", "subset": "agnews"}

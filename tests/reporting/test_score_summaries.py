@@ -1,4 +1,4 @@
-"""Tables of results as text."""
+"""Tables of results as text, and what a taught encoder gained."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ease.evaluation.tasks import get_task
+from ease.io.names import DEVELOPMENT
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import (
     COLUMNS,
@@ -15,6 +17,7 @@ from ease.reporting.score_summaries import (
     split_scores,
     variant_table,
 )
+from ease.reporting.teaching import compare_before_after, keeps_start
 
 
 def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> None:
@@ -89,3 +92,29 @@ def test_languages_show_their_own_scores_before_and_after() -> None:
     }
     with pytest.raises(ValueError, match="No task has scores of cor with English"):
         language_scores(make_sweep(), {"cor": ("cor-eng",)})
+
+
+@pytest.mark.parametrize(
+    ("language", "task", "new", "old"),
+    [
+        ("eo", "flores", "epo_Latn-eng_Latn", "deu_Latn-eng_Latn"),
+        ("sw", "sib200", "swh_Latn", "deu_Latn"),
+    ],
+)
+def test_subsets_of_a_taught_language_are_new(language: str, task: str, new: str, old: str) -> None:
+    about = {"task": task, "metric": get_task(task).METRIC}
+    before, after = (
+        [{**about, "subset": new, "value": one}, {**about, "subset": old, "value": other}]
+        for one, other in ((10.0, 80.0), (60.0, 79.0))
+    )
+    found = compare_before_after(before, after, language).set_index("subset")
+    assert found["kind"].to_dict() == {new: "new", old: "old"}
+    assert found["gain"].to_dict() == {new: 50.0, old: -1.0}
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"), [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)]
+)
+def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], kept: bool) -> None:
+    history = [{"step": 9 * step, "name": DEVELOPMENT, "value": score} for step, score in enumerate(scores)]
+    assert keeps_start([*history, {"step": 5, "name": "loss", "value": 90.0}]) is kept
