@@ -24,7 +24,6 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     break_after: int | None = None
     """Number of body bytes after which the connection is closed"""
-    ignore_range: bool = False
     promised: int | None = None
     """Wrong Content-Length; -1: none"""
     body: bytes | None = None
@@ -132,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.head(answer.status or 404, {"Content-Length": "0", **answer.headers})
             return
         tag = f'"{hashlib.md5(content).hexdigest()}"' if shared.tags else None
-        start = 0 if answer.ignore_range else self.start(tag)
+        start = self.start(tag)
         if start >= len(content) and start:
             self.head(416, {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"})
             return

@@ -231,7 +231,7 @@ def defined_options(path: Path) -> set[str]:
 
 def test_an_invented_command_is_refused(bare: Project) -> None:
     with pytest.raises(Exception, match="'weakly'"):
-        resolve_parameters(bare, "paper", {"_dueam": "weakly"}, inputs)
+        resolve_parameters(bare, "paper", {"_dueam": "weakly"}, PIPELINES["train"].inputs())
     with pytest.raises(Exception, match="Unknown evaluation task 'stsx'"):
         resolve_parameters(bare, None, {"evaluate": {"tasks": "stsx"}}, PIPELINES["evaluate"].inputs())
 

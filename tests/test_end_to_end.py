@@ -170,10 +170,7 @@ def test_the_runs_are_named_described_and_scored_for_the_list(
     note, ease_note = (run.data.tags["mlflow.note.content"] for run in (parent, ease))
     shown = f"{ease.data.metrics['sample_parallel/average']:.1f}"
     assert re.search(rf"multilingual\.ease +\| +{re.escape(shown)} ", note)
-    assert "6 steps, from random weights, on Sample wiki (en)" in ease_note
     assert f"Test scores: `sample_parallel/average` {shown}, " in ease_note
-    for text in (note, ease_note):
-        assert text.count("Next: tick ") == 1
     experiment = client.get_experiment(parent.info.experiment_id).tags
     assert experiment["mlflow.experimentKind"] == "custom_model_development"
     assert "metrics.`sample_parallel/average`" in experiment["mlflow.sharedViewState.scores"]
@@ -194,18 +191,6 @@ def test_the_parent_run_holds_table_plots_and_each_parameter_once(client: Mlflow
     assert tasks == {"sample_parallel", "sample_graded"}
     groups = [name for name in parameters if any(other.startswith(f"{name}.") for other in parameters)]
     assert not groups, "no group of options is logged as text beside its fields"
-
-
-def test_the_summaries_count_pages_links_and_negatives(project: Project) -> None:
-    folder = "08_reporting/multilingual"
-    languages = project.json(f"{folder}/ingest_summary.json")["languages"]
-    english = next(row for row in languages if row["language"] == "en")
-    skipped = sum(number for name, number in english.items() if name.startswith("skipped_"))
-    assert english["pages"] == english["kept"] + skipped
-    assert 0 < english["links_resolved"] <= english["links"]
-    assert sum(row["with_negative"] for row in project.json(f"{folder}/hard_negative_summary.json"))
-    coverage = project.json(f"{folder}/embedding_coverage.json")
-    assert 0 < coverage["found"] <= coverage["total"]
 
 
 def test_every_version_records_its_inputs(project: Project) -> None:

@@ -26,8 +26,7 @@ def trained(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Projec
         "monolingual.simcse.training.max_steps": 1,
     }
     values = ",".join(f"{name}={value}" for name, value in given.items())
-    done = made.kedro("run", "--pipelines=train_monolingual", "--params", values)
-    made.log.write_text(done.stderr, encoding="utf-8")
+    made.kedro("run", "--pipelines=train_monolingual", "--params", values)
     return made
 
 
@@ -40,10 +39,7 @@ def test_ease_does_not_make_a_pretrained_encoder_worse(trained: Project) -> None
     assert ease > start - 2
 
 
-def test_the_defaults_are_logged_and_tracked(trained: Project) -> None:
-    said = " ".join(trained.log.read_text(encoding="utf-8").split())
-    assert "defaults for a pretrained encoder" in said
-    assert "learning_rate 1e-05" in said
+def test_the_defaults_are_tracked(trained: Project) -> None:
     mlflow.set_tracking_uri(trained.store)
     runs = MlflowClient().search_runs(["1"], "attributes.run_name LIKE 'monolingual.ease%'")
     (run,) = runs

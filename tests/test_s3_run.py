@@ -68,16 +68,12 @@ def test_a_bucket_gives_the_rows_of_a_folder(local: Project, bucket: Bucket, tmp
     kept = [path for path in (remote.folder / "data").rglob("*.parquet")]
     assert kept == [], "tables and parts lie in the bucket alone"
     counts = bucket.keys("tables/02_intermediate/parts")
-    sidecar = remote_json(bucket, "tables/03_primary/multilingual/pairs.parquet", "provenance.json")
+    (key,) = (key for key in bucket.keys(f"tables/{PATHS[5]}") if key.endswith("/provenance.json"))
+    sidecar = json.loads(bucket.files.cat_file(f"{bucket.name}/{key}"))
     assert set(sidecar["inputs"]) > {"multilingual.links"}
     again = remote.run(PIPELINES, SETTING, "--only-missing-outputs", start=True, **sources)
     assert "parsing dumps" not in again.stderr
     assert bucket.keys("tables/02_intermediate/parts") == counts
-
-
-def remote_json(bucket: Bucket, below: str, name: str) -> Any:
-    (key,) = (key for key in bucket.keys(below) if key.endswith(f"/{name}"))
-    return json.loads(bucket.files.cat_file(f"{bucket.name}/{key}"))
 
 
 @pytest.mark.spark

@@ -59,8 +59,7 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         assert not loaded.search(page.read_text(encoding="utf-8")), page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_pages_fit_the_screen(site: Path, page: Browser, width: int, scheme: str) -> None:
     screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     page.call("Emulation.setDeviceMetricsOverride", **screen)

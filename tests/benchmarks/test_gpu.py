@@ -8,11 +8,14 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 import torch
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchmarks import gpu
 from benchmarks.gpu import PARTS, Part, main
@@ -40,21 +43,12 @@ def collected() -> list[str]:
 def with_dependencies(names: list[str]) -> dict[str, importlib.metadata.Distribution]:
     """Return the installed distributions of packages and of everything that they require without extras."""
     found: dict[str, importlib.metadata.Distribution] = {}
-    waiting = list(names)
-    while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in found:
-            continue
-        try:
-            found[name] = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:  # for another system
-            continue
-        requirements = [line.partition(";") for line in found[name].requires or []]
-        waiting += [
-            re.match(r"[\w.-]+", line)[0]  # type: ignore[index]
-            for line, _, marker in requirements
-            if "extra" not in marker
-        ]
+    for name in (waiting := list(names)):
+        with suppress(importlib.metadata.PackageNotFoundError):  # for another system
+            distribution = importlib.metadata.distribution(name)
+            if found.setdefault(canonicalize_name(name), distribution) is distribution:
+                required = map(Requirement, distribution.requires or [])
+                waiting += [one.name for one in required if "extra" not in str(one.marker)]
     return found
 
 

@@ -1,7 +1,9 @@
-"""Benchmarks of search, batches, mining, evaluation and Wikidata on small inputs: what is compared agrees."""
+"""Benchmarks of search, batches, mining, evaluation and ingestion on small inputs: what is compared agrees."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import re
 import subprocess
 import sys
@@ -9,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import evaluation_speed, large_batches, search_memory, wikidata_ingestion
+from benchmarks import evaluation_speed, ingestion_speed, large_batches, search_memory, wikidata_ingestion
+from benchmarks.ingestion_speed import PACKINGS, repeat_dump
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from tests.project import ROOT
+from tests.wikimedia.made_dumps import article, as_dump, make_export
 
 pytestmark = pytest.mark.long
 
@@ -94,3 +98,34 @@ def test_differing_rows_are_an_error(tmp_path: Path) -> None:
     other.pages.replace(made.pages)
     with pytest.raises(SystemExit, match=r"page_props and truthy statements \(\.bz2\) returns other rows"):
         wikidata_ingestion.print_rows([made], [12], 1, made)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A slice of 40 articles with its language on the first line, where wikipedia2vec looks for it."""
+    export = make_export([article(number) for number in range(1, 41)]).replace("\n    version", " version")
+    return as_dump(tmp_path / "slice/enwiki-slice-pages-articles.xml", export.encode()).path
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_repeated_pages_have_distinct_titles(source: Path, tmp_path: Path, packing: str) -> None:
+    dump = repeat_dump(source, tmp_path, 0.2, packing)
+    packed = dump.path.read_bytes()
+    content = gzip.decompress(packed) if packing == "gz" else bz2.decompress(packed)
+    assert len(content) == 1e6 * dump.megabytes >= 200_000
+    titles = [line for line in content.splitlines() if b"<title>" in line]
+    assert len(titles) == len(set(titles)) > 200
+    streams = {"gz": 0, "bz2, one stream": 1}.get(packing, len(titles) // 100 + 1)
+    assert packed.count(b"BZh91AY&SY") == streams
+
+
+@pytest.mark.slow
+def test_every_table_of_the_ingestion_has_its_figures(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ingestion_speed.main([str(source), "--megabytes", "0.2", "--rounds", "1", "--sizes", "0.1"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    readers, *scaling, memory = (
+        line.strip("| ").split(" | ") for place, line in enumerate(lines) if place not in (0, 1, 3, 4, 8, 9)
+    )
+    assert (readers[0], [row[0] for row in scaling]) == ("enwiki-slice", [*PACKINGS])
+    assert all(float(cell.split()[0]) > 0 for cell in readers[2:] if cell != "–")
+    assert 50 < float(memory[1]) < 500

@@ -1,16 +1,22 @@
-"""Versions are saved atomically, and a run loads the versions that it saved."""
+"""Versions are saved atomically, a run loads those that it saved, and previews have a few readable rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ibis
+import pandas as pd
 import pytest
 from kedro.io import DatasetError, Version
 
-from ease.datasets.files import JSONDataset, PathDataset, ScoresDataset
+from ease.datasets.files import FigureDataset, JSONDataset, PathDataset, RowsDataset, ScoresDataset
 from ease.datasets.tables import PartsDataset, TableDataset
+from ease.reporting.plots import plot_curves
+from tests.contexts import load_catalog
+
+if TYPE_CHECKING:
+    from tests.project import Project
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 
@@ -101,3 +107,91 @@ def test_parts_are_one_table_in_their_order_and_outlive_the_cache(tmp_path: Path
     whole.save(ibis.memtable({"a": [1, 2]}))
     assert whole.load().to_pandas().to_dict("list") == {"a": [1, 2]}
     assert [path.name for path in tmp_path.glob("w/*/*")] == ["w"]
+
+
+def records(preview: Any) -> list[dict[str, Any]]:
+    """Return the rows of a preview as dictionaries by column."""
+    assert preview["index"] == list(range(len(preview["data"])))
+    return [dict(zip(preview["columns"], row, strict=True)) for row in preview["data"]]
+
+
+def rows_dataset(path: Path, rows: list[dict[str, Any]]) -> RowsDataset:
+    dataset = RowsDataset(filepath=str(path / "rows.json"), version=Version(None, None))
+    dataset.save(rows)
+    return dataset
+
+
+def test_labels_are_shown_beside_entities(tmp_path: Path) -> None:
+    vocabulary, pairs = tmp_path / "vocabulary.parquet", table_dataset(tmp_path / "pairs.parquet")
+    table_dataset(vocabulary).save(ibis.memtable({"entity": [7, 8], "label": ["Rome", "Nile"]}))
+    columns = {"pair_id": [0, 1, 2], "entity": [7, 8, 9], "hard_negative": [8, None, 7]}
+    pairs.save(ibis.memtable(columns, schema=dict.fromkeys(columns, "int64")))
+    preview = pairs.preview(labels={"columns": ["entity", "hard_negative"], "filepath": str(vocabulary)})
+    assert preview["columns"] == ["pair_id", "entity", "entity_label", "hard_negative", "hard_negative_label"]
+    assert preview["data"] == [[0, 7, "Rome", 8, "Nile"], [1, 8, "Nile", "", ""], [2, 9, "", 7, "Rome"]]
+    without = pairs.preview(labels={"columns": ["entity"], "filepath": str(tmp_path / "none.parquet")})
+    assert without["columns"] == list(columns), "pairs without a vocabulary are shown as they are"
+
+
+@pytest.mark.parametrize(
+    ("languages", "each"), [(["ar", "de", "en", "ja"], 5), (list("abcdefghijklmnopqrstuvwxyz"), 1)]
+)
+def test_rows_of_several_languages_are_shown(tmp_path: Path, languages: list[str], each: int) -> None:
+    dataset = table_dataset(tmp_path / "pairs.parquet")
+    rows = {"language": [name for name in languages for _ in range(30)], "number": [*range(30)] * len(languages)}
+    dataset.save(ibis.memtable(rows))
+    shown = records(dataset.preview(spread="language"))
+    assert [(row["language"], row["number"]) for row in shown] == [
+        (name, number) for name in languages[:20] for number in range(each)
+    ]
+
+
+def test_a_table_without_rows_or_languages_is_shown(tmp_path: Path) -> None:
+    schema = {"language": "string", "entity": "int64"}
+    for languages, entities in (([None, None], [1, 2]), ([], [])):
+        dataset = table_dataset(tmp_path / f"{len(entities)}.parquet")
+        dataset.save(ibis.memtable({"language": languages, "entity": entities}, schema=schema))
+        preview = dataset.preview(spread="language")
+        assert preview["columns"] == ["language", "entity"]
+        assert [row[1] for row in preview["data"]] == entities
+
+
+def test_cells_have_types_that_a_browser_can_display(tmp_path: Path) -> None:
+    cells = {2**60 + 1: "1152921504606846977", -3: -3, 0.5: 0.5, True: "True", None: "", "x": "x", (1,): "[1]"}
+    row = {str(number): value for number, value in enumerate([*cells, float("nan")])}
+    assert rows_dataset(tmp_path, [row]).preview()["data"] == [[*cells.values(), ""]]
+
+
+def test_chosen_columns_keep_their_order_and_a_history_has_a_row_for_each_step(tmp_path: Path) -> None:
+    dataset = rows_dataset(tmp_path, [{"value": 1, "task": "a", "code": "x"}, {"value": 2, "task": "b"}])
+    assert dataset.preview(columns=["task", "value"])["data"] == [["a", 1], ["b", 2]]
+    assert dataset.preview()["data"] == [[1, "a", "x"], [2, "b", ""]]
+    values = [(2, "loss", 3.0), (2, "rate", 0.1), (4, "loss", 2.0), (4, "development", 70.0)]
+    points = [dict(zip(("step", "name", "value"), row, strict=True)) for row in values]
+    (tmp_path / "history").mkdir()
+    preview = rows_dataset(tmp_path / "history", points).preview(pivot=["step", "name", "value"])
+    assert preview["columns"] == ["step", "loss", "rate", "development"]
+    assert preview["data"] == [[2, 3.0, 0.1, ""], [4, 2.0, "", 70.0]]
+
+
+def test_the_title_of_a_figure_is_above_its_panels_and_its_legend(tmp_path: Path) -> None:
+    names = ["loss"] * 2 + ["rate"] * 2
+    curves = {"method": ["ease", "simcse"] * 2, "step": 1, "name": names, "value": 1.0}
+    figure = plot_curves(pd.DataFrame(curves))
+    dataset = FigureDataset(filepath=str(tmp_path / "plot.json"), version=Version(None, None))
+    dataset.save(figure)
+    layout: Any = dict(dataset.preview())["layout"]
+    assert "title" not in layout, "Kedro-Viz would move it onto the plot"
+    *panels, heading = layout["annotations"]
+    assert heading["text"] == "Training curves"
+    assert [panel["text"] for panel in panels] == ["loss (nats)", "rate"]
+    assert dataset.load().layout.title.text == "Training curves", "the saved figure keeps its title"
+
+
+def test_the_catalog_shows_labelled_pairs_of_all_languages(project: Project) -> None:
+    dataset: Any = load_catalog(project).get("multilingual.training_pairs")
+    shown = records(dataset.preview(**dataset.metadata["kedro-viz"]["preview_args"]))
+    assert {row["language"] for row in shown} == {"ar", "de", "en", "ja"}
+    assert all(row["entity_label"] and not row["entity_label"].isdigit() for row in shown)
+    assert any(row["hard_negative_label"] for row in shown)
+    assert all(bool(row["hard_negative_label"]) == bool(row["hard_negative"]) for row in shown)

@@ -38,7 +38,7 @@ def add_encoder(cache: Path, name: str, sentences: Sequence[str]) -> None:
 
 
 def write_encoder(folder: Path, name: str, sentences: Sequence[str]) -> None:
-    """Write a tiny encoder with the architecture and modules of a published one; LaBSE has [CLS], tanh and normalisation."""
+    """Write a tiny encoder with the architecture and modules that a published one of this name has."""
     tokenizer = train_tokenizer(sentences, VOCABULARY, 512, lowercase="uncased" in name)
     roberta = {"max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": tokenizer.pad_token_id}
     with torch.random.fork_rng(devices=[]):

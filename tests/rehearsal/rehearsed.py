@@ -59,15 +59,9 @@ SMALL: dict[str, Any] = {
         for method in (METHODS if setting != "low_resource" else ("ease", "mlm"))
         for name, value in FEW_STEPS.items()
     },
-    **{
-        f"{setting}.{name}": value
-        for setting in ("multilingual", "monolingual")
-        for name, value in {
-            "shallow_student.layers": 1,
-            "static_student.dimension": 16,
-            "static_student.matryoshka": 8,
-        }.items()
-    },
+    **{f"{setting}.shallow_student.layers": 1 for setting in SETTINGS[:2]},
+    **{f"{setting}.static_student.dimension": 16 for setting in SETTINGS[:2]},
+    **{f"{setting}.static_student.matryoshka": 8 for setting in SETTINGS[:2]},
 }
 """Few languages, steps and rows, small students; everything else as in `conf/paper`."""
 
@@ -164,11 +158,9 @@ def few_tasks(project: Project) -> dict[str, str]:
     }
 
 
-def rehearse(
-    project: Project, pipelines: str, *arguments: str, check: bool = True, start: bool = True, **given: Any
-) -> Done:
+def rehearse(project: Project, pipelines: str, *arguments: str, start: bool = True, **given: Any) -> Done:
     """Run pipelines in the environment `paper` with the small parameters and others, with `__` in place of dots."""
     values = {**SMALL, **few_tasks(project), **{name.replace("__", "."): value for name, value in given.items()}}
     params = ",".join(f"{name}={value}" for name, value in values.items())
     flags = ("run", "--env=paper", f"--pipelines={pipelines}", "--params", params, *arguments)
-    return project.kedro(*flags, check=check, start=start)
+    return project.kedro(*flags, start=start)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ease.reporting.report import build_report, render_html
-from tests.browser import Browser, browser
+from tests.browser import Browser
 from tests.reporting.made import all_rows, options, own, paper, published, row
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -24,7 +22,7 @@ for (const name of ['error', 'warn']) {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def page(page: Browser, tmp_path_factory: pytest.TempPathFactory) -> Browser:
     """Open the report in a browser that collects errors and requests."""
     folder = tmp_path_factory.mktemp("page")
     languages = [column.subset for column in paper().tables["3"].columns if column.task]
@@ -32,12 +30,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     (folder / "report.html").write_text(
         render_html(build_report(published(), options(), own([*all_rows(), *clusters]))), encoding="utf-8"
     )
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        opened.call("Page.enable")
-        opened.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        opened.open((folder / "report.html").as_uri())
-        opened.wait_for("Table 14", "All scores", "stc012345678")
-        yield opened
+    page.call("Page.enable")
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+    page.open((folder / "report.html").as_uri())
+    page.wait_for("Table 14", "All scores", "stc012345678")
+    return page
 
 
 FIGURES = "[...document.querySelectorAll('figure .js-plotly-plot')]"

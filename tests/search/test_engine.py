@@ -1,4 +1,4 @@
-"""A search by a real encoder: sentences, nearest entities, labels and reasons."""
+"""A search by a real encoder, from Python and the command line: sentences, nearest entities, labels, reasons."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner, Result
 from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 import ease
 from ease.errors import EaseError
 from ease.pruning import find_leftovers
+from ease.search.__main__ import main
 from ease.search.engine import Search, shared_words, words_of
 from tests.search.made_project import (
     DIMENSION,
@@ -206,3 +208,52 @@ def test_shared_words_ignore_case_and_are_listed_once_in_the_order_of_the_first_
     assert shared_words("The Yen and the STRASSE", "straße, yen THE") == ["The", "Yen", "STRASSE"]
     assert shared_words("円の", "日本の通貨は円です。") == ["円", "の"]
     assert words_of("𝔸 😀 b") == ["𝔸", "b"], "ICU counts UTF-16 units"
+
+
+def run(project: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--project", str(project)])
+
+
+def test_find_prints_sentences_with_pages_entities_and_reasons(made: Path) -> None:
+    done = run(made, "find", "Die Währung: Yen", "--language=de", "-k", "1", "--reader=de")
+    assert done.exit_code == 0, done.output
+    lines = [line.strip() for line in done.output.splitlines()]
+    assert lines[0].endswith("de  Yen ist die Währung von Japan.")
+    assert lines[1] in ("page: Yen and 1 more", "page: Japan and 1 more")
+    assert set(lines[2].removeprefix("entities: ").split(", ")) == {"Japan", "Japanischer Yen"}
+    assert lines[4] == "shared words: Die, Währung, Yen"
+
+
+def test_entities_and_build(made: Path) -> None:
+    near = run(made, "entities", "Yen", "-k", "2")
+    assert near.exit_code == 0, near.output
+    assert len(near.output.splitlines()) == 2
+    assert "yen (8146)" in run(made, "entities", "Yen", "--model=untrained").output
+    built = run(made, "build", "--model=untrained")
+    assert "6 sentences in " in built.output
+    assert "data/07_model_output/search/multilingual/untrained/" in built.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["find", "Yen", "--reader=zz"], "Unknown language 'zz' in `--reader`"),
+        (["serve", "--host=192.0.2.1"], "Cannot listen at 192.0.2.1:8000"),
+    ],
+)
+def test_errors_are_one_line_that_names_what_to_do(made: Path, arguments: list[str], message: str) -> None:
+    done = run(made, *arguments)
+    assert done.exit_code == 1
+    (line,) = done.output.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
+
+
+def test_an_index_without_links_has_no_entities(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "own")
+    shutil.rmtree(tmp_path / "own/data/02_intermediate/multilingual/links.parquet")
+    for _ in range(2):
+        done = run(tmp_path / "own", "entities", "Yen", "--model=untrained")
+        assert done.exit_code == 1
+        assert "links to an entity: choose another --setting" in done.output
+        assert run(tmp_path / "own", "find", "Yen", "--model=untrained").exit_code == 0
