@@ -172,13 +172,6 @@ def test_a_sweep_at_paper_scale_lacks_nothing_but_files(
     assert [fault for fault in faults if not WITHOUT_FILES.search(fault)] == []
 
 
-def test_every_sweep_is_in_the_document() -> None:
-    """Except the project's own experiments, and the sweep that `train_low_resource` runs."""
-    text = (ROOT / "docs" / DOCUMENT).read_text(encoding="utf-8")
-    others = {"control", "companions", "ablation_plus", "low_resource_languages"}
-    assert {name for name in SWEEPS if f"| `{name}` |" not in text} == others
-
-
 def places(value: Any) -> Iterator[str]:
     """Yield the paths of training texts in nested parameters."""
     if isinstance(value, dict):

