@@ -11,7 +11,7 @@ from transformers import CONFIG_MAPPING, AutoModel
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.known import KnownEncoder, known_encoder, known_names, language_model_like
+from ease.encoders.known import KnownEncoder, known_encoder, known_names
 from ease.methods import method_names, method_options
 from ease.training.options import training_options
 from tests.encoders.tiny import tiny_encoder
@@ -67,12 +67,6 @@ def test_the_values_of_table_9() -> None:
         "bert-base-multilingual-cased": (256, 5e-5),
         "xlm-roberta-base": (64, 3e-5),
     }
-
-
-def test_an_encoder_without_a_file_is_unknown() -> None:
-    assert known_encoder("org/of-my-own") is None
-    assert language_model_like({"model_type": "bert", "hidden_size": 3}) is None
-    assert language_model_like(known("multilingual-e5-base").architecture) == "xlm-roberta-base"
 
 
 def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path) -> None:

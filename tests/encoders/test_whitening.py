@@ -21,7 +21,6 @@ from ease.encoders.whitening import (
     language_directions,
     mean_embeddings,
     remove_directions,
-    whiten_encoder,
 )
 from ease.errors import EaseError
 from ease.reporting.score_summaries import main_figures
@@ -73,22 +72,6 @@ def test_vectors_without_enough_variance_are_refused() -> None:
         gather_moments([broken])
 
 
-def test_the_whitened_encoder_loads_without_ease(tmp_path: Path) -> None:
-    names = ("Oslo", "東京", "Roma")
-    sentences = [f"{name} is number {row} of the list" for row in range(25) for name in names]
-    encoder = tiny_encoder(sentences)
-    before = encoder.encode(sentences)
-    whiten_encoder(encoder, iter(sentences), batch_size=4)
-    save_encoder(encoder, tmp_path / "whitened")
-    loaded = SentenceTransformer(str(tmp_path / "whitened"), device="cpu")
-    assert all(type(module).__module__.startswith("sentence_transformers.") for module in loaded)
-    after = loaded.encode(sentences)
-    # Layer normalisation without learned weights fixes the sum of a token's values: one dimension is lost.
-    reference = PCA(15, whiten=True, svd_solver="full").fit(before.astype(np.float64)).transform(before)
-    assert after.shape == reference.shape
-    np.testing.assert_allclose(cosines(after, after), cosines(reference, reference), atol=1e-3)
-
-
 @pytest.mark.slow
 def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project) -> None:
     done = copy.run(
@@ -96,6 +79,7 @@ def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project)
     )
     folder = copy.latest("06_models/multilingual/whitening/encoder")
     encoder = SentenceTransformer(str(folder), device="cpu")
+    assert all(type(module).__module__.startswith("sentence_transformers.") for module in encoder)
     pairs = pd.read_parquet(copy.latest("05_model_input/multilingual/training_pairs.parquet"))
     sentences = pairs["sentence"].drop_duplicates().tolist()
     whitened = encoder.encode(sentences)

@@ -10,7 +10,6 @@ from kedro.framework.context import KedroContext
 
 from ease.errors import EaseError
 from ease.hooks.names import Names, check_run_names
-from ease.io.names import nearest
 from tests.contexts import give, given_context
 from tests.project import Project, make_project
 
@@ -61,15 +60,6 @@ def test_a_wrong_parameter_is_refused_with_the_nearest_name(parameter: str, cont
     assert "\n" not in str(error.value)
 
 
-def test_the_command_prints_one_line(bare: Project) -> None:
-    done = bare.kedro("run", "--pipelines=train", "--tags=evalute", check=False, start=False)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stdout + done.stderr
-    lines = done.stderr.strip().splitlines()
-    assert [line for line in lines if "Error" in line or "ERROR" in line] == lines[-1:], done.stderr
-    assert "'evalute' in --tags in train" in lines[-1]
-
-
 def test_a_run_from_a_folder_of_the_project_writes_into_the_project(copy: Project) -> None:
     (below := copy.folder / "notebooks").mkdir()
     Project(below).run("acquire")
@@ -101,9 +91,3 @@ def test_a_broken_configuration_file_is_named_with_its_fault(
 def test_an_unknown_environment_is_refused_with_the_nearest(bare: Project) -> None:
     with pytest.raises(EaseError, match="did you mean paper?"), given_context(bare, "papr"):
         pass
-
-
-def test_only_near_names_are_suggested_the_nearest_first() -> None:
-    assert nearest("xx", ["xh", "en", "xal"]) == []
-    assert nearest("learning_rat", ["entity_learning_rate", "learning_rate"])[0] == "learning_rate"
-    assert nearest("EASE", ["ease", "mlm"]) == ["ease"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import mlflow
 from mlflow.tracking import MlflowClient
 
-from ease.hooks.mlflow import follow_project, name_overrides
+from ease.hooks.mlflow import follow_project
 from tests.contexts import undisturbed
 
 ARTIFACTS = "data/08_reporting/mlflow_artifacts"
@@ -50,18 +50,3 @@ def test_runs_and_artifacts_follow_a_copied_project(tmp_path: Path) -> None:
         outside = MlflowClient(f"sqlite:///{store}").get_experiment_by_name("outside")
         assert outside is not None
         assert outside.artifact_location == elsewhere.as_uri()
-
-
-def test_a_name_has_few_short_parameters_of_its_own_and_no_path() -> None:
-    given = {
-        "acquire.wikipedia": "/data/dumps",
-        "multilingual.setting.languages": "en sw",
-        "multilingual.ease.training.seed": 3,
-        "multilingual.simcse.training.seed": 3,
-        "multilingual.ease.options.entity_weight": 0.5,
-        "multilingual.vocabulary.min_link_count": 2,
-        "multilingual.setting.encoder.pooling": "cls",
-        "engine": "spark",
-    }
-    words = ["seed=3", "entity_weight=0.5", "pooling=cls", "engine=spark"]
-    assert name_overrides(given, "multilingual.ease") == words

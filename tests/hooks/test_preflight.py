@@ -168,11 +168,6 @@ FETCH = "acquire_evaluation.fetch=true"
     ("pipeline", "given", "expected"),
     [
         (
-            "hard_negatives",
-            {},
-            [f"No run has made `multilingual.dumps`, .*, `multilingual.pairs`, .* yet: first run {MAKE}"],
-        ),
-        (
             "grid",
             {"grid__setting__test_tasks": "stsb:test", "multilingual__setting__dev_tasks": "sickr:trial"},
             [

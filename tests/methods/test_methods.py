@@ -11,9 +11,8 @@ import torch
 import ease.methods
 from ease.errors import EaseError
 from ease.methods import method_names, method_options
-from ease.methods.base import TOTAL, TrainingMethod
+from ease.methods.base import TOTAL
 from tests.methods.made import ENTITIES, build, floats, inputs
-from tests.project import ROOT
 
 
 @pytest.mark.parametrize("name", method_names())
@@ -38,20 +37,12 @@ def test_reads_entities_is_found_in_the_source(tmp_path: Path, monkeypatch: pyte
         assert ease.methods.reads_entities(name) == (name != "none")
 
 
-def test_the_guide_to_a_new_method_names_every_attribute() -> None:
-    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Add a training method")[1].split("\n## ")[0]
-    own = {name for name in {*TrainingMethod.__annotations__, *vars(TrainingMethod)} if name[0] != "_"}
-    assert {"Options", "reads_entities", "required", "derived_columns", "build", "forward"} <= own
-    assert {name for name in own if f"`{name}`" not in guide} == set()
-
-
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
         ("eaes", {}, "did you mean ease"),
         ("ease", {"temperature": -1}, "'ease'.*temperature: Input should be greater than 0"),
         ("ease", {"entity_weight": 0, "self_supervised": False}, "Nothing is left to train"),
-        ("ease_plus", {"entity_weight": 0, "self_supervised": False}, "Nothing is left to train"),
     ],
 )
 def test_unknown_methods_and_faulty_options_are_named(name: str, values: dict[str, Any], said: str) -> None:

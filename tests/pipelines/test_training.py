@@ -28,16 +28,6 @@ def trained_rows(project: Project) -> pd.DataFrame:
     return pd.read_parquet(project.latest("05_model_input/multilingual/simcse/texts"))
 
 
-def test_simcse_is_trained_on_the_sentences_of_the_pairs(project: Project) -> None:
-    texts = trained_rows(project)
-    pairs = pd.read_parquet(project.latest("05_model_input/multilingual/training_pairs.parquet"))
-    pairs = pairs.sort_values("pair_id")
-    assert texts["sentence"].tolist() == pairs["sentence"].tolist()
-    assert texts["pair_id"].tolist() == pairs["pair_id"].tolist()
-    (report,) = project.json("08_reporting/multilingual/simcse/text_report.json")
-    assert (report["kind"], report["taken"]) == ("pairs", len(pairs))
-
-
 def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
     lines = [f"A sentence about the number {number}." for number in range(100)]
     (copy.folder / "sentences.txt").write_text("\n".join(["\ufeff", *lines, "", lines[0]]), encoding="utf-8")

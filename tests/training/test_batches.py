@@ -19,7 +19,6 @@ from safetensors.numpy import save_file
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods.base import Derive
 from ease.training.batches import make_ahead, pair_indices
 from ease.training.options import BatchOptions
 from ease.training.prepared_pairs import BLOCK_ROWS, Layout, open_pairs, prepare_pairs, read_table
@@ -76,25 +75,6 @@ def test_faulty_pairs_are_named(files: Path, tmp_path: Path, changes: dict[str, 
     with pytest.raises(EaseError, match=message):
         prepare(files, write(tmp_path, **changes), tmp_path / "pairs.bin")
     assert not (tmp_path / "pairs.bin").exists()
-
-
-def test_missing_texts_are_derived_or_absent_or_named(files: Path, tmp_path: Path) -> None:
-    encoder = load_encoder(str(files / "encoder"))
-    path = write(tmp_path, positive=["Berlin", None, ""], pair_id=None)
-    layout = Layout(12, ("sentence", "positive", "negative", "numbered"))
-    derived: dict[str, Derive] = {
-        "positive": lambda sentences, rows: sentences,
-        "negative": lambda sentences, rows: [None] * len(rows),
-        "numbered": lambda sentences, rows: [f"{row} {text}" for row, text in zip(rows, sentences, strict=True)],
-    }
-    prepare_pairs(path, None, encoder, layout, tmp_path / "pairs.bin", derived)
-    stored = open_pairs(tmp_path / "pairs.bin", layout)
-    expected = {"positive": ["Berlin", "Oslo", ""], "numbered": ["1 Oslo", "2 Roma"]}
-    for name, texts in expected.items():
-        found = [row["tokens"][: row["length"]].tolist() for row in stored[name][-len(texts) :]]
-        assert found == encoder.tokenizer(texts)["input_ids"]
-        assert stored[name]["present"].all()
-    assert not stored["negative"]["present"].any()
 
 
 def test_an_epoch_visits_every_pair_at_most_once() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
 from ease.errors import EaseError
-from ease.methods.components.drophead import drop_heads, has_dropout, set_drophead, set_dropout
+from ease.methods.components.drophead import has_dropout, set_drophead, set_dropout
 from tests.methods.made import encoder as sample_encoder
 
 HEADS, SIZE, LAYERS = 3, 8, 2
@@ -115,17 +115,6 @@ def test_a_dropped_head_is_a_head_whose_values_are_zero(architecture: str, tmp_p
         own = {name: values[number : number + 1] for name, values in features.items()}
         torch.testing.assert_close(embed(encoder.eval(), own)[0], dropped[number], rtol=1e-4, atol=1e-5)
     assert not torch.allclose(dropped, whole, atol=1e-3)
-
-
-def test_heads_drop_with_their_rate_and_the_others_make_up_for_them() -> None:
-    torch.manual_seed(0)
-    states = torch.ones(4000, 2, 12 * 4)
-    dropped = drop_heads(states, 12, 0.2).unflatten(-1, (12, 4))
-    assert torch.equal(dropped, dropped[:, :1, :, :1].expand_as(dropped)), "whole heads, at all places"
-    zero = dropped[:, 0, :, 0] == 0  # (sequences, heads)
-    assert zero.float().mean().item() == pytest.approx(0.2, abs=0.01)
-    assert torch.unique(zero, dim=0).shape[0] > 100, "every sequence has its own"
-    torch.testing.assert_close(dropped.sum(2), torch.full((4000, 2, 4), 12.0))
 
 
 def test_encoders_without_known_heads_or_dropout_are_refused() -> None:
