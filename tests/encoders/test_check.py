@@ -54,9 +54,6 @@ def with_a_token_too_many(model: Path) -> None:
     tokenizer.save(str(model / "tokenizer.json"))
 
 
-OWN_CODE = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
-
-
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
@@ -66,7 +63,7 @@ OWN_CODE = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoM
         (with_config(num_hidden_layers=2), "lack `encoder.layer.1.attention.output.LayerNorm.bias`"),
         (without("tokenizer*"), "it has no tokenizer"),
         (with_a_token_too_many, ", but the embeddings end at "),
-        (with_config(**OWN_CODE), "contains custom code"),
+        (with_config(model_type="own", auto_map={"AutoConfig": "own.C", "AutoModel": "own.M"}), "contains custom code"),
     ],
 )
 def test_a_model_that_does_not_load_is_refused_with_the_cause(

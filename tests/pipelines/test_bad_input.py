@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.project import Project
 
-LIMITS = {"multilingual__pairs__min_characters": 900, "multilingual__pairs__max_characters": 901}
-
 
 def kept(project: Project) -> set[Path]:
     """Return all files except MLflow's, which records failed runs, and those that the next run resumes from."""
@@ -20,7 +18,8 @@ def kept(project: Project) -> set[Path]:
 
 def test_a_faulty_command_is_refused_and_leaves_nothing(copy: Project) -> None:
     before = kept(copy)
-    done = copy.run("entity_pairs", check=False, **LIMITS)
+    limits = {"multilingual__pairs__min_characters": 900, "multilingual__pairs__max_characters": 901}
+    done = copy.run("entity_pairs", check=False, **limits)
     assert done.returncode == 1
     expected = (
         r"^None of [1-9]\d* pairs of a sentence and an entity is left; removed: [1-9]\d* by `min_link_count` "

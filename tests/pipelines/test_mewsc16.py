@@ -20,8 +20,6 @@ from tests.project import ROOT, Done, Project, make_project
 from tests.wikimedia.made_mirrors import add_item
 from tests.wikimedia.made_news import article, write_news
 
-mewsc16 = get_task("mewsc16")
-
 LANGUAGES = ("ar", "de", "en", "ja")
 
 
@@ -92,6 +90,7 @@ def test_published_files_are_cleaned_without_dumps(test_data: Path, tmp_path: Pa
     assert removed == {"markup": 331, "abbreviation": 6, "small_class": 13}
     assert counts["sv"]["licences"] == {"unknown": 234}
     assert counts["sv"]["splits"]["small"] == pq.read_table(folder / "sv_small.parquet").num_rows
+    mewsc16 = get_task("mewsc16")
     ((file,),) = mewsc16.files(mewsc16.options(path=folder, split="small", subsets=("sv",))).values()
     assert file == folder / "sv_small.parquet"
     release_work()

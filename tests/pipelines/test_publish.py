@@ -18,7 +18,6 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import ease
-from ease.encoders.api import PUBLISHED
 from ease.errors import EaseError
 from ease.pipelines.publish import PublishOptions, announce, write_folder
 from scripts import list_models
@@ -205,11 +204,3 @@ def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
         write_folder(options(tmp_path / "out", what="mewsc16"), None, None, [], None, None, made)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_page_of_models_is_that_of_the_list(tmp_path: Path) -> None:
-    page, listed = tmp_path / "models.md", tmp_path / "published.json"
-    shutil.copy(list_models.PAGE, page)
-    shutil.copy(PUBLISHED, listed)
-    list_models.main([], listed, page)
-    assert page.read_text("utf-8") == list_models.PAGE.read_text("utf-8")

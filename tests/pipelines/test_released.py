@@ -14,8 +14,6 @@ from tests.project import Project
 pytestmark = pytest.mark.slow
 
 RECORDS = make_records()
-WITHOUT_DUMPS = {"acquire__wikipedia": "nowhere", "acquire__wikidata": "nowhere"}
-"""The sources of dumps are not read."""
 
 
 def test_every_stage_runs_on_pairs_of_several_languages(copy: Project, server: FileServer) -> None:
@@ -23,7 +21,8 @@ def test_every_stage_runs_on_pairs_of_several_languages(copy: Project, server: F
     server.answers["/resolve/main/pairs.json"] = [Answer(break_after=1000)]
     address = f"{server.address}/resolve/main/pairs.json"
     scored = "--to-nodes=multilingual.ease.score_encoder"
-    copy.run("train_multilingual", scored, multilingual__pairs__released=address, **WITHOUT_DUMPS)
+    unread = {"acquire__wikipedia": "nowhere", "acquire__wikidata": "nowhere"}
+    copy.run("train_multilingual", scored, multilingual__pairs__released=address, **unread)
     rows = pq.read_table(copy.latest("05_model_input/multilingual/training_pairs.parquet")).to_pylist()
     vocabulary = pq.read_table(copy.latest("03_primary/multilingual/entity_vocabulary.parquet")).to_pylist()
     labels = {row["entity"]: row["label"] for row in vocabulary}

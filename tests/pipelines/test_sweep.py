@@ -58,22 +58,6 @@ def setting(**given: Any) -> Setting:
     return Setting.model_validate({**SETTING, **given})
 
 
-@pytest.mark.parametrize(
-    ("given", "label"),
-    [
-        ({"name": "w/o hard negative", "rows": 5}, "w/o hard negative"),
-        (
-            {"options": {"weight": 0.1}, "setting": {"encoder": {"pooling": "cls"}}, "rows": 9},
-            "ease weight=0.1 pooling=cls rows=9",
-        ),
-        ({"permute_entities": True, "entity_table": "random"}, "ease permuted random table"),
-        ({"setting": {"languages": "en br"}}, "ease en br"),
-    ],
-)
-def test_a_variant_is_named_after_its_changes(given: dict[str, Any], label: str) -> None:
-    assert Variant(method="ease", seeds=(1,), **given).label == label
-
-
 def test_a_grid_is_every_combination() -> None:
     training = {"max_steps": (10, 20), "batch_size": (4,)}
     grid = {"method": "simcse", "options": {"self_temperature": (0.05, 0.1)}, "training": training}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,15 +18,6 @@ from ease.pipelines.work import lock_for_run, release_work, remove_after_run
 from tests.project import Project
 
 
-def recipe(*data: dict[str, Any], **values: Any) -> Recipe:
-    return Recipe(method="simcse", options={}, data=data, training={}, **values)
-
-
-def trained_rows(project: Project) -> pd.DataFrame:
-    """The newest texts of SimCSE."""
-    return pd.read_parquet(project.latest("05_model_input/multilingual/simcse/texts"))
-
-
 def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
     lines = [f"A sentence about the number {number}." for number in range(100)]
     (copy.folder / "sentences.txt").write_text("\n".join(["\ufeff", *lines, "", lines[0]]), encoding="utf-8")
@@ -35,7 +25,7 @@ def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
     text = yaml.safe_dump({"multilingual": {"simcse": {"data": data}}})
     (copy.folder / "conf" / "local" / "parameters.yml").write_text(text, encoding="utf-8")
     copy.run("train", "--namespaces=multilingual.simcse")
-    texts = trained_rows(copy)
+    texts = pd.read_parquet(copy.latest("05_model_input/multilingual/simcse/texts"))
     assert len(texts) == len(set(texts["sentence"])) == 64
     assert set(texts["sentence"]) <= set(lines)
     assert texts[["positive", "negative"]].isna().all(axis=None)
@@ -65,11 +55,11 @@ def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
 
 
 def test_the_sample_has_texts_for_every_method(small_sample: AcquireOptions, tmp_path: Path) -> None:
-    given = recipe(
+    data = (
         {"kind": "nli", "path": "sample:nli", "languages": ["en", "de"], "cross_lingual": True, "weight": 2},
         {"kind": "parallel", "path": "sample:parallel_train", "languages": ["ja"], "weight": 1},
-        rows=90,
     )
+    given = Recipe(method="simcse", options={}, data=data, training={}, rows=90)
     file, report = gather_data(given, given.seed, None, small_sample, TextOptions(), tmp_path / "work")
     texts = pd.read_parquet(file)
     assert [line["taken"] for line in report] == [60, 30]

@@ -58,16 +58,14 @@ def test_each_printed_figure_is_compared() -> None:
     assert found["BERT (avg.)", "mean"]["note"] == "not scored: stsb test"
 
 
-GRADED: list[dict[str, Any]] = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
-
-
 def test_a_planted_difference_is_named_and_an_equal_score_is_not(copy: Project) -> None:
     """Of one made checkpoint, one paper prints the score, and another one point more."""
     shutil.copytree(copy.latest("06_models/multilingual/untrained/encoder"), copy.folder / "own encoder")
     scores = copy.json("07_model_output/multilingual/untrained/scores.json")
     (value,) = (row["value"] for row in scores if row["task"] == "sample_graded")
     model = {"base": "nothing", "checkpoints": ["org/own encoder"]}
-    right, wrong = (paper({"Own": [figure]}, GRADED, Own=model)["made"] for figure in (value, value + 1))
+    column = {"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}
+    right, wrong = (paper({"Own": [figure]}, [column], Own=model)["made"] for figure in (value, value + 1))
     for name, figures in {"right": right, "wrong": {**wrong, "short": "Wrong (2000)"}}.items():
         file = copy.folder / "conf" / "base" / "published" / f"{name}.yml"
         file.write_text(yaml.safe_dump(figures, allow_unicode=True), encoding="utf-8")

@@ -62,7 +62,6 @@ ARCHITECTURES = {
     "multilingual-e5": Architecture(
         BertConfig, {}, XLMRobertaTokenizer, prompts={"query": "query: ", "document": "passage: "}
     ),
-    "bge-m3": Architecture(XLMRobertaConfig, {"max_position_embeddings": 80}, XLMRobertaTokenizer, pooling="cls"),
     "mmbert": Architecture(
         ModernBertConfig, {"local_attention": 8}, GemmaTokenizer, "<bos> $A <eos>", normalize=False, dropout=0.1
     ),

@@ -17,7 +17,6 @@ from transformers import AutoModel, AutoTokenizer, BertModel
 
 from ease.training.batches import pair_indices
 from ease.training.job import run_job
-from ease.training.options import TrainingResult
 from tests.training.tiny_training import MakeJob
 
 ENCODER = "encoder_without_dropout"
@@ -152,10 +151,6 @@ def start(make_job: MakeJob, files: Path, pairs: Path) -> Plain:
     )
 
 
-def terms(result: TrainingResult) -> list[tuple[float, float, float]]:
-    return [(line["loss"], line["entity_loss"], line["self_loss"]) for line in result.history]
-
-
 @pytest.mark.parametrize("sub_batch_size", [None, 2])
 def test_two_epochs_equal_those_in_plain_torch(
     start: Plain, make_job: MakeJob, pairs: Path, sub_batch_size: int | None
@@ -165,7 +160,8 @@ def test_two_epochs_equal_those_in_plain_torch(
     result = run_job(job)
     assert result.steps == 12
     expected = train_plainly(start, pq.read_table(pairs).to_pylist(), result.steps, sub_batch_size or 4)
-    assert torch.allclose(torch.tensor(terms(result)), torch.tensor(expected), rtol=1e-4)
+    terms = [[line[name] for name in ("loss", "entity_loss", "self_loss")] for line in result.history]
+    assert torch.allclose(torch.tensor(terms), torch.tensor(expected), rtol=1e-4)
     parts = load_file(result.model / "training" / "parts.safetensors")
     found = {
         **load_file(result.model / "model.safetensors"),

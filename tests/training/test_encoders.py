@@ -63,10 +63,6 @@ def test_an_encoder_is_trained_scored_saved_and_loaded(encoders: dict[str, Path]
     assert 1e-4 < change < np.inf
 
 
-CAUSAL_OR_LOCAL = ("embeddinggemma", "mmbert", "qwen3-embedding")
-"""Encoders whose attention is not that of all tokens of a text"""
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
     encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
@@ -78,7 +74,7 @@ def test_a_training_has_the_embeddings_of_single_sentences_padded_or_packed(
     assert np.allclose(encoder.encode(texts), alone, atol=1e-4)
     assert np.allclose(found, alone, atol=1e-4)
     assert np.linalg.norm(alone - alone[::-1], axis=1).min() > 1e-2, "the comparison would not notice anything"
-    if name in CAUSAL_OR_LOCAL:
+    if name in ("embeddinggemma", "mmbert", "qwen3-embedding"):  # whose attention is causal or local
         with pytest.raises(EaseError, match="embeddings of packed and of padded texts differ"):
             trained_embeddings(encoder, files, tmp_path, packed=True)
     else:

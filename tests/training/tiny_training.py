@@ -105,8 +105,8 @@ def sentences() -> list[str]:
     return [phrase.format(place) for place in PLACES for phrase in PHRASES]
 
 
-def write_pairs(folder: Path) -> None:
-    """160 pairs over 10 entities, a quarter of them without a hard negative."""
+def write_files(folder: Path) -> None:
+    """Write all files of a tiny job: 160 pairs over 10 entities, a quarter of them without a hard negative."""
     texts = sentences() * 4
     entities = [3 * (number // len(PHRASES) % len(PLACES)) - 7 for number in range(len(texts))]
     negatives = [None if number % 4 == 0 else 3 * (number % len(PLACES)) - 7 for number in range(len(texts))]
@@ -126,11 +126,6 @@ def write_pairs(folder: Path) -> None:
         "subject": pa.array(subjects, pa.int64()),
     }
     pq.write_table(pa.table(columns), folder / "pairs.parquet")
-
-
-def write_files(folder: Path) -> None:
-    """Write all files of a tiny job."""
-    write_pairs(folder)
     count = len(PLACES)
     vocabulary = {
         "row": list(range(count)),
