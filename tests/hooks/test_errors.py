@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from kedro.io import DatasetError
+from kedro.io import DataCatalog, DatasetError
+from kedro.pipeline import Pipeline
 from mlflow.exceptions import MlflowException
 
 from ease.errors import EaseError
-from ease.hooks.runs import show_exception
+from ease.hooks.runs import EVALUATE_TAG, Results, show_exception
 
 
 def printed(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
@@ -41,3 +44,14 @@ def test_a_full_disk_is_printed_in_one_line(error: Exception, words: str, capsys
     line = printed(error, capsys)
     assert line.startswith(f"Error: {words}: make room on the disk")
     assert line.count("\n") == 1
+
+
+def test_a_run_reports_its_own_missing_scores_alone() -> None:
+    results, node = Results(), SimpleNamespace(tags={EVALUATE_TAG})
+    given: dict[str, Any] = {"pipeline": Pipeline([]), "catalog": DataCatalog()}
+    missing = {"value": None, "note": "no such file", "task": "stsb", "subset": "dev"}
+    results.after_node_run(node, {"s.ease.scores": [missing]})  # type: ignore[arg-type]
+    with pytest.raises(EaseError, match="Not scored:\ns.ease stsb dev: no such file"):
+        results.after_pipeline_run(**given)
+    results.before_pipeline_run()
+    results.after_pipeline_run(**given)

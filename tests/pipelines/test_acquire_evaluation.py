@@ -168,11 +168,7 @@ def test_the_checksums_are_those_of_the_published_files(test_data: Path, task: s
 
 
 DEV = b"main-news\theadlines\t2013\t0001\t1.0\tone\ttwo\nmain-news\theadlines\t2013\t0002\t4.0\ta\tb\n"
-TASKS: dict[str, dict[str, Any]] = {
-    "stsb": {"path": "stsb", "subsets": ["dev"]},
-    "sickr": {"path": "sick", "subsets": ["trial"]},
-    "sample_graded": {"path": "sample:graded"},
-}
+TASKS: dict[str, Any] = {"stsb": {"path": "stsb"}, "sample_graded": {"path": "sample:graded"}}
 
 
 @pytest.mark.slow
@@ -184,15 +180,11 @@ def test_missing_sets_are_named_and_downloaded_when_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server.files["/sts-dev.csv"] = DEV
-    files = {"stsb": ("stsb", "sts-dev.csv"), "sickr": ("sick", "SICK_trial.txt")}
-    sources = {
-        task: source(files=[{"address": f"{server.address}/", "folder": folder, "sha256": {file: None}}])
-        for task, (folder, file) in files.items()
-    }
-    monkeypatch.setattr(nodes, "read_sources", lambda: sources)
+    files = [{**group(server, {"sts-dev.csv": None, "sts-test.csv": None})[0], "folder": "stsb"}]
+    monkeypatch.setattr(nodes, "read_sources", lambda: {"stsb": source(files=files)})
     given = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "sample_graded"}
     setting = Setting(**given, test_tasks="sample_graded")
-    evaluate = EvaluateOptions(tasks="stsb sickr sample_graded", baselines={})
+    evaluate = EvaluateOptions(tasks="stsb:dev stsb:test sample_graded", baselines={})
 
     def locate(fetch: bool) -> dict[str, Any]:
         sets = nodes.EvaluationSetOptions(folder=tmp_path / "sets", fetch=fetch)
@@ -202,12 +194,12 @@ def test_missing_sets_are_named_and_downloaded_when_asked(
         located = locate(fetch=False)
     assert located["stsb"]["subsets"] == {}
     assert located["sample_graded"]["subsets"] == {"en": [""]}
-    assert "stsb: 1 of 1 subsets cannot be scored: sts-dev.csv missing" in caplog.text
+    assert "stsb: 2 of 2 subsets cannot be scored: sts-dev.csv" in caplog.text
     assert not (tmp_path / "sets").exists()
     located = locate(fetch=True)
     assert located["stsb"]["subsets"] == {"dev": ["sts-dev.csv"]}
     assert (tmp_path / "sets" / "stsb" / "sts-dev.csv").read_bytes() == DEV
-    assert located["sickr"]["missing"] == {"trial": ["SICK_trial.txt"]}
-    (reason,) = located["sickr"]["faults"].values()
-    assert "SICK_trial.txt does not exist: the server answers 404" in reason, "the run fails at its end"
-    assert "Evaluation set sickr: 1 of its files could not be fetched" in caplog.text
+    assert located["stsb"]["missing"] == {"test": ["sts-test.csv"]}
+    (reason,) = located["stsb"]["faults"].values()
+    assert "sts-test.csv does not exist: the server answers 404" in reason, "the run fails at its end"
+    assert "Evaluation set stsb: 1 of its files could not be fetched" in caplog.text

@@ -37,7 +37,6 @@ PAIRS = [
     ("a large city on a river", "a river", 3.0),
     ("people", "many people", 4.0),
 ]
-GOOD, BAD = "2012", "2013"
 
 
 @pytest.fixture(scope="module")
@@ -153,45 +152,32 @@ def test_a_task_that_does_not_fit_in_memory_leaves_the_others(tasks: dict[str, d
     assert "not enough memory. A single sentence needs more" in failed["note"]
 
 
-def write_years(folder: Path) -> Path:
-    """Write two small years of STS, one of them with a missing grade."""
-    years = {
-        GOOD: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-        BAD: ("FNWN", "headlines", "OnWN"),
-    }
-    for year, parts in years.items():
-        place = folder / "sts" / "senteval" / f"STS{year[2:]}-en-test"
-        place.mkdir(parents=True)
-        for part in parts:
-            pairs = [f"A man plays {thing}.\tSomebody plays {thing}." for thing in ("chess", "a song", "on")]
-            (place / f"STS.input.{part}.txt").write_text("\n".join(pairs) + "\n")
-            (place / f"STS.gs.{part}.txt").write_text("1\n2.5\n4\n")
-    (folder / "sts" / "senteval" / f"STS{BAD[2:]}-en-test" / "STS.gs.OnWN.txt").write_text("1\n2.5\n")
-    return folder
-
-
 def test_the_run_reports_missing_scores_at_its_end_and_keeps_all_others(copy: Project, tmp_path: Path) -> None:
     """A bad set, and a baseline that does not exist."""
     shutil.copytree(copy.latest("06_models/multilingual/untrained/encoder"), copy.folder / "own encoder")
+    (tmp_path / "sets" / "stsb").mkdir(parents=True)
+    for split, last in (("dev", 4), ("test", "four")):
+        lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}.\n" for grade in (1, 2.5, last)]
+        (tmp_path / "sets" / "stsb" / f"sts-{split}.csv").write_text("".join(lines), encoding="utf-8")
     given = {
-        "evaluate__tasks": "sts sample_graded",
-        "acquire_evaluation__folder": write_years(tmp_path / "sets"),
+        "evaluate__tasks": "stsb:dev stsb:test sample_graded",
+        "acquire_evaluation__folder": tmp_path / "sets",
         "evaluate__baselines__gone__name": "no/such-encoder",
         "evaluate__baselines__Ours (untrained)__name": "own encoder",
     }
     done = copy.run("evaluate", check=False, **given)
     assert done.returncode == 1
     end = done.stderr[done.stderr.rindex("Error: ") :]
-    for words in ("STS13-en-test/STS.gs.OnWN.txt 2 grades", "gone", "'no/such-encoder' does not load"):
+    for words in ("sts-test.csv, line 3: the score 'four' is not a number", "gone", "'no/such-encoder' does not load"):
         assert words in end
     assert "Traceback" not in done.stderr
     lines = [line for line in done.stderr.splitlines() if "Scored " in line]
     (line,) = (line for line in lines if "multilingual/ease/encoder" in line)
-    assert "not scored: sts 2013" in line
+    assert "not scored: stsb test" in line
     found = copy.json("07_model_output/baselines/scores.json")
     scored = {(row["method"], row["task"], row["subset"]) for row in found}
-    assert scored == {("Ours (untrained)", "sts", GOOD), ("Ours (untrained)", TASK, "en")}
+    assert scored == {("Ours (untrained)", "stsb", "dev"), ("Ours (untrained)", TASK, "en")}
     assert all(row["value"] is not None for row in found)
     for method in ("untrained", "ease", "simcse"):
         own = copy.json(f"07_model_output/multilingual/{method}/scores.json")
-        assert {row["subset"] for row in own if row["task"] == "sts"} == {GOOD}
+        assert {row["subset"] for row in own if row["task"] == "stsb"} == {"dev"}
