@@ -24,7 +24,6 @@ from tests.methods.made import encoder
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A folder with a model."""
     save_encoder(encoder(), tmp_path / "model")
     return tmp_path / "model"
 

@@ -16,7 +16,6 @@ from ease.hooks.runs import EVALUATE_TAG, Results, show_exception
 
 
 def printed(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what is printed for an error that was raised."""
     try:
         raise error
     except BaseException as raised:

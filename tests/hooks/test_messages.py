@@ -27,7 +27,6 @@ PARAMETERS = {
     "multilingual.eas.training.max_steps=1": ["did you mean multilingual.ease.training.max_steps"],
     "multilingual.ease.training.max_steps=many": ["multilingual.ease", "max_steps", "valid integer"],
     "multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
-    "multilingual.setting.test_tasks=stb": ["'stb'", "did you mean sts", "tatoeba"],
     "engine=duckbd": ["duckbd", "duckdb"],
     "_dueam=weakly": ["`_dueam` 'weakly': ", "weakly_supervised"],
     "_duam=unsupervised": ["No parameter refers to `_duam`", "did you mean _dueam"],

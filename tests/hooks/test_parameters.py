@@ -19,9 +19,7 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
         "evaluate__tasks": "null",
         "multilingual__setting__encoder__name": "random:",
         "multilingual__setting__languages": "en",  # the groups of `analysis.language_identity` follow
-        "tasks__tnews__subsets": "test_public",
         "tasks__pawsx__learning_rates": 0.1,
-        "publish__forms": "onnx",
         "_dueam": "weakly_supervised",
         "_mirror_bert": "word",
     }
@@ -31,10 +29,7 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
     assert catalog.load("params:evaluate").tasks is None
     setting = catalog.load("params:multilingual.setting")
     assert (setting.encoder.name, setting.languages) == ("random:", ("en",))
-    tasks = catalog.load("params:tasks")
-    assert dict(get_task("tnews").Options(**tasks["tnews"]))["subsets"] == ("test_public",)
-    assert dict(get_task("pawsx").Options(**tasks["pawsx"]))["learning_rates"] == (0.1,)
-    assert catalog.load("params:publish").forms == ("onnx",)
+    assert dict(get_task("pawsx").Options(**catalog.load("params:tasks")["pawsx"]))["learning_rates"] == (0.1,)
     sources = catalog.load("params:multilingual.dueam").data
     assert {source["form"] for source in sources} == {"premise_hypothesis"}
     words = catalog.load("params:multilingual.mirror_bert").options

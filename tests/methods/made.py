@@ -26,7 +26,6 @@ TEXTS = {
 
 
 def floats(seed: int, *shape: int) -> Tensor:
-    """Random numbers."""
     return torch.tensor(np.random.default_rng(seed).normal(size=shape), dtype=torch.float32)
 
 

@@ -18,6 +18,7 @@ from transformers import (
     DistilBertConfig,
     ModernBertConfig,
     PreTrainedConfig,
+    PreTrainedModel,
     T5Config,
     T5EncoderModel,
     XLMRobertaConfig,
@@ -69,16 +70,14 @@ CONFIGURATIONS: list[PreTrainedConfig] = [
 ]
 
 
-def begin(configuration: PreTrainedConfig, folder: Path) -> SentenceTransformer:
-    """An encoder of an architecture, from random weights, with the tokenizer of another."""
-    torch.manual_seed(0)
-    AutoModel.from_config(configuration).save_pretrained(folder)
+def begin(model: PreTrainedModel, folder: Path) -> SentenceTransformer:
+    """An encoder of a model, with the tokenizer of another."""
+    model.save_pretrained(folder)
     encoder().tokenizer.save_pretrained(folder)
     return SentenceTransformer(modules=[Transformer(str(folder)), Pooling(16, "mean")], device="cpu").double()
 
 
 def gradients(model: nn.Module) -> dict[str, Tensor]:
-    """Return a model's gradients by name."""
     return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
 
 
@@ -86,7 +85,8 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
 def test_loss_and_gradients_are_those_of_the_architecture_s_own_model(
     configuration: PreTrainedConfig, tmp_path: Path
 ) -> None:
-    started = begin(configuration, tmp_path).eval()
+    torch.manual_seed(0)
+    started = begin(AutoModel.from_config(configuration), tmp_path).eval()
     masked = MaskedLanguageModel(started, 0.4).double().eval()
     own: Any = AutoModelForMaskedLM.from_pretrained(tmp_path).double().eval()
     own.load_state_dict(masked.layers.state_dict(), strict=False)
@@ -126,8 +126,5 @@ def test_an_encoder_that_cannot_be_masked_is_refused(tmp_path: Path) -> None:
         with pytest.raises(EaseError, match="a mask token, .* has none"):
             build(name, without_mask_token(), **options)
     configuration = T5Config(vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
-    T5EncoderModel(configuration).save_pretrained(tmp_path)
-    encoder().tokenizer.save_pretrained(tmp_path)
-    started = SentenceTransformer(modules=[Transformer(str(tmp_path))], device="cpu")
     with pytest.raises(EaseError, match="architecture 't5' has no masked-language model"):
-        MaskedLanguageModel(started, 0.15)
+        MaskedLanguageModel(begin(T5EncoderModel(configuration), tmp_path), 0.15)

@@ -12,7 +12,6 @@ from ease.sample import SampleOptions
 
 @pytest.fixture
 def small_sample(tmp_path: Path) -> AcquireOptions:
-    """Options of a small sample wiki."""
     sizes = {"territories": 60, "sentences_per_language": 50, "parallel_facts": 20, "graded_pairs": 12}
     folders = {"sample_folder": tmp_path / "sample", "download_folder": tmp_path / "dumps"}
     sample = SampleOptions(**sizes, graded_territories=6)

@@ -57,7 +57,6 @@ def test_the_row_of_an_encoder_takes_precedence_over_its_kind(name: str) -> None
 
 
 def write_config(folder: Path, **config: Any) -> str:
-    """Write an encoder's configuration; return the folder."""
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return str(folder)

@@ -48,7 +48,6 @@ def run_rank(rank: int, folder: Path, file_limit: int | None) -> None:
 
 
 def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -> list[BaseProcess]:
-    """Start the processes of a job."""
     job.folder.mkdir(exist_ok=True)
     (job.folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
     return start_ranks(processes, run_rank, job.folder, file_limit)

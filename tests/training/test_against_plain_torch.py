@@ -124,7 +124,6 @@ def train_plainly(
 
 
 def rows_of(batch: list[dict[str, Any]]) -> list[int]:
-    """Return the entity rows of a batch."""
     found = {pair[column] for pair in batch for column in ("entity", "hard_negative")} - {None}
     return [row_of(entity) for entity in sorted(found)]
 

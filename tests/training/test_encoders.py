@@ -28,7 +28,6 @@ NAMES = sorted(ARCHITECTURES)
 
 @pytest.fixture(scope="module")
 def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders of all tiny encoders."""
     folder = tmp_path_factory.mktemp("architectures")
     return {name: write_architecture(name, folder / name) for name in NAMES}
 

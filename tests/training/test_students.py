@@ -42,7 +42,6 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Distilled:
-    """A finished static student."""
     return distill_student(
         str(teacher), SENTENCES, options(StaticOptions, matryoshka=(8,)), tmp_path_factory.mktemp("static")
     )
