@@ -58,17 +58,6 @@ def test_a_file_agrees_with_mteb(name: str) -> None:
     assert file.max_tokens <= (meta.max_tokens or 0)
 
 
-def test_the_values_of_table_9() -> None:
-    """EASE (Nishikawa et al. 2022), Table 9."""
-    found = {name: known(name).methods["ease"].training for name in known_names() if "ease" in known(name).methods}
-    assert {name: (values["batch_size"], values["learning_rate"]) for name, values in found.items()} == {
-        "bert-base-uncased": (64, 3e-5),
-        "roberta-base": (128, 5e-5),
-        "bert-base-multilingual-cased": (256, 5e-5),
-        "xlm-roberta-base": (64, 3e-5),
-    }
-
-
 def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path) -> None:
     """A folder named like the published encoder encodes with its prompt; saved anywhere, it keeps the prompt."""
     plain, named, again = tmp_path / "mine", tmp_path / "multilingual-e5-small", tmp_path / "again"

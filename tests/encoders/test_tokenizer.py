@@ -1,15 +1,13 @@
-"""A trained tokenizer covers every script, is reproducible in every process, and loads in transformers."""
+"""A trained tokenizer covers every script and is reproducible in every process."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import icu
 import pytest
-from transformers import AutoTokenizer
 
 from ease.encoders.tokenizer import count_words, find_unknown_words, train_tokenizer
 from tests.encoders.tiny import tiny_encoder
@@ -18,20 +16,14 @@ TEXT = ["Berlin is the capital of Germany.", "ベルリンはドイツの首都�
 TEXT += ["برلين هي عاصمة ألمانيا", "Берлин — столица Германии", "Berlín je hlavní město Německa"] * 5
 
 
-def test_all_scripts_are_tokenized_without_unknown_tokens(tmp_path: Path) -> None:
+def test_all_scripts_are_tokenized_without_unknown_tokens() -> None:
     tokenizer = train_tokenizer(TEXT, 400, 32)
     assert len(tokenizer) <= 400
     for sentence in set(TEXT):
         tokens = tokenizer.tokenize(sentence)
         assert "[UNK]" not in tokens, sentence
         assert tokenizer.decode(tokenizer(sentence)["input_ids"], skip_special_tokens=True) == sentence
-    tokenizer.save_pretrained(tmp_path)
-    loaded = AutoTokenizer.from_pretrained(tmp_path)
-    encoded = loaded(["Berlin is the capital", "is"], padding=True)
-    assert encoded["input_ids"][0][0] == loaded.cls_token_id
-    assert encoded["input_ids"][1][-1] == loaded.pad_token_id
-    assert encoded["attention_mask"][1][-1] == 0
-    assert loaded.model_max_length == 32
+    assert tokenizer.model_max_length == 32
 
 
 def test_other_processes_learn_the_same_vocabulary() -> None:

@@ -23,25 +23,6 @@ from tests.wikimedia.made_mirrors import add_dump, add_wikidata
 DATE, WIKIDATA_DATE = "20240101", "20240108"
 
 
-@pytest.fixture(scope="module")
-def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Write dumps of two wikis and of Wikidata in Wikimedia's layout."""
-    prefix = "acquire.sample."
-    small = {name.removeprefix(prefix): value for name, value in SMALL.items() if name.startswith(prefix)}
-    options = SampleOptions.model_validate(small)
-    made = write_sample(tmp_path_factory.mktemp("sample"), ["en", "de"], options)
-    found = {path.name[:2]: path.read_bytes() for path in made.wikipedia.glob("*.bz2")}
-    return {**found, "wikidata": made.wikidata.read_bytes()}
-
-
-@pytest.fixture
-def server(server: FileServer, dumps: dict[str, bytes]) -> FileServer:
-    for language in ("en", "de"):
-        add_dump(server, f"{language}wiki", DATE, dumps[language])
-    add_wikidata(server, WIKIDATA_DATE, dumps["wikidata"])
-    return server
-
-
 def options(folder: Path, **given: Any) -> AcquireOptions:
     folders = {"sample_folder": folder, "sample": SampleOptions(), "download_folder": folder}
     return AcquireOptions(**{"wikipedia": "sample:", "wikidata": None, **folders, **given})
@@ -52,8 +33,15 @@ def setting(languages: str) -> Setting:
 
 
 @pytest.mark.slow
-def test_dumps_are_downloaded_and_passed_on(tmp_path: Path, server: FileServer, dumps: dict[str, bytes]) -> None:
-    made = make_project(tmp_path)
+def test_dumps_are_downloaded_and_passed_on(tmp_path: Path, server: FileServer) -> None:
+    prefix = "acquire.sample."
+    small = {name.removeprefix(prefix): value for name, value in SMALL.items() if name.startswith(prefix)}
+    sample = write_sample(tmp_path / "sample", ["en", "de"], SampleOptions.model_validate(small))
+    dumps = {path.name[:2]: path.read_bytes() for path in sample.wikipedia.glob("*.bz2")}
+    for language, content in dumps.items():
+        add_dump(server, f"{language}wiki", DATE, content)
+    add_wikidata(server, WIKIDATA_DATE, sample.wikidata.read_bytes())
+    made = make_project(tmp_path / "project")
     mirror = {"acquire__wikipedia": server.address, "acquire__wikidata": server.address}
     given = {"multilingual__setting__languages": "en de", "acquire__contact": "me@example.org"}
     made.run("acquire,ingest", **mirror, **given)
@@ -63,7 +51,7 @@ def test_dumps_are_downloaded_and_passed_on(tmp_path: Path, server: FileServer, 
     ]
     assert read == [(language, DATE, dumps[language]) for language in ("en", "de")]
     assert found["wikidata_date"] == WIKIDATA_DATE
-    assert (made.folder / found["wikidata"]).read_bytes() == dumps["wikidata"]
+    assert (made.folder / found["wikidata"]).read_bytes() == sample.wikidata.read_bytes()
     assert found["source"] == found["wikidata_source"] == server.address
     assert {headers["User-Agent"].rpartition("; ")[2] for _, headers in server.asked} == {"me@example.org)"}
     for language, counts in made.json("02_intermediate/multilingual/page_counts.json").items():
