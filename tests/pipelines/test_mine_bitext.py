@@ -10,14 +10,14 @@ import ibis
 import pandas as pd
 import pytest
 
-from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.pipelines.mine_bitext import BitextOptions, Mining, mine_pairs
 from ease.pipelines.setting import Setting
 from ease.pipelines.train import TextOptions
 from ease.wikimedia.wikipedia import wikipedia_licence
+from tests.encoders.tiny import tiny_encoder
 from tests.project import Done, Project
 from tests.spark import spark_session as spark_session
 
@@ -125,8 +125,7 @@ def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -
         chosen = BitextOptions(**options)
         return Mining(*given, encode_with(model), chosen, TextOptions(), tmp_path).key(("en", "fr"), licence)
 
-    sizes = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
-    model = build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), ["Rome."])
+    model = tiny_encoder(["Rome."])
     assert key() == key(encoder="another/name", languages="fr")
     keys = [key(), key("Roma."), key(right=1), key(licence="b"), key(min_score=2), key(neighbours=2)]
     assert len(set(keys)) == len(keys)
