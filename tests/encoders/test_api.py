@@ -46,7 +46,6 @@ def test_an_encoder_is_scored_from_memory_and_from_its_folder(encoder: SentenceT
     ("tasks", "given", "said"),
     [
         ({"stsb": {"subsets": ["train"]}}, {}, r"stsb/sts-train\.csv: no such file"),
-        ("stbs", {}, "Unknown evaluation task 'stbs': did you mean sts or stsb"),
         ({"stsb": {"pth": "x"}}, {}, "Options of the task 'stsb': there is no field `pth`"),
         ("stsb", {"options": {"dimension": 4}}, "`options` are for an encoder given by its name"),
     ],

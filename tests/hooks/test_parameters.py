@@ -21,7 +21,6 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
         "multilingual__setting__languages": "en",  # the groups of `analysis.language_identity` follow
         "tasks__pawsx__learning_rates": 0.1,
         "_dueam": "weakly_supervised",
-        "_mirror_bert": "word",
     }
     catalog = load_catalog(bare, "paper", **given)
     acquire = catalog.load("params:acquire")
@@ -32,8 +31,6 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
     assert dict(get_task("pawsx").Options(**catalog.load("params:tasks")["pawsx"]))["learning_rates"] == (0.1,)
     sources = catalog.load("params:multilingual.dueam").data
     assert {source["form"] for source in sources} == {"premise_hypothesis"}
-    words = catalog.load("params:multilingual.mirror_bert").options
-    assert (words["temperature"], words["span"]) == (0.2, 0)
 
 
 def test_norwegian_is_no_truth_value_and_the_engine_computes_the_tables(tmp_path: Path) -> None:

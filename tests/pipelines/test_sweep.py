@@ -13,9 +13,8 @@ import yaml
 from mlflow.tracking import MlflowClient
 from transformers import AutoConfig
 
-from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.encoder import save_encoder
 from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.encodes import EncodeByLanguage
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import get_task
@@ -26,6 +25,7 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.train import TextOptions, TrainingData
+from tests.encoders.tiny import SIZES, tiny_encoder
 from tests.evaluation.tasks.test_bli import write
 from tests.project import Project
 
@@ -47,7 +47,6 @@ RECIPE: dict[str, Any] = {
 DEFAULTS = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
 VARIANTS = [{"method": "mirror_bert", "name": f"words {code}", "seeds": [1, 2]} for code in ("en", "de")]
 ENCODERS = {"en": "words en", "de": "words de"}
-SMALL = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
 
 
 def sweep(**given: Any) -> Sweep:
@@ -183,7 +182,7 @@ def test_trainings_from_different_seeds_have_the_same_data(method: str, tmp_path
 
 def test_a_resumed_sweep_with_another_encoder_builds_a_new_start(tmp_path: Path) -> None:
     def start(rows: int = 40, seed: int = 1, pooling: str = "mean", **changes: Any) -> Path:
-        encoder = {"random": {**SMALL, **changes}, "seed": seed, "pooling": pooling}
+        encoder = {"random": {**SIZES, **changes}, "seed": seed, "pooling": pooling}
         own = setting(languages="en", encoder=encoder)
         texts = [f"The city {number} lies there." for number in range(rows)]
         table = {"language": "en", "page_id": range(rows), "sentence_index": 0, "text": texts}
@@ -204,8 +203,7 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     write(tmp_path / "bli", "en-de", words[:20], words[20:])
     models = {}
     for side, code in enumerate(ENCODERS):
-        options = EncoderOptions(random=RandomBertOptions(**SMALL))
-        save_encoder(build_encoder(options, [pair[side] for pair in words] * 3), tmp_path / code)
+        save_encoder(tiny_encoder([pair[side] for pair in words] * 3), tmp_path / code)
         models[code] = tmp_path / code
     tasks = {"bli": {"path": tmp_path / "bli", "subsets": ["en-de"]}}
     located = {"bli": locate_sets(["bli"], tasks)["bli"].model_dump(mode="json")}

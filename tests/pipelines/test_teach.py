@@ -11,16 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.encoder import build_encoder, save_encoder
-from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import save_encoder
 from ease.errors import EaseError
 from ease.pipelines.acquire import AcquireOptions
 from ease.pipelines.teach import build_start, check_taught_sources
 from tests.contexts import load_catalog
+from tests.encoders.tiny import tiny_encoder
 from tests.project import Project, make_project
 from tests.wikimedia.made_dumps import made as write_dump
-
-SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +76,7 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(bare: Project, tmp_p
     """The tokenizer knows the Latin letters of English alone."""
     texts = ["The capital of Japan is Tokyo.", "Berlin is a city with five big zoos.", "A quick jump"] * 20
     english = tmp_path / "english"
-    save_encoder(build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts), english)
+    save_encoder(tiny_encoder(texts), english)
     catalog = load_catalog(bare, teach__language="ru", teach__encoder=str(english))
     names = ("setting", "mlm", "language", "encoder", "max_unknown_words")
     setting, recipe, *given = (catalog.load(f"params:teach.{name}") for name in names)

@@ -59,9 +59,6 @@ class Architecture(NamedTuple):
 ARCHITECTURES = {
     "xlm-roberta": Architecture(XLMRobertaConfig, {}, XLMRobertaTokenizer, normalize=False),
     "labse": Architecture(BertConfig, {}, BertTokenizer, pooling="cls", dense=True),
-    "multilingual-e5": Architecture(
-        BertConfig, {}, XLMRobertaTokenizer, prompts={"query": "query: ", "document": "passage: "}
-    ),
     "mmbert": Architecture(
         ModernBertConfig, {"local_attention": 8}, GemmaTokenizer, "<bos> $A <eos>", normalize=False, dropout=0.1
     ),

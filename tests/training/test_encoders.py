@@ -44,7 +44,7 @@ def trained_embeddings(
         return sentences(), model.encode(batch).sentences.numpy()
 
 
-@pytest.mark.parametrize("name", ["embeddinggemma", "mmbert", "multilingual-e5", "nomic", "qwen3-embedding"])
+@pytest.mark.parametrize("name", ["embeddinggemma", "mmbert", "nomic", "qwen3-embedding"])
 def test_an_encoder_is_trained_scored_saved_and_loaded(encoders: dict[str, Path], make_job: MakeJob, name: str) -> None:
     dropout = ARCHITECTURES[name].dropout
     loop = {"max_steps": 2, "evaluate_every": 2, "max_tokens": 24, "encoder_dropout": dropout}
