@@ -39,7 +39,7 @@ from ease.io.result_versions import EMBEDDINGS
 from ease.io.versions import note_user
 
 UNIT = 8192
-"""Sentences that a GPU encodes at a time, and at least as many per write to the cache."""
+"""Sentences that a GPU encodes between two yields, and the least number that is written to the cache at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class Encoding:
     """A function from n sentences to their embeddings, (n, dimension) float32."""
 
     encoder: SentenceTransformer
-    """For tasks that train a copy of it"""
+    """As it was loaded; tasks may train a copy of it"""
     computing: SentenceTransformer
-    """The encoder with weights of the precision"""
+    """The encoder, or its copy in bf16, that computes the embeddings"""
     batch_size: int | None
     """Sentences encoded at once; None: as many as suit the device"""
     precision: EncodingPrecision
@@ -115,7 +115,7 @@ class Encoding:
         on_gpu = has_own_memory(model.device)
         if not sentences:
             return
-        if static or on_gpu:  # which split their texts themselves
+        if static or on_gpu:  # these make batches of a unit themselves
             order = np.argsort([-len(sentence) for sentence in sentences], kind="stable")
             rows = [order[at : at + UNIT] for at in range(0, len(order), UNIT)]
         else:
@@ -154,7 +154,7 @@ class Encoding:
                 yield from zip(rows, found, strict=True)
 
     def _keys(self, sentences: list[str]) -> list[str]:
-        """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""
+        """Return the cache's keys: the role if a router reads it, the prompt, the sentence, joined by NUL."""
         routed = self.use.role and any(isinstance(module, Router) for module in self.encoder)
         before = [*filter(None, [self.use.role if routed else None, self.prompt])]
         return ["\0".join([*before, sentence]) for sentence in sentences] if before else sentences
@@ -194,7 +194,7 @@ def in_precision(model: SentenceTransformer, precision: EncodingPrecision) -> Se
 
 
 def _single(model: SentenceTransformer, found: Tensor) -> Tensor:
-    """Return embeddings in single precision; those of a normalising encoder have length 1, truncated or not."""
+    """Return embeddings in single precision, normalised again if truncation or bf16 changed the length 1."""
     found = found.float()
     rounded = model.truncate_dim is not None or model.dtype != torch.float32
     return functional.normalize(found) if rounded and isinstance(model[-1], Normalize) else found

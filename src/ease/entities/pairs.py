@@ -24,7 +24,7 @@ MAX_FURTHER = 15
 def add_further_entities(
     pairs: ir.Table, links: ir.Table, subjects: ir.Table, vocabulary: ir.Table, seed: int
 ) -> ir.Table:
-    """Add the other entities of each pair's sentence, even if a cap or a filter removed their own pairs.
+    """Add the other entities that each pair's sentence links to, whether they have pairs of their own or not.
 
     Args:
         pairs: Pairs of a sentence and an entity with a unique `pair_id`.
@@ -35,8 +35,8 @@ def add_further_entities(
 
     Returns:
         The pairs with the columns further_entities (an array in seeded order; null if the sentence has no other
-        entity) and subject (null if it is not in the vocabulary, or is among the sentence's entities), ordered by
-        pair_id.
+        entity) and subject (the page's entity; null if it is not in the vocabulary, or the sentence links to it),
+        ordered by pair_id.
     """
     known = vocabulary.select("entity")
     linked = links.select(*SENTENCE_KEY, other="entity").distinct()
@@ -69,7 +69,7 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     hashed = languages.mutate(language_key=hash_text(languages.language))
     members = hashed.cross_join(vocabulary.select("entity"))
     ticket = draw(seed, members.language_key, members.entity)
-    # The i-th entity by number becomes the i-th by ticket.
+    # In each language, the i-th entity by number is replaced by the i-th by ticket.
     numbered = members.mutate(
         place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
         turn=ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity]),
@@ -194,7 +194,7 @@ def select_pairs(filtered: ir.Table, sentences: ir.Table, options: PairOptions) 
 
 
 def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
-    """Count the pairs of each language, those that each filter removed in turn, and those left.
+    """Count the pairs of each language, those that each filter removed first, and those left.
 
     Returns:
         Columns language, pairs, rare_entity, too_short, too_long, no_negative, over_entity_cap, over_language_limit,

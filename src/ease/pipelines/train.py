@@ -64,7 +64,7 @@ WHITENING = "whitening"
 """Name, among the methods, of the encoder that is fitted without gradient steps."""
 DATA = {"evaluation_data": "evaluation_data", "dumps": "dumps", "tasks": "params:tasks"}
 ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-"""Dataset of each argument that `train_encoder` passes on as `data`"""
+"""Datasets of the arguments that `train_encoder` passes on as `data`: of all methods, of those that read entities"""
 
 
 class TextOptions(StrictModel):
@@ -303,7 +303,7 @@ def train_encoder(
     mlm: Path | None = None,
     **data: Any,
 ) -> tuple[Path, Rows]:
-    """Train with one method as `train_tracked` does; `data` has the other fields of `TrainingData`.
+    """Train with one method as `train_tracked` does; `data` has the fields of `TrainingData` after `rows`.
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.

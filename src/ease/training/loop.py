@@ -60,7 +60,7 @@ class _Window(NamedTuple):
 class Progress:
     """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput.
 
-    `add` first reports the window before. A GPU computes the next step by then, and does not wait for the host.
+    On a GPU, a window is reported by the first `add` after it: its sums are copied meanwhile, and the GPU never waits.
     """
 
     def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
@@ -75,7 +75,7 @@ class Progress:
         self._bar: tqdm[Any] | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
-        """Start the clock and the bar after a step; of the metrics' file, keep the lines up to a checkpoint's step."""
+        """Start the clock and the bar after a step; keep the lines of the metrics' file up to a checkpoint's."""
         if state is not None:
             self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
             self._window, self._window_seconds = state["window"], state["window_seconds"]
@@ -141,7 +141,7 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(step, {**means, **values, "pairs_per_second": rate})
-        if copied is None:  # a CPU does not train while it reports; a GPU does
+        if copied is None:  # on a CPU, reporting stops the training, so its time is not counted
             self.resume()
 
     def state(self) -> dict[str, Any]:
@@ -202,8 +202,8 @@ def train(
     """
     steps = step_count(len(pairs), options)
     # The optimizer averages the entity table's gradients, so DDP must not.
-    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model.train(), [TABLE])
-    trained: nn.Module = accelerator.prepare(model)
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [TABLE])
+    trained: nn.Module = accelerator.prepare(model.train())
     device, group = accelerator.device, cpu_group(PATIENCE)
     batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
@@ -220,7 +220,7 @@ def train(
         best.restore(state)
     progress.start(start, state)
     if start == 0 and evaluate is not None:
-        _select(0, model, best, progress, evaluate)
+        _evaluate_and_keep(0, model, best, progress, evaluate)
     hopeless = any_process(best.hopeless, group)
     with stop_requests() as stop, closing(progress), closing(batches_after(start)) as batches:
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
@@ -233,7 +233,7 @@ def train(
             progress.add(step, terms, {"learning_rate": rate})
             last = step == steps
             if last or (evaluate is not None and step % options.evaluate_every == 0):
-                _select(step, model, best, progress, evaluate)
+                _evaluate_and_keep(step, model, best, progress, evaluate)
                 hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
@@ -282,12 +282,12 @@ def _batches(
 ) -> Generator[list[Batch], None, None]:
     """Yield this process's share of the sub-batches of each step after `start`."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # any id: padding is masked
-    share = slice(process_rank(), None, process_count())
+    share = slice(process_rank(), None, process_count())  # every n-th row of a sub-batch
     # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" and not model.packed else 1)
     if options.mini_batch_size is not None:
         chunks = max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))
-    parts = options.batch_size // options.contrasted
+    parts = options.batch_size // options.contrasted  # the sub-batches of a step
     hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
     def make(indices: NDArray[np.int64]) -> Batch:
@@ -314,7 +314,9 @@ def _batches(
     return make_ahead(([make(part) for part in np.split(indices, parts)] for indices in order), device)
 
 
-def _select(step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None) -> None:
+def _evaluate_and_keep(
+    step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None
+) -> None:
     """Score the encoder in the first process, and save the model if it is the best."""
     progress.pause()
     if not process_rank():

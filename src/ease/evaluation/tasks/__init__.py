@@ -33,10 +33,10 @@ Files = Mapping[str, tuple[Path, ...]]  # the files of each subset of a task
 Texts = list[tuple[str, ...]]  # the texts of each test item
 
 KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
-"""Kinds of tasks, by the names under which encoders are saved with prompts."""
+"""Kinds of prompts, by MTEB's names, under which encoders are saved with them; not the `kind` of a task's file."""
 
 DEVELOPMENT_METRIC = "development_accuracy"
-"""Metric of the data that chose a classifier, which is never averaged."""
+"""Metric on the data by which a classifier was chosen; it is never averaged."""
 
 AVERAGE = "average"  # prefix of the names of subsets that are means of other subsets
 
@@ -137,7 +137,7 @@ class Task(ABC):
     groups: Mapping[str, Collection[str]] = {}  # subsets of the averages `average_<group>`
 
     def __init__(self, name: str, configured: Mapping[str, Any]) -> None:
-        """Name the task, its main metric and its source; `configured` is its file without what a user chooses."""
+        """Name the task, its main metric and its source; `configured` is its file without `path` and `subsets`."""
         self.name, self.configured = name, configured
         self.METRIC, self.SOURCE = self.METRICS[0], str(configured["source"])
 
@@ -158,11 +158,11 @@ class Task(ABC):
         raise NotImplementedError
 
     def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
-        """Return the texts of the items of a subset's scores, in order, by metric; none if the items are not known."""
+        """Return by metric the texts of each scored item, in the order of `Score.items`; empty if there are none."""
         return {}
 
     def wanted(self, options: Any) -> int:
-        """Return the number of subsets of the complete average; 0 if there is none."""
+        """Return how many subsets a complete average has; 0: there is no average."""
         return 0
 
     def available(self, options: Any) -> Files:
@@ -212,7 +212,7 @@ def get_task(name: str) -> Task:
     configured = read_yaml((_folder() / f"{name}.yml").read_bytes())["tasks"][name]
     check_name(configured["kind"], [*CLASSES], "kind of evaluation task")
     task = pkgutil.resolve_name(f"{__name__}.{CLASSES[configured['kind']]}")
-    # Path and subsets are a project's own, and no part of the task.
+    # A project may change path and subsets, which `options` is given.
     made: Task = task(name, {key: own for key, own in configured.items() if key not in ("path", "subsets")})
     return made
 
@@ -242,7 +242,7 @@ def repeated_score(
 ) -> Score:
     """Mean, in points, of a score of 0 to 1 over runs, with the sample standard deviation if there are several.
 
-    `items` are the means, over the runs, of each item's contribution.
+    `items` are the contributions of the items, averaged over the runs.
     """
     points = [100 * value for value in values]
     deviation = stdev(points) if len(points) > 1 else None

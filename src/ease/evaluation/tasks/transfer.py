@@ -54,20 +54,20 @@ class LabelledOptions(TableOptions):
     reuters: bool = Field(
         False, description="remove Reuters' copyright line, and decode the bytes literals of MLDoc's scripts"
     )
-    seeds: Seeds = Field(description="seeds of the trainings, whose scores are averaged")
-    epochs: PositiveInt = Field(description="passes over the training data")
-    weight_decay: float = Field(ge=0, description="of AdamW")
-    clip_norm: PositiveFloat = Field(description="maximum norm of the gradient")
+    seeds: Seeds = Field((42, 43, 44), description="seeds of the trainings, whose scores are averaged")
+    epochs: PositiveInt = Field(5, description="passes over the training data")
+    weight_decay: float = Field(0.0, ge=0, description="of AdamW")
+    clip_norm: PositiveFloat = Field(1.0, description="maximum norm of the gradient")
     evaluation_steps: PositiveInt = Field(
-        description="steps between two evaluations on the development data, which select the best step"
+        10, description="steps between two evaluations on the development data, which select the best step"
     )
 
 
 class TransferOptions(LabelledOptions):
-    """The grid of the classifier."""
+    """The grid of the classifier; the defaults are those of appendix D of EASE."""
 
-    batch_sizes: tuple[PositiveInt, ...] = Field(min_length=1, description="of the grid")
-    learning_rates: tuple[PositiveFloat, ...] = Field(min_length=1, description="of the grid")
+    batch_sizes: tuple[PositiveInt, ...] = Field((32, 64, 128), min_length=1, description="of the grid")
+    learning_rates: tuple[PositiveFloat, ...] = Field((0.1, 0.01, 0.001), min_length=1, description="of the grid")
 
 
 class Transfer(TableTask):
