@@ -19,9 +19,7 @@ from ease.io.names import suggest
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
 
 Form = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]
-ENDINGS: dict[str, Form] = {
-    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
-}
+ENDINGS: dict[str, Form] = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 COMPRESSED = (".gz", ".bz2")
 ANYWHERE = "**/"  # begins the name of a file that may be in any folder below `path`
 Fields = dict[str, str]  # texts of a row by the roles of their columns
