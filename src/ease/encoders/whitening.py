@@ -87,7 +87,9 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
     if kept < among:
         logger.warning(
             "Whitening: the embeddings of %d sentences do not vary in %d of %d dimensions, which are dropped",
-            *(moments.count, among - kept, among),
+            moments.count,
+            among - kept,
+            among,
         )
     greatest = np.argsort(variances)[::-1][: dimension or kept]
     return Whitening(moments, directions[:, greatest] / np.sqrt(variances[greatest]))

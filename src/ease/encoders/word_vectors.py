@@ -114,7 +114,10 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     vectors[MEAN_ROW] = vectors[1:].mean(axis=0, dtype=np.float64)
     logger.info(
         "%s: %d words of %d dimensions (%d skipped: repeated or with spaces)",
-        *(path, len(rows) - 1, dimension, skipped),
+        path,
+        len(rows) - 1,
+        dimension,
+        skipped,
     )
     return list(rows), vectors
 

@@ -31,10 +31,8 @@ _CHUNK_SIZE = 100
 _COUNTING = {"min_word_count", "min_entity_count", "min_paragraph_len"}
 # The package's own defaults, as in the paper.
 _NAMING = {"min_link_prob": 0.2, "min_prior_prob": 0.01, "max_mention_len": 20}
-_TRAINING = {
-    **{"init_alpha": 0.025, "min_alpha": 0.0001, "window": 5, "negative": 5, "entity_neg_power": 0},
-    **{"sample": 1e-4, "iteration": 5, "entities_per_page": 10},
-}
+_LEARNING = {"init_alpha": 0.025, "min_alpha": 0.0001, "window": 5, "negative": 5, "entity_neg_power": 0}
+_TRAINING = {**_LEARNING, "sample": 1e-4, "iteration": 5, "entities_per_page": 10}
 
 QUIET_MILLISECONDS = 30_000
 """No progress is shown in this time: the package logs a dozen steps in the two seconds that a small dump takes."""

@@ -232,7 +232,9 @@ def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path
         if items is None or found["data"] != score["data"] or len(items) != found["items"]:
             logger.warning(
                 "%s %s of %s was scored on other data: run `evaluate` again",
-                *(score["task"], score["subset"], score["method"]),
+                score["task"],
+                score["subset"],
+                score["method"],
             )
             continue
         clean = items.take(np.setdiff1d(np.arange(len(items)), found["rows"]))

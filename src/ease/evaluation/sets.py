@@ -55,7 +55,12 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
                 what = "all files are"  # a few of them would seem to be all that is missing
             logger.warning(
                 "Evaluation set %s: %d of %d subsets cannot be scored: %s missing in %s. Get them from %s",
-                *(name, len(missing), len(files), what, path, get_task(name).SOURCE),
+                name,
+                len(missing),
+                len(files),
+                what,
+                path,
+                get_task(name).SOURCE,
             )
     return located
 

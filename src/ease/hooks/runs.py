@@ -55,9 +55,10 @@ DEMO_SETTING = "multilingual"
 _JSON = TypeAdapter(Any)
 _FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException, YAMLError, UnicodeError)
 _FULL_DISK = (
-    *(os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
-    # SQLite's words; its I/O error is that of an exceeded quota, too.
-    *("database or disk is full", "disk I/O error"),
+    os.strerror(errno.ENOSPC),
+    os.strerror(errno.EDQUOT),
+    "database or disk is full",  # SQLite's words
+    "disk I/O error",  # of SQLite, also for an exceeded quota
 )
 
 

@@ -233,7 +233,7 @@ def find_contaminated_items(
         data = located[own.task].version(own.subset)
         rows.append({**about, "data": data, "items": len(own.texts), "rows": own.contaminated(matches)})
     logger.info(
-        "%d of %d distinct test texts are among the training sentences of %s", *(len(matches), len(texts), setting.name)
+        "%d of %d distinct test texts are among the training sentences of %s", len(matches), len(texts), setting.name
     )
     return rows, [{"text": text, **match._asdict(), "sentences": count} for text, (match, count) in matches.items()]
 

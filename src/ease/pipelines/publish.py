@@ -36,10 +36,7 @@ logger = logging.getLogger(__name__)
 
 MANIFEST = "publish.json"
 """File of a written folder that lists its forms; it marks a folder that may be replaced."""
-REPLACED = (
-    *(".eval_results/*", "entities/*", "onnx/*", "openvino/*", "static/*"),
-    *("*.parquet", "*.txt", "croissant.json"),
-)
+REPLACED = ".eval_results/* entities/* onnx/* openvino/* static/* *.parquet *.txt croissant.json".split()
 """Files of an earlier push that are removed if the new folder lacks them."""
 COMPARED = 128
 """Training sentences on which each form is compared with torch"""
@@ -253,7 +250,9 @@ def _write_card(
     if not own:
         logger.warning(
             "There are no test scores of %s, version %s: run `kedro run --pipelines=evaluate --namespaces=%s`",
-            *(options.encoder, version, options.encoder),
+            options.encoder,
+            version,
+            options.encoder,
         )
     about = {"setting": options.setting, "method": options.method, "base": ""}
     models = gather_models([{**about, **row, "model": version} for row in own])

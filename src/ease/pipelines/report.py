@@ -50,10 +50,7 @@ from ease.reporting.score_summaries import COLUMNS, score_table
 
 logger = logging.getLogger(__name__)
 
-COLUMNS_OF_SWEEPS = (
-    *("base", "pooling", "seed", "task", "subset", "metric"),
-    *("value", "deviation", "low", "high", "note", "data", "code"),
-)
+COLUMNS_OF_SWEEPS = "base pooling seed task subset metric value deviation low high note data code".split()
 Papers = Published | dict[str, Any]
 """The papers' tables, or the catalog's functions that read them, by paper"""
 PAPER_TABLES = "papers.tables"
@@ -248,7 +245,10 @@ def name_differences(scores: list[dict[str, Any]], published: Papers, options: V
         )
     logger.info(
         "%d of %d printed scores differ by more than %s points; %d could not be measured",
-        *(len(differing), len(measured), options.tolerance, len(table) - len(measured)),
+        len(differing),
+        len(measured),
+        options.tolerance,
+        len(table) - len(measured),
     )
     return table
 

@@ -19,11 +19,8 @@ _TEMPLATE = {
 }
 """Files of the template by their names in a project."""
 _CONFIGURATION = ("README.md", "base", "logging.yml", "paper")
-_FOLDERS = (
-    *("conf/local", "src"),
-    *("data/01_raw", "data/02_intermediate", "data/03_primary", "data/05_model_input"),
-    *("data/06_models", "data/07_model_output", "data/08_reporting"),
-)
+_LAYERS = "01_raw 02_intermediate 03_primary 05_model_input 06_models 07_model_output 08_reporting".split()
+_FOLDERS = ("conf/local", "src", *(f"data/{layer}" for layer in _LAYERS))
 """Folders of a project that start empty."""
 _PERMITTED = {".git", ".venv"}
 """What the folder of a new project may contain already."""

@@ -19,15 +19,12 @@ from ease.io.names import BASELINES, UNTRAINED
 from ease.reporting.plots import method_label
 from ease.reporting.published import Model, Source, base_name
 
-ENCODING = ("revision used_pooling normalized embedding_dimension precision max_length prompt").split()
+ENCODING = "revision used_pooling normalized embedding_dimension precision max_length prompt".split()
 """Columns of rows of scores that say how texts were embedded"""
 
 _MODEL = ["setting", "method", "base", "pooling", "model", "sweep"]
-COLUMNS = (
-    *(*_MODEL, "seed", "task", "subset", "metric"),
-    *("value", "deviation", "low", "high", "note", "data", "code", "items"),
-    *ENCODING,
-)
+_SCORE = "seed task subset metric value deviation low high note data code items".split()
+COLUMNS = (*_MODEL, *_SCORE, *ENCODING)
 """Columns of rows of scores; missing ones are unknown.
 
 `base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep

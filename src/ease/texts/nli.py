@@ -27,11 +27,9 @@ from ease.texts.components.sources import (
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 
-LABELS = {
-    **{label: label for label in (ENTAILMENT, NEUTRAL, CONTRADICTION)},
-    "contradictory": CONTRADICTION,  # the machine-translated MultiNLI of XNLI
-    **{"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION},
-}
+LABELS = {label: label for label in (ENTAILMENT, NEUTRAL, CONTRADICTION)}
+LABELS |= {"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION}
+LABELS["contradictory"] = CONTRADICTION  # in the machine-translated MultiNLI of XNLI
 _XNLI = ("sentence1", "sentence2", "gold_label")
 UNLABELLED = ("", "-", "-1")
 """Labels of pairs without agreement of the annotators, and of hidden test sets."""
@@ -174,7 +172,10 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
         wanted = as_table(wanted.drop("key", "first").inner_join(given, "pair"))
     joined = wanted.left_join(others, ["prompt", "nth"])
     drawn = joined.select(
-        *("key", "pair", "other", "first"),
+        "key",
+        "pair",
+        "other",
+        "first",
         second=draw(seed, joined.key, ibis.literal(_POSITIVE)) % joined.languages,
         third=draw(seed, joined.key, ibis.literal(_NEGATIVE)) % joined.other_languages,
     )

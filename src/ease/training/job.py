@@ -269,7 +269,8 @@ def _log_gain(result: TrainingResult, judged: bool) -> None:
     if judged and result.below_start:
         logger.warning(
             "%s, the start %.2f: the training made the encoder worse. Lower `learning_rate`, or keep the start.",
-            *(kept, result.start_score),
+            kept,
+            result.start_score,
         )
     elif judged and result.best_step == 0:
         logger.warning("No evaluation was above the start (%.2f), which is kept", result.start_score)

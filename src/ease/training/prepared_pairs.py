@@ -247,7 +247,9 @@ def prepare_pairs(
         logger.info(
             "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
             source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > layout.further),
-            *(len(places), layout.further, layout.further),
+            len(places),
+            layout.further,
+            layout.further,
         )
 
 

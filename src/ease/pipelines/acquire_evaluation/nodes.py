@@ -134,7 +134,10 @@ def fetch_evaluation_sets(
         for path, reason in [*own.items()][:1]:
             logger.warning(
                 "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
-                *(task, len(own), path, reason),
+                task,
+                len(own),
+                path,
+                reason,
             )
     return faults
 

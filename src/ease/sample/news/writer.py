@@ -304,8 +304,11 @@ _ARTICLES_PER_CASE = 50
 _TEXTS = ("title", "case", "topic", "dropped", "first_sentence")
 _TRUTH = pa.schema(
     [
-        *(("language", pa.string()), ("page_id", pa.int64()), ("revision_id", pa.int64())),
-        *(("namespace", pa.int32()), *((name, pa.string()) for name in _TEXTS)),
+        ("language", pa.string()),
+        ("page_id", pa.int64()),
+        ("revision_id", pa.int64()),
+        ("namespace", pa.int32()),
+        *((name, pa.string()) for name in _TEXTS),
     ]
 )
 
