@@ -15,7 +15,7 @@ from ease.evaluation.resampling import RESAMPLES, holm, interval, paired_p, resa
 from ease.evaluation.tasks import Score, averages
 
 Draw = Callable[[np.random.Generator, int], Items]
-SIMULATIONS, ITEMS, SIMULATED_RESAMPLES = 500, 500, 1000
+SIMULATIONS, ITEMS, SIMULATED_RESAMPLES = 500, 250, 500
 
 
 def graded(random: np.random.Generator, rows: int) -> Items:
