@@ -64,8 +64,9 @@ def hash_text(text: ir.StringValue) -> ir.IntegerValue:
     digest = text.hexdigest("md5").right(_HEX_DIGITS_OF_63_BITS)
     value = None
     for position in range(_HEX_DIGITS_OF_63_BITS):
-        code = digest.substr(position, 1).ascii_str().cast("int64")
-        digit = (code >= ord("a")).ifelse(code - (ord("a") - 10), code - ord("0"))
+        # 0 to 9, and 49 to 54 for a to f. One use of the code: engines compute the digest again for each.
+        code = digest.substr(position, 1).ascii_str().cast("int64") - ord("0")
+        digit = code % (ord("a") - ord("0") - 10)
         # Without the top bit: signed integers have 63.
         value = digit % 8 if value is None else value * 16 + digit
     return value
