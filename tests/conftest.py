@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
@@ -21,6 +22,8 @@ from ease.io.locks import file_lock
 from tests.browser import Browser, browser
 from tests.file_server import FileServer, running_server
 from tests.project import Project, end_server, make_project, params
+
+gc.set_threshold(50_000)  # as in `ease.settings`
 
 BY_FIXTURE_TYPE = {
     "Project": "project",
