@@ -78,18 +78,15 @@ class Browser:
 
     def wait_for(self, *expected: str) -> str:
         """Wait until the page shows all expected texts and return its text."""
-        deadline = time.monotonic() + PATIENCE
-        while missing := [words for words in expected if words not in (shown := self.text())]:
-            assert time.monotonic() < deadline, f"the page does not show {missing}:\n{shown}"
-            time.sleep(0.5)
-        return shown
+        self.wait_until(f"{json.dumps(expected)}.every(words => document.body?.innerText.includes(words))")
+        return self.text()
 
     def wait_until(self, expression: str) -> None:
         """Wait until a JavaScript expression is true in the page."""
         deadline = time.monotonic() + PATIENCE
         while not self.evaluate(expression):
-            assert time.monotonic() < deadline, f"not true: {expression}"
-            time.sleep(0.5)
+            assert time.monotonic() < deadline, f"not true: {expression}\n{self.text()}"
+            time.sleep(0.1)
 
 
 @contextmanager
