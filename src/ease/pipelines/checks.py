@@ -83,6 +83,7 @@ class Run:
         self.pipeline, self.catalog, self.made = pipeline, catalog, pipeline.all_outputs()
         self.typed = typed
         self.faults: list[str] = []
+        self._loaded: dict[str, Any] = {}
 
     def check(self, check: Callable[..., object], *arguments: Any, **options: Any) -> None:
         """Run a check, and keep its message if it fails."""
@@ -95,12 +96,18 @@ class Run:
 
     def given(self, node: Node, kind: Any) -> Any:
         """Return the parameter of a class that a node reads; None if there is none."""
-        values = (self.catalog.load(name) for name in node.inputs if is_parameter(name))
+        values = (self._load(name) for name in node.inputs if is_parameter(name))
         return next((value for value in values if isinstance(value, kind)), None)
 
     def parameter(self, name: str) -> Any:
         """Return a parameter by its complete name."""
-        return self.catalog.load(f"params:{name}")
+        return self._load(f"params:{name}")
+
+    def _load(self, name: str) -> Any:
+        """Load a parameter once, since the catalog copies it at each load."""
+        if name not in self._loaded:
+            self._loaded[name] = self.catalog.load(name)
+        return self._loaded[name]
 
     def has(self, name: str) -> bool:
         """Return whether a dataset exists or is made by this run."""
@@ -361,11 +368,11 @@ def _check_sweep(node: Node, run: Run) -> None:
         run.check(check_encoder, name, transformer=trained)
     for joined in sweep.joined.values():
         run.check(check_tasks, joined.tasks, tasks)
-    for one in settings:
+    for dev_tasks, test_tasks in dict.fromkeys((one.dev_tasks, one.test_tasks) for one in settings):
         if any(encoders.values()):
-            _check_development(node, run, one.dev_tasks)
-        run.check(check_tasks, one.test_tasks, tasks)
-        run.check_sets(partial(check_scorable, one.test_tasks), node, one.test_tasks)
+            _check_development(node, run, dev_tasks)
+        run.check(check_tasks, test_tasks, tasks)
+        run.check_sets(partial(check_scorable, test_tasks), node, test_tasks)
 
 
 def _check_variant(
