@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
@@ -109,6 +110,7 @@ class Scored(NamedTuple):
         return any(task in (source.task, f"{source.task}:{source.subset}") for task in self.tasks)
 
 
+@cache
 def own_model(setting: str, method: str, base: str, pooling: str) -> OwnModel:
     (model,) = gather_models([{"setting": setting, "method": method, "base": base, "pooling": pooling}])
     return model

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
+@cache
 def get_method(name: str) -> type[TrainingMethod[Any]]:
     """Return the class of a method."""
     module = named_module(__name__, name, method_names(), "training method")
@@ -46,6 +48,7 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
     return found
 
 
+@cache
 def reads_entities(name: str) -> bool:
     """Return a method's `reads_entities`, found in its source because importing the method would import torch."""
     check_name(name, method_names(), "training method")

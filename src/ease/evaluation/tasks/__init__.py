@@ -202,7 +202,12 @@ def _folder() -> Path:
 
 def task_names() -> list[str]:
     """Names of all evaluation tasks, sorted."""
-    return sorted(path.stem for path in _folder().glob("*.yml"))
+    return [*_configured_names()]
+
+
+@cache
+def _configured_names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _folder().glob("*.yml")))
 
 
 @cache
