@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -90,5 +91,6 @@ def skip_requests(_app: Sphinx, _kind: str, name: str, *_: Any) -> bool | None:
 
 def setup(app: Sphinx) -> None:
     """Add the transform and the filter."""
+    gc.set_threshold(100_000)  # the many nodes of the pages stay until the end
     app.add_transform(RepositoryLinks)
     app.connect("autodoc-skip-member", skip_requests)
