@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle  # noqa: TID251
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from mlflow.tracking import fluent
 from omegaconf import OmegaConf
 
 from ease.hooks.names import ConfigLoader, Names
+from ease.pipeline_registry import register_pipelines
 from ease.settings import CONFIG_LOADER_ARGS
 from tests.project import Project
 
@@ -35,33 +36,40 @@ def load_catalog(project: Project, env: str | None = None, **parameters: Any) ->
         return context.catalog
 
 
-@cache
-def loader_of(project: Project, env: str | None) -> ConfigLoader:
-    """Return the loader of an environment's configuration, which reads each file once.
+all_pipelines = cache(register_pipelines)
+"""All pipelines, created once in each process"""
+READ = ConfigLoader._read_raw_config
+MERGED: dict[Any, bytes] = {}
+"""What files were merged to, pickled, by their kind, sizes and times"""
 
-    Kedro's merge changes what was read, so each merge gets a copy.
-    """
-    loader = ConfigLoader(str(project.folder / "conf"), env=env, **CONFIG_LOADER_ARGS)
-    read = cache(loader._read_raw_config)
-    setattr(loader, "_read_raw_config", lambda kind: deepcopy(read(kind)))  # noqa: B010
-    with undisturbed():
-        bootstrap_project(project.folder)
-    return loader
+
+def read_once(loader: ConfigLoader, kind: str) -> Any:
+    """Return a copy of what Kedro reads, which its resolution changes; unchanged files are read and merged once."""
+    folders = [Path(loader.conf_source, name) for name in (loader.base_env, loader.env or loader.default_run_env)]
+    states = [(file, file.stat()) for folder in folders for file in sorted(folder.rglob("*.yml"))]
+    key = (kind, *folders, *((file, state.st_size, state.st_mtime_ns) for file, state in states))
+    if key not in MERGED:
+        *both, base, env, files = READ(loader, kind)
+        merged = ({Path(): OmegaConf.unsafe_merge(*configs.values())} if configs else {} for configs in both)
+        MERGED[key] = pickle.dumps((*merged, base, env, files))
+    return pickle.loads(MERGED[key])  # noqa: S301
 
 
 def load_parameters(project: Project, env: str) -> dict[str, Any]:
     """Return an environment's parameters as configured, before validation by Pydantic models."""
-    loader = loader_of(project, env)
-    loader.runtime_params = {}
-    return loader["parameters"]
+    with undisturbed():
+        if framework.PACKAGE_NAME is None:
+            bootstrap_project(project.folder)
+        return ConfigLoader(str(project.folder / "conf"), env=env, **CONFIG_LOADER_ARGS)["parameters"]
 
 
 def checked_parameters(project: Project, env: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """Return the validated parameters of an environment and of `--params`, after the checks of a run's names."""
-    loader = loader_of(project, env)
-    loader.runtime_params = given
+    loader = ConfigLoader(str(project.folder / "conf"), env=env, runtime_params=given, **CONFIG_LOADER_ARGS)
     context = KedroContext(project.folder, loader, env, "ease", _NullPluginManager())
     with undisturbed():
+        if framework.PACKAGE_NAME is None:  # the pipelines, which take a second, are the same for all projects
+            bootstrap_project(project.folder)
         Names().after_context_created(context)
         return context.params
 
@@ -92,13 +100,15 @@ def give(context: KedroContext, **parameters: Any) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Restore the process state that a Kedro session changes."""
+    """Restore the process state that a Kedro session changes; within, configuration files are read once."""
     environment, search, folder, hook = dict(os.environ), sys.path[:], Path.cwd(), sys.excepthook
     store = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
     experiment = fluent._active_experiment_id
+    setattr(ConfigLoader, "_read_raw_config", read_once)  # noqa: B010
     try:
         yield
     finally:
+        setattr(ConfigLoader, "_read_raw_config", READ)  # noqa: B010
         # A run that a failed command left open would be ended when Python exits, in another store than its own.
         while mlflow.active_run():
             mlflow.end_run()

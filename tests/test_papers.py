@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 from kedro.io import CatalogProtocol
 
-from ease.pipeline_registry import SWEEPS, register_pipelines
+from ease.pipeline_registry import SWEEPS
 from ease.pipelines.checks import find_faults
 from ease.pipelines.evaluate import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Source
-from tests.contexts import load_catalog, load_parameters
+from tests.contexts import all_pipelines, load_catalog, load_parameters
 from tests.project import ROOT, Project
 from tests.reporting.made import published
 
@@ -77,7 +77,7 @@ def experiments(title: str) -> list[Experiment]:
 @pytest.mark.parametrize("title", CONTENTS)
 def test_every_table_and_figure_has_a_registered_pipeline_with_hours_or_a_reason(title: str) -> None:
     name, tables, figures = CONTENTS[title]
-    rows, registered = experiments(title), register_pipelines()
+    rows, registered = experiments(title), all_pipelines()
     found = {re.sub(r"(?<=\d)[ab]$", "", number) for row in rows for number in row.numbers}
     wanted = {f"Table {number}" for number in range(1, tables + 1)}
     assert found == wanted | {f"Figure {number}" for number in range(1, figures + 1)}
@@ -169,7 +169,7 @@ def catalog(bare: Project) -> CatalogProtocol[Any, Any]:
 def test_a_sweep_at_paper_scale_lacks_nothing_but_files(
     bare: Project, catalog: CatalogProtocol[Any, Any], name: str
 ) -> None:
-    faults = find_faults(register_pipelines()[name], catalog, bare.folder / "data", 0)
+    faults = find_faults(all_pipelines()[name], catalog, bare.folder / "data", 0)
     assert faults, "the project has no evaluation sets"
     assert [fault for fault in faults if not WITHOUT_FILES.search(fault)] == []
 

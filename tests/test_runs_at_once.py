@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ease.pipeline_registry import register_pipelines
+from tests.contexts import all_pipelines
 from tests.project import LIMIT, Project, params, rows
 from tests.test_breaks import Started
 
@@ -22,7 +22,7 @@ def test_two_runs_at_once_make_the_same_rows_and_each_its_own_encoder(copy: Proj
     data = copy.folder / "data"
     shutil.rmtree(data / "02_intermediate" / "parts")
     (data / "08_reporting" / "mlflow.db").unlink()  # both runs create it
-    nodes = [node.name for node in register_pipelines()["train_multilingual"].only_nodes_with_tags("ingest").nodes]
+    nodes = [node.name for node in all_pipelines()["train_multilingual"].only_nodes_with_tags("ingest").nodes]
     chosen = ",".join([*nodes, "multilingual.untrained.make_start_encoder"])
     command = [sys.executable, "-m", "kedro", "run", "--pipelines=train_multilingual", f"--nodes={chosen}", "--params"]
     runs, logs = [], [tmp_path / f"{seed}.log" for seed in (11, 12)]

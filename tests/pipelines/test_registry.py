@@ -10,8 +10,9 @@ import pytest
 from kedro.io.core import is_parameter
 
 from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
+from tests.contexts import all_pipelines
 
-PIPELINES = register_pipelines()
+PIPELINES = all_pipelines()
 CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
 
 

@@ -22,9 +22,10 @@ from tests.wikimedia.made_dumps import made as write_dump
 
 
 @pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which Esperanto was taught to the sample's own start."""
+def taught(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a sample, in which Esperanto was taught to the sample's own start."""
     made = make_project(tmp_path_factory.mktemp("taught"))
+    shutil.copytree(project.folder / "data" / "01_raw" / "sample", made.folder / "data" / "01_raw" / "sample")
     made.log.write_text(made.run("teach", teach__accept="true").stderr, encoding="utf-8")
     return made
 
