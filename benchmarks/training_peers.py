@@ -270,7 +270,7 @@ def plain_curve(folder: Path, method: str, batch_size: int, steps: int, device: 
         weights.append(projection)
     optimizers.append(AdamW(weights, lr=CURVE_RATE, weight_decay=0.0, foreach=False))
     losses = []
-    for step, rows in enumerate(islice(pair_indices(len(pairs), batch_size, seed=0), steps)):
+    for step, rows in enumerate(islice(pair_indices(np.empty(len(pairs), "V1"), batch_size, seed=0), steps)):
         batch = pairs.take(rows)
         texts = encoder.tokenizer(
             batch["sentence"].to_pylist(), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"

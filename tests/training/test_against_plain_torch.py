@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -107,7 +108,7 @@ def train_plainly(
     dense = {**named, "projection": plain.projection}
     adams = {name: Adam(weight, 0.1 if weight.ndim > 1 else 0.0) for name, weight in dense.items()}
     table, rise, losses = Adam(plain.table), round(0.25 * steps), []
-    for number, indices in enumerate(islice(pair_indices(len(pairs), 4, seed=3), steps), start=1):
+    for number, indices in enumerate(islice(pair_indices(np.empty(len(pairs), "V1"), 4, seed=3), steps), start=1):
         batch = [pairs[index] for index in indices]
         parts = [plain.losses(batch[first : first + contrasted]) for first in range(0, 4, contrasted)]
         entity, own = (torch.stack(found).mean() for found in zip(*parts, strict=True))

@@ -78,7 +78,7 @@ def test_faulty_pairs_are_named(files: Path, tmp_path: Path, changes: dict[str, 
 
 
 def test_an_epoch_visits_every_pair_at_most_once() -> None:
-    steps = [indices.tolist() for indices in islice(pair_indices(50, 8, seed=3), 14)]
+    steps = [indices.tolist() for indices in islice(pair_indices(np.empty(50, "V1"), 8, seed=3), 14)]
     for epoch in (steps[:6], steps[6:12]):
         counts = Counter(index for step in epoch for index in step)
         assert len(counts) == 48

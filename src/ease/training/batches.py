@@ -24,26 +24,23 @@ Indices = NDArray[np.int64]
 
 
 def pair_indices(
-    pairs: NDArray[np.void] | int, batch_size: int, seed: int, start: int = 0, options: BatchOptions | None = None
+    pairs: NDArray[np.void], batch_size: int, seed: int, start: int = 0, options: BatchOptions | None = None
 ) -> Iterator[Indices]:
     """Yield the pairs of each step, endlessly, in a new seeded order every epoch.
 
     An epoch drops incomplete batches, because a contrastive loss depends on the batch size. Seed and step determine a
     batch, so that a training can resume at any step.
 
-    `pairs` may be their number if the options do not depend on them; `start` is the number of steps already done.
+    `start` is the number of steps already done.
     """
     options = options or BatchOptions()
-    count = pairs if isinstance(pairs, int) else len(pairs)
     in_random_order = not options.reads_languages
-    epoch, left = divmod(start, count // batch_size) if in_random_order else (0, start)
+    epoch, left = divmod(start, len(pairs) // batch_size) if in_random_order else (0, start)
     while True:
         random = np.random.default_rng([seed, epoch])
         batches: Sequence[Indices] | Indices
         if in_random_order:
-            batches = _in_batches(random.permutation(count), batch_size)
-        elif isinstance(pairs, int):
-            raise TypeError("These options choose pairs by their entities and languages.")
+            batches = _in_batches(random.permutation(len(pairs)), batch_size)
         else:
             batches = _epoch(pairs, batch_size, random, options)
         if not len(batches):
