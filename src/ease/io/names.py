@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -64,7 +64,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return (question + choices).strip() or "There is none."
 
 
-def check_name(name: str, names: list[str], what: str) -> None:
+def check_name(name: str, names: Collection[str], what: str) -> None:
     """Raise EaseError if a name does not exist; `what` is the kind of the names."""
     if name not in names:
         raise EaseError(f"Unknown {what} {name!r}: {suggest(name, names)}")

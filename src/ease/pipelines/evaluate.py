@@ -96,7 +96,7 @@ class EvaluateOptions(StrictModel):
 
     def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
         """Return `tasks`, else the given ones."""
-        return tuple(test_tasks) if self.tasks is None else self.named or tuple(task_names())
+        return tuple(test_tasks) if self.tasks is None else self.named or task_names()
 
     def baseline_references(self, settings: Mapping[str, Setting]) -> dict[str, tuple[str, ...]]:
         """Return the tasks of each baseline: `evaluate.tasks`, else its own, else the test tasks of all settings."""

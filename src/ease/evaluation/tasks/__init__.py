@@ -200,13 +200,9 @@ def _folder() -> Path:
     return (packed if packed.exists() else package.parents[1] / "conf") / "base" / "parameters" / "tasks"
 
 
-def task_names() -> list[str]:
-    """Names of all evaluation tasks, sorted."""
-    return [*_configured_names()]
-
-
 @cache
-def _configured_names() -> tuple[str, ...]:
+def task_names() -> tuple[str, ...]:
+    """Names of all evaluation tasks, sorted."""
     return tuple(sorted(path.stem for path in _folder().glob("*.yml")))
 
 
