@@ -41,7 +41,7 @@ def test_ease_does_not_make_a_pretrained_encoder_worse(trained: Project) -> None
 
 def test_the_defaults_are_tracked(trained: Project) -> None:
     mlflow.set_tracking_uri(trained.store)
-    runs = MlflowClient().search_runs(["1"], "attributes.run_name LIKE 'monolingual.ease%'")
+    runs = MlflowClient().search_runs(["1"], "attributes.run_name = 'monolingual.ease'")
     (run,) = runs
     assert run.data.params["training.learning_rate"] == "1e-05"
     assert run.data.params["training.threads"] == "None"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 def rows_of(printed: str) -> list[list[str]]:
     """Return the cells of a printed table's rows, without its head."""
     rows = [line.strip("| ").split("|") for line in printed.splitlines() if line.startswith("|")]
-    return [[cell.strip().replace(",", "") for cell in row] for row in rows[2:]]
+    return [[re.sub(r"(?<=\d),(?=\d)", "", cell.strip()) for cell in row] for row in rows[2:]]
 
 
 def test_both_searches_agree_and_their_cost_is_reported(capfd: pytest.CaptureFixture[str]) -> None:

@@ -47,8 +47,6 @@ SAMPLE = {
     "parallel_facts": 20,
     "graded_pairs": 12,
     "graded_territories": 12,
-    "nli_premises": 40,
-    "parallel_train_facts": 40,
 }
 
 
