@@ -55,11 +55,16 @@ def read_once(loader: ConfigLoader, kind: str) -> Any:
     return pickle.loads(MERGED[key])  # noqa: S301
 
 
+def register(project: Project) -> None:
+    """Tell Kedro of the pipelines, once: they take a second, and are the same for all projects."""
+    if framework.PACKAGE_NAME is None:
+        bootstrap_project(project.folder)
+
+
 def load_parameters(project: Project, env: str) -> dict[str, Any]:
     """Return an environment's parameters as configured, before validation by Pydantic models."""
     with undisturbed():
-        if framework.PACKAGE_NAME is None:
-            bootstrap_project(project.folder)
+        register(project)
         return ConfigLoader(str(project.folder / "conf"), env=env, **CONFIG_LOADER_ARGS)["parameters"]
 
 
@@ -68,8 +73,7 @@ def checked_parameters(project: Project, env: str | None, given: dict[str, Any])
     loader = ConfigLoader(str(project.folder / "conf"), env=env, runtime_params=given, **CONFIG_LOADER_ARGS)
     context = KedroContext(project.folder, loader, env, "ease", _NullPluginManager())
     with undisturbed():
-        if framework.PACKAGE_NAME is None:  # the pipelines, which take a second, are the same for all projects
-            bootstrap_project(project.folder)
+        register(project)
         Names().after_context_created(context)
         return context.params
 
@@ -79,8 +83,7 @@ def given_context(project: Project, env: str | None = None, **parameters: Any) -
     """Open a Kedro context with runtime parameters; `__` in the name of a parameter is replaced by a dot."""
     with undisturbed():
         os.chdir(project.folder)
-        if framework.PACKAGE_NAME is None:  # the pipelines, which take a second, are the same for all projects
-            bootstrap_project(project.folder)
+        register(project)
         given = nested(**parameters)
         with KedroSession.create(project_path=project.folder, env=env, runtime_params=given) as session:
             yield session.load_context()  # type: ignore[attr-defined]

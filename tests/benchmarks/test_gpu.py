@@ -110,6 +110,7 @@ def test_every_part_runs_at_a_tiny_size(tmp_path: Path) -> None:
     assert main(["--folder", str(tmp_path), "--tiny"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--folder", str(tmp_path / "results")]) == 1

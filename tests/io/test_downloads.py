@@ -182,7 +182,9 @@ def test_downloads_are_limited_and_errors_stop_no_other(server: FileServer, clie
     assert download_all(files[:6], client) == 0
 
 
-def test_no_http(server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_from_https_to_http_is_refused(
+    server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = tmp_path / "certificate.pem"
     name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *name, "-keyout", "-"]
@@ -201,7 +203,9 @@ def test_no_http(server: FileServer, file: RemoteFile, tmp_path: Path, monkeypat
     assert not file.path.exists()
 
 
-def test_unstated_sizes(server: FileServer, client: Client, file: RemoteFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_of_unstated_size_is_limited(
+    server: FileServer, client: Client, file: RemoteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.always = Answer(body=CONTENT * 20, promised=-1)
     monkeypatch.setattr("ease.io.downloads._MAX_UNANNOUNCED_BYTES", len(CONTENT))
     with pytest.raises(EaseError, match="more than 0 GB, and its size is neither known nor stated"):

@@ -244,13 +244,10 @@ def prepare_pairs(
             stored[rows] = prepared
         stored.flush()
     if layout.further and of_entities:
-        logger.info(
-            "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
-            source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > layout.further),
-            len(places),
-            layout.further,
-            layout.further,
-        )
+        most = layout.further
+        found = source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > most)
+        said = "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them"
+        logger.info(said, found, len(places), most, most)
 
 
 def _tokenise(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:

@@ -21,6 +21,8 @@ from ease.evaluation.tasks.pawsx_finetuned import fine_tune
 from ease.evaluation.tasks.set_files import Labelled
 from tests.evaluation.tasks.test_transfer import WORDS, write_pawsx
 
+pytestmark = pytest.mark.slow
+
 TASK = get_task("pawsx_finetuned")
 
 
