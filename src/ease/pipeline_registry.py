@@ -9,33 +9,33 @@ from kedro.pipeline.node import Node
 
 from ease.io.names import UNTRAINED
 from ease.methods import method_names
-from ease.pipelines.acquire import create_pipeline as acquire
-from ease.pipelines.acquire_evaluation.nodes import create_baselines_pipeline as acquire_baselines
-from ease.pipelines.acquire_evaluation.nodes import create_pipeline as acquire_evaluation
-from ease.pipelines.analysis import create_contamination_pipeline as contamination
-from ease.pipelines.analysis import create_pipeline as analysis
-from ease.pipelines.distill import STUDENTS
-from ease.pipelines.distill import create_pipeline as distill
-from ease.pipelines.evaluate import create_baselines_pipeline as evaluate_baselines
-from ease.pipelines.evaluate import create_pipeline as evaluate
-from ease.pipelines.ingest import create_pipeline as ingest
-from ease.pipelines.mewsc16 import create_pipeline as mewsc16
-from ease.pipelines.mine_bitext import create_pipeline as mine_bitext
-from ease.pipelines.publish import create_pipeline as publish
-from ease.pipelines.report import create_pipeline as compare
-from ease.pipelines.report import create_report_pipeline as report
-from ease.pipelines.report import create_validation_pipeline as validate_evaluation
+from ease.pipelines.acquire.pipeline import create_pipeline as acquire
+from ease.pipelines.acquire_evaluation.pipeline import create_baselines_pipeline as acquire_baselines
+from ease.pipelines.acquire_evaluation.pipeline import create_pipeline as acquire_evaluation
+from ease.pipelines.analysis.pipeline import create_pipeline as analysis
+from ease.pipelines.audit.pipeline import create_pipeline as audit
+from ease.pipelines.contamination.pipeline import create_pipeline as contamination
+from ease.pipelines.distill.nodes import STUDENTS
+from ease.pipelines.distill.pipeline import create_pipeline as distill
+from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
+from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
+from ease.pipelines.evaluate.pipeline import create_baselines_pipeline as evaluate_baselines
+from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
+from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
+from ease.pipelines.ingest.pipeline import create_pipeline as ingest
+from ease.pipelines.mewsc16.pipeline import create_pipeline as mewsc16
+from ease.pipelines.mine_bitext.pipeline import create_pipeline as mine_bitext
+from ease.pipelines.publish.pipeline import create_pipeline as publish
+from ease.pipelines.report.pipeline import create_pipeline as compare
+from ease.pipelines.report.pipeline import create_report_pipeline as report
 from ease.pipelines.setting import EASE_PLUS, MLM, TEACH
-from ease.pipelines.sweep.nodes import create_pipeline as sweep
+from ease.pipelines.sweep.pipeline import create_pipeline as sweep
 from ease.pipelines.sweep.variants import registered_sweeps
-from ease.pipelines.teach import create_pipeline as teach
-from ease.pipelines.train import WHITENING
-from ease.pipelines.train import create_encoder_pipeline as start_encoder
-from ease.pipelines.train import create_pipeline as train
-from ease.pipelines.training_pairs import create_audit_pipeline as audit
-from ease.pipelines.training_pairs import create_embeddings_pipeline as entity_embeddings
-from ease.pipelines.training_pairs import create_negatives_pipeline as hard_negatives
-from ease.pipelines.training_pairs import create_pairs_pipeline as entity_pairs
+from ease.pipelines.teach.pipeline import create_pipeline as teach
+from ease.pipelines.train.nodes import WHITENING
+from ease.pipelines.train.pipeline import create_encoder_pipeline as start_encoder
+from ease.pipelines.train.pipeline import create_pipeline as train
+from ease.pipelines.validate_evaluation.pipeline import create_pipeline as validate_evaluation
 
 SETTINGS = ("multilingual", "monolingual")
 COMPARED = ("simcse", "ease", EASE_PLUS)

@@ -7,8 +7,8 @@ from pathlib import Path
 from mlflow.utils.validation import _validate_metric_name, _validate_param_name
 
 from ease.io.names import safe_name
-from ease.pipelines.evaluate import EvaluateOptions
-from ease.pipelines.mlflow_runs import flatten_options
+from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.tracking import flatten_options
 
 USUAL = ["LaBSE", "BERT-base_v1.5", "Multilingual SBERT", "多言語", "ease"]
 UNUSUAL = ["BERT (avg.)", "BERT [avg.]", "w/o hard negative", "../outside", "..", ".", "", " ", "a ", "a."]

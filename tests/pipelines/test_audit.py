@@ -14,8 +14,9 @@ from ease.entities.audit import AuditOptions, add_distractors, match_candidates
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
+from ease.pipelines.audit.nodes import find_audit_candidates, write_audit
+from ease.pipelines.entity_pairs.nodes import make_pairs
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_pairs import find_audit_candidates, make_pairs, write_audit
 from tests.pipelines.test_entity_pairs import WIKIDATA, tables
 from tests.project import Project
 

@@ -16,7 +16,7 @@ from ease.evaluation.metrics import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
-from ease.pipelines.analysis import score_clean_items
+from ease.pipelines.contamination.nodes import score_clean_items
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,9 @@ from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.entities.vocabulary import VocabularyOptions
 from ease.errors import EaseError
+from ease.pipelines.entity_pairs.nodes import make_pairs, make_vocabulary
+from ease.pipelines.hard_negatives.nodes import add_hard_negatives
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_pairs import add_hard_negatives, make_pairs, make_vocabulary
 
 CITIES, RIVERS = [(1, "Berlin"), (2, "Roma"), (3, "Oslo")], [(11, "Spree")]
 LINKS = [("Berlin", "Spree"), ("Roma", "Berlin"), ("Oslo", "Spree"), ("Spree", "Berlin")]

@@ -23,7 +23,7 @@ from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import locate_sets
-from ease.pipelines.evaluate import Baseline, Scoring, load_baseline, score_baseline, score_each
+from ease.pipelines.evaluate.nodes import Baseline, Scoring, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
 from tests.contexts import undisturbed
 from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ease.evaluation.tasks import get_task
-from ease.pipelines.mewsc16 import locate_wikinews, make_mewsc16
+from ease.pipelines.mewsc16.nodes import locate_wikinews, make_mewsc16
 from ease.pipelines.work import release_work
 from tests.contexts import load_catalog
 from tests.file_server import running_server

@@ -13,9 +13,9 @@ import pytest
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.pipelines.mine_bitext import BitextOptions, Mining, mine_pairs
+from ease.pipelines.mine_bitext.nodes import BitextOptions, Mining, mine_pairs
 from ease.pipelines.setting import Setting
-from ease.pipelines.train import TextOptions
+from ease.pipelines.train.nodes import TextOptions
 from ease.wikimedia.wikipedia import wikipedia_licence
 from tests.encoders.tiny import tiny_encoder
 from tests.project import Done, Project

@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 
 import ease
 from ease.errors import EaseError
-from ease.pipelines.publish import PublishOptions, announce, write_folder
+from ease.pipelines.publish.nodes import PublishOptions, announce, write_folder
 from scripts import list_models
 from tests.hub_server import READER, WRITER, HubServer, running_hub, use_hub
 from tests.project import Project

@@ -10,10 +10,10 @@ import yaml
 from huggingface_hub import ModelCard
 
 from ease.errors import EaseError
-from ease.pipelines.acquire import AcquireOptions
+from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.train import TextOptions, chosen_start, gather_data
+from ease.pipelines.train.nodes import TextOptions, chosen_start, gather_data
 from ease.pipelines.work import lock_for_run, release_work, remove_after_run
 from tests.project import Project
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.pipelines.acquire import AcquireOptions
+from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
-from ease.pipelines.evaluate import Baseline, EvaluateOptions
-from ease.pipelines.report import locate_printed_sets
+from ease.pipelines.evaluate.nodes import Baseline, EvaluateOptions
+from ease.pipelines.validate_evaluation.nodes import locate_printed_sets
 from ease.reporting.comparison import compare_with_printed
 from ease.reporting.own import gather_models
 from ease.reporting.published import Published

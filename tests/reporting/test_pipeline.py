@@ -11,7 +11,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from ease.encoders.options import EncodingOptions
-from ease.pipelines.report import compare_curves, compare_scores, gather_sweeps, write_report
+from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_sweeps, write_report
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
@@ -109,7 +109,7 @@ def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
 
 def test_methods_are_compared_where_some_have_no_score_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("log_table", "log_plot"):
-        monkeypatch.setattr(f"ease.pipelines.report.{name}", lambda *_: None)
+        monkeypatch.setattr(f"ease.pipelines.report.nodes.{name}", lambda *_: None)
     table, figure = compare_scores(untrained=[], ease=[row("sample_graded", "en", 70.0)])
     assert list(table.columns) == ["task", "subset", "metric", "ease"]
     assert figure.data[0].x[0] == 70

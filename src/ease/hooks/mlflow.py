@@ -37,7 +37,8 @@ from ease.io.locks import file_lock
 from ease.io.models import dotted
 from ease.io.names import DEVELOPMENT, safe_name
 from ease.io.result_versions import code_version
-from ease.pipelines.mlflow_runs import (
+from ease.pipelines.setting import Setting
+from ease.pipelines.tracking import (
     TRAINING_TAG,
     close_killed_runs,
     flatten_options,
@@ -46,7 +47,6 @@ from ease.pipelines.mlflow_runs import (
     log_values,
     process_tags,
 )
-from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from ease.errors import EaseError
 from ease.io.models import dotted, format_validation_error, overlaid
 from ease.io.names import check_name, nearest, suggest
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.teach import complete_taught_setting
+from ease.pipelines.teach.nodes import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
 

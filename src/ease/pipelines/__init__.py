@@ -1,1 +1,1 @@
-"""One module per pipeline: thin node functions over the core, and below them `create_pipeline`, which connects them."""
+"""One folder per pipeline: functions of its nodes, thin over the core, and `create_pipeline`, which connects them."""

@@ -31,7 +31,7 @@ from ease.io.models import dotted, format_validation_error
 from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.versions import provenance_of
 from ease.methods import method_names, reads_entities
-from ease.pipelines.acquire import SAMPLE, AcquireOptions, locate_dumps
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import (
     EvaluationSetOptions,
     check_tasks,
@@ -40,24 +40,31 @@ from ease.pipelines.acquire_evaluation.nodes import (
     locate_baseline_sets,
     locate_evaluation_sets,
 )
-from ease.pipelines.distill import distill_shallow, distill_static
-from ease.pipelines.evaluate import EvaluateOptions, score_baselines, score_encoder
-from ease.pipelines.ingest import parse_wikipedia
-from ease.pipelines.mewsc16 import Mewsc16Options, locate_wikinews
-from ease.pipelines.mine_bitext import BitextOptions, mine_pairs
+from ease.pipelines.distill.nodes import distill_shallow, distill_static
+from ease.pipelines.entity_embeddings.nodes import make_entity_embeddings
+from ease.pipelines.entity_pairs.nodes import make_pairs
+from ease.pipelines.evaluate.nodes import EvaluateOptions, score_baselines, score_encoder
+from ease.pipelines.ingest.nodes import parse_wikipedia
+from ease.pipelines.mewsc16.nodes import Mewsc16Options, locate_wikinews
+from ease.pipelines.mine_bitext.nodes import BitextOptions, mine_pairs
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting, preparation_of
 from ease.pipelines.sweep.nodes import run_sweep
 from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.pipelines.teach import (
+from ease.pipelines.teach.nodes import (
     build_start,
     check_taught_sources,
     locate_taught_dumps,
     locate_taught_sets,
     teach_encoder,
 )
-from ease.pipelines.train import fit_whitening, gather_method_texts, make_start_encoder, missing_start, train_encoder
-from ease.pipelines.training_pairs import make_entity_embeddings, make_pairs
+from ease.pipelines.train.nodes import (
+    fit_whitening,
+    gather_method_texts,
+    make_start_encoder,
+    missing_start,
+    train_encoder,
+)
 from ease.texts import source_options
 from ease.training.options import ShallowOptions, StaticOptions
 from ease.wikimedia.dumps.files import Project, find_dumps

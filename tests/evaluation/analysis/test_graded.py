@@ -23,7 +23,7 @@ from ease.evaluation.analysis.graded import CosineOptions, compare_cosines, diff
 from ease.evaluation.metrics import isotropy_score, mean_vector_norm
 from ease.evaluation.tasks import get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair
-from ease.pipelines.analysis import measure_isotropy
+from ease.pipelines.analysis.nodes import measure_isotropy
 from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.errors import EaseError
@@ -32,11 +31,9 @@ from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, 
 from ease.io.files import hash_contents, read_data_file, report_write_errors
 from ease.io.locks import scratch_folder
 from ease.io.models import StrictModel
-from ease.io.names import BASELINES
-from ease.pipelines.acquire import SAMPLE, AcquireOptions, sample_file
-from ease.pipelines.evaluate import EvaluateOptions
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, sample_file
+from ease.pipelines.evaluate.nodes import EvaluateOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.wiring import namespaced, step
 
 logger = logging.getLogger(__name__)
 
@@ -325,17 +322,3 @@ def fetchable(task: str) -> set[str]:
     """Return the files of a task, below the evaluation folder, that can be downloaded."""
     sources = read_sources()
     return {file.path for file in sources[task].wanted()} if task in sources else set()
-
-
-def create_pipeline(setting: str) -> Pipeline:
-    """Create `acquire_evaluation` for one setting."""
-    located = step(locate_evaluation_sets, "evaluation_data", sets="params:acquire_evaluation")
-    return namespaced([located], setting, "acquire_evaluation")
-
-
-def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
-    """Create `acquire_evaluation` for the baselines, which are scored on the tasks of all settings."""
-    given = {name: f"params:{name}.setting" for name in settings}
-    sets = "params:acquire_evaluation"
-    located = step(locate_baseline_sets, "evaluation_data", sets=sets, **given)
-    return namespaced([located], BASELINES, "acquire_evaluation")

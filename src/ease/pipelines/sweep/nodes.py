@@ -1,4 +1,4 @@
-"""Train and score the variants of a sweep: nodes and wiring."""
+"""Train and score the variants of a sweep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
-from kedro.pipeline import Pipeline
 from safetensors.numpy import save_file
 
 from ease.encoders.options import RANDOM, EncodingOptions
@@ -26,15 +25,14 @@ from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.models import Rows
 from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
-from ease.methods import method_names
-from ease.pipelines.acquire import AcquireOptions
+from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.evaluate import Scoring, score_all, score_rows
-from ease.pipelines.mlflow_runs import TRAINING_TAG, add_scores, log_plot, log_scores, log_table, nested_run
+from ease.pipelines.evaluate.nodes import Scoring, score_all, score_rows
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.sweep.variants import PIVOT, START, Registered, Sweep, Variant
-from ease.pipelines.train import (
+from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
+from ease.pipelines.tracking import add_scores, log_plot, log_scores, log_table, nested_run
+from ease.pipelines.train.nodes import (
     TextOptions,
     TrainingData,
     drawn_sentences,
@@ -44,7 +42,6 @@ from ease.pipelines.train import (
     train_tracked,
     write_encoder,
 )
-from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
@@ -289,23 +286,3 @@ def _subsets(language: str) -> tuple[str, ...]:
     """Return the subsets of a language in tasks of pairs with English: `br-en`, and `bre-eng` in Tatoeba."""
     codes = sorted(Language(language).three_letter_codes)
     return f"{language}-{PIVOT}", *(f"{code}-eng" for code in codes)
-
-
-def create_pipeline(name: str, registered: Registered) -> Pipeline:
-    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over the data of its setting."""
-    sweep, sets = f"params:{name}", f"{name}_evaluation_data"
-    # If no variant trains on entities, the tables are those of an earlier run.
-    tables = ("sentences", "training_pairs", "dumps")
-    given = {table: table if registered.entities else f"kept_{table}" for table in tables}
-    if registered.entities:
-        given |= {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-    given |= {method: f"params:{method}" for method in registered.methods or method_names()}
-    given |= {"sweep": sweep, "evaluation_data": sets}
-    made = [f"{name}_sweep", f"{name}_sweep_plot", f"{name}_sweep_times"]
-    located, trainings = {"sets": "params:acquire_evaluation", "sweep": sweep}, f"{name}_trainings"
-    nodes = [
-        step(locate_sweep_sets, sets, f"locate_{name}_sets", **located),
-        step(run_sweep, trainings, f"run_{name}", TRAINING_TAG, **given),
-        step(report_sweep, made, f"report_{name}", trainings=trainings, sweep=sweep),
-    ]
-    return namespaced(nodes, registered.setting, "sweep", project=[name])

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from kedro.pipeline import Pipeline
 from pydantic import AfterValidator, Field, model_validator
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
@@ -26,7 +25,8 @@ from ease.io.locks import temporary_folder
 from ease.io.models import Dimensions, Rows, StrictModel, Words, dotted
 from ease.io.names import BASELINES
 from ease.io.result_versions import code_version
-from ease.pipelines.mlflow_runs import (
+from ease.pipelines.setting import Setting, check_task_names, preparation_of
+from ease.pipelines.tracking import (
     add_scores,
     add_to_card,
     headline,
@@ -35,8 +35,6 @@ from ease.pipelines.mlflow_runs import (
     nested_run,
     origin_of,
 )
-from ease.pipelines.setting import Setting, check_task_names, preparation_of
-from ease.pipelines.wiring import namespaced, step
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -355,15 +353,3 @@ def score_rows(scores: Sequence[Score], located: Located, items: str = "", **abo
         }
         for score in scores
     ]
-
-
-def create_pipeline(setting: str, method: str) -> Pipeline:
-    """Create `evaluate` for the encoder of one method, or for the `untrained` one."""
-    return namespaced([step(score_encoder, "scores", encoder="encoder")], f"{setting}.{method}", "evaluate")
-
-
-def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
-    """Create `evaluate` for the baselines on the tasks of all settings; the first has the training sentences."""
-    given = {name: f"params:{name}.setting" for name in settings}
-    scored = step(score_baselines, "scores", training_pairs=f"{settings[0]}.training_pairs", **given)
-    return namespaced([scored], BASELINES, "evaluate")

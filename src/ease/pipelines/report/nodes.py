@@ -1,9 +1,9 @@
-"""Compare scores: of a setting's methods, of all settings in a report, of published checkpoints with their papers."""
+"""Compare the scores of a setting's methods, and report those of all settings."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -11,27 +11,16 @@ from typing import Any
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
-from kedro.pipeline import Pipeline
-from pydantic import Field
 
 from ease.encoders.options import RANDOM, EncodingOptions
-from ease.errors import EaseError
-from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import read_located
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
-from ease.io.models import Rows, StrictModel
-from ease.io.names import BASELINES, UNTRAINED
+from ease.io.models import Rows
 from ease.methods import in_order
-from ease.pipelines.acquire import AcquireOptions
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.evaluate import EvaluateOptions, Scoring, score_baseline
-from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.train import WHITENING
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.tracking import log_plot, log_table
 from ease.pipelines.work import scratch_for_run
-from ease.reporting.comparison import compare_with_printed, dimension_tables, full_rows, printed_tasks
+from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
@@ -175,120 +164,3 @@ def export_scores(work: str, baselines: Rows, **settings: Rows) -> Path:
 def _all_rows(baselines: Sequence[dict[str, Any]], settings: Mapping[str, Sequence[dict[str, Any]]]) -> Rows:
     rows = [row for own in settings.values() for row in own]
     return rows + [{"base": row.get("model"), **row} for row in baselines]
-
-
-class ValidationOptions(StrictModel):
-    """Tolerance of the comparison."""
-
-    tolerance: float = Field(
-        0.3, ge=0, description="points by which a score may differ from the printed one without being logged"
-    )
-
-
-def locate_printed_sets(
-    acquire: AcquireOptions,
-    sets: EvaluationSetOptions,
-    tasks: dict[str, dict[str, Any]],
-    evaluate: EvaluateOptions,
-    published: Papers,
-) -> dict[str, Any]:
-    """Locate the evaluation sets of all scores that papers print for a baseline."""
-    references = dict.fromkeys(task for own in _printed(evaluate, published).values() for task in own)
-    return locate(tuple(references), acquire, sets, tasks)
-
-
-def score_printed(
-    evaluation_data: dict[str, Any],
-    tasks: dict[str, dict[str, Any]],
-    evaluate: EvaluateOptions,
-    published: Papers,
-    encoding: EncodingOptions,
-) -> list[dict[str, Any]]:
-    """Score each baseline for which a paper prints scores, on the tasks of these scores."""
-    located = read_located(evaluation_data)
-    return [
-        row
-        for name, own in _printed(evaluate, published).items()
-        for row in score_baseline(name, evaluate.baselines[name], Scoring(own, located, tasks, encoding))
-    ]
-
-
-def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[str, ...]]:
-    """Return the tasks of each baseline's printed scores, restricted to its own `tasks`."""
-    papers, found = Published.model_validate(published), {}
-    for name, baseline in evaluate.baselines.items():
-        (model,) = gather_models([baseline.about(name)])
-        printed = printed_tasks(papers, model)
-        if baseline.tasks is not None:
-            printed = tuple(reference for reference in baseline.tasks if task_name(reference) in printed)
-        if printed:
-            found[name] = printed
-    if not found:
-        raise EaseError(
-            "No baseline of `evaluate.baselines` is a model of conf/base/published: run with --env=paper, whose "
-            "baselines are the papers' published checkpoints, or configure one."
-        )
-    return found
-
-
-def name_differences(scores: list[dict[str, Any]], published: Papers, options: ValidationOptions) -> pd.DataFrame:
-    """Compare the scores with the printed ones, as a table, in MLflow, and in the log where they differ."""
-    table = compare_with_printed(Published.model_validate(published), gather_models(scores))
-    log_table(table, "validate_evaluation")
-    measured = table.dropna(subset=["difference"])
-    differing = measured[measured["difference"].abs() > options.tolerance]
-    for row in differing.to_dict("records"):
-        logger.warning(
-            "%(paper)s, table %(table)s, %(row)s (%(baseline)s), %(column)s: %(here).2f here, %(printed).2f printed "
-            "(%(difference)+.2f)",
-            row,
-        )
-    logger.info(
-        "%d of %d printed scores differ by more than %s points; %d could not be measured",
-        len(differing),
-        len(measured),
-        options.tolerance,
-        len(table) - len(measured),
-    )
-    return table
-
-
-def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
-    """Create what compares the methods of one setting and the encoder that they start from."""
-    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
-    histories = {method: f"{setting}.{method}.history" for method in methods if method != WHITENING}
-    shown = {"scores": "comparison_plot", "curves": "curves_plot"}
-    nodes = [
-        step(compare_scores, ["comparison", "comparison_plot"], **scores),
-        step(compare_curves, "curves_plot", **histories),
-        step(write_comparison, "comparison_page", **shown),
-    ]
-    return namespaced(nodes, setting, "report")
-
-
-def create_report_pipeline(methods: Mapping[str, Iterable[str]], sweeps: Mapping[str, Iterable[str]]) -> Pipeline:
-    """Create the report over all settings, by their methods and sweeps, and the baselines."""
-    made = ["report", "report_bars", "report_scatter"]
-    scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}
-    reported = [
-        step(write_report, made, tags="report", options="params:report", published=PAPER_TABLES, **scores),
-        step(export_scores, "exported_scores", tags="report", **scores),
-    ]
-    gathered = Pipeline(reported)
-    for setting, own in methods.items():
-        of_methods = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *own)}
-        of_sweeps = {name: f"{setting}.{name}_sweep" for name in sweeps[setting]}
-        nodes = [step(gather_sweeps, "sweep_scores", **of_sweeps), step(gather_scores, "report_scores", **of_methods)]
-        gathered += namespaced(nodes, setting, "report")
-    return gathered
-
-
-def create_validation_pipeline() -> Pipeline:
-    """Create the comparison of the baselines' scores with the papers' printed ones."""
-    sets, options = "params:acquire_evaluation", "params:validate_evaluation"
-    nodes = [
-        step(locate_printed_sets, "evaluation_data", tags="acquire_evaluation", sets=sets, published=PAPER_TABLES),
-        step(score_printed, "scores", tags="evaluate", published=PAPER_TABLES),
-        step(name_differences, "differences", tags="report", options=options, published=PAPER_TABLES),
-    ]
-    return namespaced(nodes, "validation")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from kedro.pipeline import Pipeline
 
 from ease.encoders.options import RANDOM
 from ease.entities.pairs import PairOptions
@@ -16,18 +15,14 @@ from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.io.lazy import ibis
 from ease.io.models import Rows, split_words
-from ease.io.names import DEVELOPMENT, UNTRAINED
-from ease.pipelines.acquire import SAMPLE, AcquireOptions, locate_dumps
+from ease.io.names import DEVELOPMENT
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
-from ease.pipelines.evaluate import EvaluateOptions
-from ease.pipelines.evaluate import create_pipeline as evaluate
-from ease.pipelines.ingest import create_pipeline as ingest
-from ease.pipelines.mlflow_runs import TRAINING_TAG, TrackingOptions, log_table, withhold, write_origin
+from ease.pipelines.evaluate.nodes import EvaluateOptions
 from ease.pipelines.recipe import DURATION, EncoderDefaults, Recipe
 from ease.pipelines.setting import EASE_PLUS, MLM, TEACH, Setting
-from ease.pipelines.train import (
-    DATA,
-    ENTITIES,
+from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
+from ease.pipelines.train.nodes import (
     TextOptions,
     TrainingData,
     drawn_sentences,
@@ -38,11 +33,6 @@ from ease.pipelines.train import (
     train_encoder,
     train_tracked,
 )
-from ease.pipelines.training_pairs import create_audit_pipeline as audit
-from ease.pipelines.training_pairs import create_embeddings_pipeline as entity_embeddings
-from ease.pipelines.training_pairs import create_negatives_pipeline as hard_negatives
-from ease.pipelines.training_pairs import create_pairs_pipeline as entity_pairs
-from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.teaching import compare_before_after, explain_start, keeps_start, render_teaching, summarize_kinds
@@ -293,32 +283,3 @@ def report_teaching(
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
     write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores
-
-
-def create_pipeline() -> Pipeline:
-    """Create `teach`: the pieces of a setting, with a start, a training and a report of its own."""
-    sets, scores = "params:acquire_evaluation", {"before": UNTRAINED, "after": METHOD}
-    reported = {name: f"{TEACH}.{method}.scores" for name, method in scores.items()}
-    reported["history"] = f"{TEACH}.{METHOD}.history"
-    steps = [
-        step(locate_taught_dumps, "dumps", "locate_dumps", tags="acquire"),
-        step(locate_taught_sets, "evaluation_data", "locate_evaluation_sets", "acquire_evaluation", sets=sets),
-        step(report_teaching, ["teaching_page", "teaching_scores"], tags="report", **reported),
-    ]
-    # `untrained` is the name of the encoder to teach in the catalog, as in other settings.
-    given = {"recipe": f"params:{TEACH}.{MLM}", "encoder": "params:encoder", **DATA}
-    start = step(build_start, "encoder", tags=TRAINING_TAG, **given)
-    given = {"rows": "training_pairs", **DATA, **ENTITIES}
-    taught = step(teach_encoder, ["encoder", "history"], tags=TRAINING_TAG, **given)
-    return (
-        namespaced(steps, TEACH)
-        + ingest(TEACH)
-        + audit(TEACH)
-        + entity_pairs(TEACH)
-        + hard_negatives(TEACH)
-        + namespaced([start], f"{TEACH}.{UNTRAINED}", "entity_embeddings")
-        + entity_embeddings(TEACH, own="entity_embeddings")
-        + namespaced([taught], f"{TEACH}.{METHOD}", "train")
-        + evaluate(TEACH, UNTRAINED)
-        + evaluate(TEACH, METHOD)
-    )

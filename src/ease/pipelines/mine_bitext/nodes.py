@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
@@ -24,11 +23,10 @@ from ease.io.lazy import ibis
 from ease.io.models import Rows, Words
 from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
-from ease.pipelines.acquire import SAMPLE
-from ease.pipelines.mlflow_runs import log_table
-from ease.pipelines.setting import EASE_PLUS, Setting
-from ease.pipelines.train import TextOptions
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.setting import Setting
+from ease.pipelines.tracking import log_table
+from ease.pipelines.train.nodes import TextOptions
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.texts.bitext.mining import MiningOptions, embed_rows, in_batches, mine_language_pair
@@ -230,14 +228,3 @@ class Mining:
             (partial / COUNTS).write_text(json.dumps(counts), encoding="utf-8")
         workspace.connection.disconnect()
         logger.info("Parallel sentences of %s: %s", name, counts)
-
-
-def create_pipeline(setting: str) -> Pipeline:
-    """Create `mine_bitext` over the ingested sentences of one setting, by its newest encoder of EASE+."""
-    options, made = {"options": "params:mine_bitext"}, ["bitext_sentences", "bitext_candidates"]
-    given = {"sentences": made[0], "candidates": made[1], "encoder": f"{setting}.{EASE_PLUS}.encoder"}
-    nodes = [
-        step(find_bitext_candidates, made, **options),
-        step(mine_pairs, ["bitext", "bitext_report"], **given, **options),
-    ]
-    return namespaced(nodes, setting, "mine_bitext")

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kedro.pipeline import Pipeline
-
 from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import STATIC_USAGE, USAGE, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.io.lazy import ibis
 from ease.io.models import Rows
-from ease.pipelines.mlflow_runs import (
-    TRAINING_TAG,
+from ease.pipelines.setting import EASE_PLUS, Setting
+from ease.pipelines.tracking import (
     RunReport,
     TrackingOptions,
     flatten_options,
@@ -22,9 +20,7 @@ from ease.pipelines.mlflow_runs import (
     training_run,
     write_origin,
 )
-from ease.pipelines.setting import EASE_PLUS, Setting
-from ease.pipelines.train import describe_data, required_pairs
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.train.nodes import describe_data, required_pairs
 from ease.pipelines.work import lock_for_run
 from ease.training.options import ShallowOptions, StaticOptions
 
@@ -120,14 +116,3 @@ def _distill(
 
 STUDENTS: dict[str, Callable[..., Any]] = {"static_student": distill_static, "shallow_student": distill_shallow}
 """Nodes that train the students, by the students' names in folders, MLflow and the report"""
-
-
-def create_pipeline(setting: str) -> Pipeline:
-    """Create `distill` for all students of one setting; the teacher is the setting's `ease_plus` or a given encoder."""
-    given = {"options": "params:recipe", "teacher": f"{setting}.{EASE_PLUS}.encoder"}
-    given |= {table: table for table in ("training_pairs", "dumps")}
-    made = Pipeline([])
-    for student, distill in STUDENTS.items():
-        node = step(distill, ["encoder", "history"], "distill_encoder", TRAINING_TAG, **given)
-        made += namespaced([node], f"{setting}.{student}", "distill")
-    return made

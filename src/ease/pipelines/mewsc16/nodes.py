@@ -8,15 +8,13 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
 from ease.io.models import StrictModel
-from ease.pipelines.acquire import SAMPLE, AcquireOptions, DumpDate
-from ease.pipelines.mlflow_runs import log_plot, log_table
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.setting import Languages
-from ease.pipelines.wiring import step
+from ease.pipelines.tracking import log_plot, log_table
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_mewsc16
@@ -128,15 +126,3 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
         table.insert(3 * place + 2, f"paper_{measure}", printed)
         table.insert(3 * place + 3, f"{measure}_difference", table[measure] - printed)
     return table
-
-
-def create_pipeline() -> Pipeline:
-    """Create `mewsc16`, which belongs to no setting."""
-    options = "params:mewsc16"
-    statistics = ["mewsc16_statistics", "mewsc16_plot"]
-    nodes = [
-        step(locate_wikinews, "wikinews_dumps", options=options),
-        step(make_mewsc16, ["mewsc16", "mewsc16_counts"], found="wikinews_dumps", options=options),
-        step(compare_statistics, statistics, counts="mewsc16_counts", options=options),
-    ]
-    return Pipeline(nodes, tags="mewsc16")

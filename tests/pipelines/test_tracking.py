@@ -11,7 +11,7 @@ import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
 
-from ease.pipelines.mlflow_runs import HOST, PID, RunReport, close_killed_runs, process_tags, training_run
+from ease.pipelines.tracking import HOST, PID, RunReport, close_killed_runs, process_tags, training_run
 from tests.contexts import undisturbed
 
 HERE = platform.node()

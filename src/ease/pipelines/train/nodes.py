@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.check import base_model_of, start_of
@@ -32,10 +31,10 @@ from ease.io.locks import FolderLock
 from ease.io.models import Rows, StrictModel
 from ease.io.names import UNTRAINED
 from ease.io.parquet import read_parquet, write_parquet
-from ease.methods import reads_entities
-from ease.pipelines.acquire import SAMPLE, AcquireOptions, released_files, sample_file
-from ease.pipelines.mlflow_runs import (
-    TRAINING_TAG,
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, released_files, sample_file
+from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.pipelines.setting import MLM, TEACH, Setting, preparation_of
+from ease.pipelines.tracking import (
     RunReport,
     TrackingOptions,
     flatten_options,
@@ -46,9 +45,6 @@ from ease.pipelines.mlflow_runs import (
     training_run,
     write_origin,
 )
-from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
-from ease.pipelines.setting import MLM, TEACH, Setting, preparation_of
-from ease.pipelines.wiring import namespaced, step
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.plots import plot_curves
 from ease.texts import gather_texts, source_options
@@ -353,27 +349,3 @@ def fit_whitening(
         save_encoder(encoder, folder, card)
         write_origin(folder, run_id, start)
     return made
-
-
-def create_encoder_pipeline(setting: str) -> Pipeline:
-    """Create the encoder that every method starts from, in the stage `entity_embeddings`, which need its dimension."""
-    return namespaced([step(make_start_encoder, "encoder")], f"{setting}.{UNTRAINED}", "entity_embeddings")
-
-
-def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
-    """Create `train` for one method of a setting, or its whitening, which is fitted instead of trained.
-
-    With `mlm_start`, the encoder of the method `mlm` is an input, too; MLM itself always starts untrained.
-    """
-    starts = {"mlm": MLM} if mlm_start and method != MLM else {}
-    made = ["encoder", "history"]
-    if method == WHITENING:
-        nodes = [step(fit_whitening, "encoder", tags=TRAINING_TAG, options="params:recipe", **starts)]
-    elif reads_entities(method):
-        given = {"rows": "training_pairs", **starts, **DATA, **ENTITIES}
-        nodes = [step(train_encoder, made, tags=TRAINING_TAG, **given)]
-    else:
-        given = {"rows": "texts", **starts, **DATA}
-        train = step(train_encoder, made, tags=TRAINING_TAG, **given)
-        nodes = [step(gather_method_texts, ["texts", "text_report"]), train]
-    return namespaced(nodes, f"{setting}.{method}", "train")

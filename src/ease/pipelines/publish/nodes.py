@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.encoders.check import start_of
@@ -25,9 +24,8 @@ from ease.io.models import Rows, StrictModel
 from ease.io.names import RUN_FILE, check_name, safe_name
 from ease.io.versions import provenance_of, setting_and_method
 from ease.methods import method_names
-from ease.pipelines.distill import STUDENTS
-from ease.pipelines.mlflow_runs import set_alias
-from ease.pipelines.wiring import step
+from ease.pipelines.distill.nodes import STUDENTS
+from ease.pipelines.tracking import set_alias
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN
@@ -311,13 +309,3 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
     if options.alias is not None and options.what == "model" and encoder is not None:
         registered = set_alias(encoder, options.encoder, options.alias)
     return {"commit": commit, "registered": registered}
-
-
-def create_pipeline() -> Pipeline:
-    """Create `publish`, whose encoder the parameters choose."""
-    read = ("encoder", "student", "scores", "vocabulary", "training_pairs", "mewsc16")
-    given = {name: f"published.{name}" for name in read}
-    given["options"], summary = "params:publish", "published.summary"
-    announced = {"options": given["options"], "summary": summary, "encoder": given["encoder"]}
-    nodes = [step(write_folder, summary, **given), step(announce, "published.addresses", **announced)]
-    return Pipeline(nodes, tags="publish")

@@ -1,15 +1,14 @@
-"""Compare a setting's encoders, each node by one measure; find test texts among the training sentences."""
+"""Compare a setting's encoders, each node by one measure."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from kedro.pipeline import Pipeline
 from pydantic import BaseModel
 
 from ease.encoders.options import EncodingOptions
@@ -38,19 +37,11 @@ from ease.evaluation.analysis.languages import (
     compare_language_identity,
     project_parallel,
 )
-from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
-from ease.evaluation.sets import at_paths, read_located, scorable
-from ease.io.lazy import ibis
-from ease.io.models import Rows
-from ease.io.names import BASELINES, UNTRAINED
+from ease.evaluation.sets import at_paths, read_located
 from ease.methods import in_order
-from ease.pipelines.evaluate import EvaluateOptions
-from ease.pipelines.mlflow_runs import log_plot, log_table
-from ease.pipelines.setting import Setting
-from ease.pipelines.train import required_pairs
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.tracking import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import (
     plot_alignment_uniformity,
@@ -205,55 +196,6 @@ def _plotted(figure: go.Figure, name: str) -> go.Figure:
     return figure
 
 
-def find_contaminated_items(
-    training_pairs: ibis.Table | None,
-    evaluation_data: dict[str, Any],
-    tasks: dict[str, dict[str, Any]],
-    setting: Setting,
-    evaluate: EvaluateOptions,
-    contamination: ContaminationOptions,
-) -> tuple[Rows, Rows]:
-    """Find the test items of the setting's test tasks whose texts are among its training sentences.
-
-    Returns:
-        One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
-        text that was found, with its best match.
-    """
-    pairs = required_pairs(training_pairs, setting)
-    located = read_located(evaluation_data)
-    references = scorable(evaluate.references(setting.test_tasks), located)
-    found, failed = read_task_texts(references, at_paths(tasks, located))
-    for task, reason in failed.items():
-        logger.warning("Contamination of the task %s cannot be found: %s", task, reason)
-    texts = list(dict.fromkeys(text for own in found for item in own.texts for text in item))
-    matches = find_matches(texts, pairs, contamination)
-    rows = []
-    for own in found:
-        about = {"task": own.task, "subset": own.subset, "metric": own.metric}
-        data = located[own.task].version(own.subset)
-        rows.append({**about, "data": data, "items": len(own.texts), "rows": own.contaminated(matches)})
-    logger.info(
-        "%d of %d distinct test texts are among the training sentences of %s", len(matches), len(texts), setting.name
-    )
-    return rows, [{"text": text, **match._asdict(), "sentences": count} for text, (match, count) in matches.items()]
-
-
-def score_clean_items(contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows) -> pd.DataFrame:
-    """Score the encoders on the items that are not contaminated, beside their scores on all items."""
-    given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
-    rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
-    if not rows:
-        raise EaseError(
-            "No encoder has scores whose items are kept: run the pipeline `evaluate` with `encoding.cache`, then this "
-            "one."
-        )
-    table = pd.DataFrame(rows)
-    shown = table.drop(columns=["model", "low", "high"])
-    logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(shown))
-    log_table(table, "clean_scores")
-    return table
-
-
 ANALYSES: dict[str, Callable[..., Any]] = {
     "alignment_uniformity": measure_alignment_uniformity,
     "differing_pairs": find_differing_pairs,
@@ -268,26 +210,3 @@ ANALYSES_OF_LANGUAGES: dict[str, Callable[..., Any]] = {
     "given_pairs": compare_pairs,
 }
 PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair", "roc_curves")
-
-
-def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool = True) -> Pipeline:
-    """Create `analysis` over the methods of one setting and the encoder that they start from."""
-    nodes = []
-    encoders = {method: f"{setting}.{method}.encoder" for method in (UNTRAINED, *methods)}
-    data = {"evaluation_data": "evaluation_data", "tasks": "params:tasks"}
-    for name, analyse in {**ANALYSES, **(ANALYSES_OF_LANGUAGES if across_languages else {})}.items():
-        read = encoders if name == "given_pairs" else data | encoders
-        made = [name, f"{name}_plot"] if name in PLOTTED else name
-        nodes.append(step(analyse, made, options=f"params:{setting}.analysis.{name}", **read))
-    return namespaced(nodes, setting, "analysis")
-
-
-def create_contamination_pipeline(setting: str, methods: Iterable[str]) -> Pipeline:
-    """Create `contamination` over the training pairs of one setting, and the scores of its methods and of baselines."""
-    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
-    read = {"contaminated": "contaminated_items", "baselines": f"{BASELINES}.scores", **scores}
-    nodes = [
-        step(find_contaminated_items, ["contaminated_items", "contamination_matches"]),
-        step(score_clean_items, "clean_scores", **read),
-    ]
-    return namespaced(nodes, setting, "contamination")

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import pandas as pd
 import plotly.graph_objects as go
 import pyarrow.parquet as pq
-from kedro.pipeline import Pipeline
 from pydantic import Field
 
 from ease.entities.links import join_sitelinks, resolve_links, summarize_links, types_of_linked
@@ -19,9 +18,8 @@ from ease.io.addresses import located
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
 from ease.io.result_versions import WIKIDATA_PARTS
-from ease.pipelines.acquire import has_items, released_files
+from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
-from ease.pipelines.wiring import namespaced, step
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
@@ -175,15 +173,3 @@ def summarize_ingest(
     logger.info("Ingested:\n%s", format_table(table))
     summary = {"languages": rows, "wikipedia": page_counts, "wikidata": wikidata_counts}
     return summary, plot_ingest_summary(table)
-
-
-def create_pipeline(setting: str) -> Pipeline:
-    """Create `ingest` for one setting."""
-    parsed = ["sentences", "redirects", "pages", "page_counts"]
-    nodes = [
-        step(parse_wikipedia, parsed, options="params:ingest"),
-        step(read_wikidata, ["sitelinks", "entity_types", "wikidata_counts"], options="params:ingest"),
-        step(make_links, "links"),
-        step(summarize_ingest, ["ingest_summary", "ingest_plot"]),
-    ]
-    return namespaced(nodes, setting, "ingest")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from kedro.pipeline import Pipeline
 from pydantic import BeforeValidator, Field, model_validator
 
 from ease.entities.pairs import PairOptions
@@ -22,7 +21,6 @@ from ease.io.addresses import address_of
 from ease.io.downloads import Client, ConnectionOptions, DownloadOptions, RemoteFile, download
 from ease.io.files import hash_contents
 from ease.pipelines.setting import Setting
-from ease.pipelines.wiring import namespaced, step
 from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.files import DumpFile, WikidataForm, dump_date, find_dumps, find_wikidata, table_folders
@@ -191,9 +189,3 @@ def sample_file(address: str, names: Sequence[str], kind: str, options: AcquireO
         known = ", ".join(f"{SAMPLE}{known}" for known in names)
         raise EaseError(f"`path` {address}: the sample has the {kind} {known}.")
     return Path(getattr(_make_sample(options), name))
-
-
-def create_pipeline(setting: str) -> Pipeline:
-    """Create `acquire` for one setting."""
-    located = step(locate_dumps, "dumps", options="params:acquire", pairs="params:pairs")
-    return namespaced([located], setting, "acquire")

@@ -1,0 +1,71 @@
+"""Find test texts among the training sentences, and score encoders without them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pandas as pd
+
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
+from ease.evaluation.sets import at_paths, read_located, scorable
+from ease.io.lazy import ibis
+from ease.io.models import Rows
+from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.setting import Setting
+from ease.pipelines.tracking import log_table
+from ease.pipelines.train.nodes import required_pairs
+from ease.reporting.markdown_tables import format_table
+
+logger = logging.getLogger(__name__)
+
+
+def find_contaminated_items(
+    training_pairs: ibis.Table | None,
+    evaluation_data: dict[str, Any],
+    tasks: dict[str, dict[str, Any]],
+    setting: Setting,
+    evaluate: EvaluateOptions,
+    contamination: ContaminationOptions,
+) -> tuple[Rows, Rows]:
+    """Find the test items of the setting's test tasks whose texts are among its training sentences.
+
+    Returns:
+        One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
+        text that was found, with its best match.
+    """
+    pairs = required_pairs(training_pairs, setting)
+    located = read_located(evaluation_data)
+    references = scorable(evaluate.references(setting.test_tasks), located)
+    found, failed = read_task_texts(references, at_paths(tasks, located))
+    for task, reason in failed.items():
+        logger.warning("Contamination of the task %s cannot be found: %s", task, reason)
+    texts = list(dict.fromkeys(text for own in found for item in own.texts for text in item))
+    matches = find_matches(texts, pairs, contamination)
+    rows = []
+    for own in found:
+        about = {"task": own.task, "subset": own.subset, "metric": own.metric}
+        data = located[own.task].version(own.subset)
+        rows.append({**about, "data": data, "items": len(own.texts), "rows": own.contaminated(matches)})
+    logger.info(
+        "%d of %d distinct test texts are among the training sentences of %s", len(matches), len(texts), setting.name
+    )
+    return rows, [{"text": text, **match._asdict(), "sentences": count} for text, (match, count) in matches.items()]
+
+
+def score_clean_items(contaminated: Rows, encoding: EncodingOptions, baselines: Rows, **scores: Rows) -> pd.DataFrame:
+    """Score the encoders on the items that are not contaminated, beside their scores on all items."""
+    given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
+    rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
+    if not rows:
+        raise EaseError(
+            "No encoder has scores whose items are kept: run the pipeline `evaluate` with `encoding.cache`, then this "
+            "one."
+        )
+    table = pd.DataFrame(rows)
+    shown = table.drop(columns=["model", "low", "high"])
+    logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(shown))
+    log_table(table, "clean_scores")
+    return table

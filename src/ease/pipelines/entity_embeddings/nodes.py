@@ -1,0 +1,63 @@
+"""Make the initial entity embeddings."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import save_file
+
+from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
+from ease.io.files import report_write_errors
+from ease.io.lazy import ibis
+from ease.pipelines.acquire.nodes import has_items, released_files
+from ease.pipelines.setting import Setting
+from ease.pipelines.work import scratch_for_run
+from ease.wikimedia.dumps.files import DumpFile
+
+logger = logging.getLogger(__name__)
+
+Dumps = dict[str, Any]
+
+
+def make_entity_embeddings(
+    entity_vocabulary: ibis.Table,
+    sitelinks: ibis.Table,
+    redirects: ibis.Table,
+    dumps: Dumps,
+    encoder: Path,
+    options: EmbeddingOptions,
+    setting: Setting,
+    work: str,
+) -> tuple[Path, dict[str, Any]]:
+    """Make the initial entity embeddings, and report how many entities have a vector.
+
+    Released pairs have no dump to train Wikipedia2Vec on: `source: train` then means random embeddings.
+
+    Returns:
+        A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
+    """
+    from ease.encoders.encoder import load_encoder
+
+    if options.source == "train" and released_files(dumps):
+        logger.warning(
+            "Released pairs have no dump to train Wikipedia2Vec on: the entity embeddings are random. "
+            "`entity_embeddings.source=file` reads published vectors."
+        )
+        options = options.model_copy(update={"source": "random"})
+    # The paper uses vectors of the English Wikipedia; a setting without English uses its first language.
+    language = "en" if "en" in setting.languages else setting.languages[0]
+    links = sitelinks if has_items(dumps) else None
+    names = name_entities(entity_vocabulary, links, redirects, language).to_pyarrow()
+    total = int(entity_vocabulary.count().execute())
+    tokens: Any = load_encoder(str(encoder))[0]
+    dimension = tokens.get_embedding_dimension()
+    files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
+    folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
+    table, found = embed_entities(names, total, dimension, files, options, folder, language)
+    file = folder / "entity_embeddings.safetensors"
+    with report_write_errors(file):
+        save_file({"embeddings": table}, file)
+    share = found / total if total else 0.0
+    return file, {"source": options.source, "found": found, "total": total, "share": share}
