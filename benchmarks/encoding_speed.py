@@ -25,10 +25,10 @@ from sentence_transformers import SentenceTransformer
 
 from benchmarks.common import command_line_parser, print_head, print_row
 from benchmarks.inputs import encoder_options, made_sentences
+from ease.device import best_device
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with, in_precision
 from ease.encoders.options import EncodingOptions, EncodingPrecision
-from ease.io.device import best_device
 
 PEER = "SentenceTransformer.encode"
 

@@ -19,8 +19,8 @@ import torch
 from sentence_transformers.util import semantic_search
 
 from benchmarks.common import command_line_parser, measured_alone, peak_megabytes, print_head, print_row
+from ease.device import best_device
 from ease.evaluation.search import mutual_neighbours
-from ease.io.device import best_device
 
 NEIGHBOURS = 4
 

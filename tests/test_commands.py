@@ -11,10 +11,10 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.io.names import PREPARATION
 from ease.pipeline_registry import SETTINGS, SWEEPS
 from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
+from ease.texts.pairs import PREPARATION
 from tests.contexts import all_pipelines
 from tests.project import METHODS, Project
 

@@ -18,7 +18,7 @@ from kedro.pipeline import Pipeline
 from pydantic import BaseModel
 
 from ease.evaluation.scoring import task_name
-from ease.io.models import dotted, overlaid
+from ease.options import dotted, overlaid
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.acquire_evaluation.nodes import check_tasks
 from ease.pipelines.evaluate.nodes import EvaluateOptions

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ease.encoders.encoding import EMBEDDINGS_VERSION
+from ease.encoders.saved import note_user
 from ease.io.locks import folder_lock, lock_data_for_run
-from ease.io.result_versions import EMBEDDINGS
-from ease.io.versions import note_user
 from ease.pruning import main
 
 TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
@@ -70,7 +70,7 @@ def test_older_versions_and_leftovers_are_listed_and_removed(data: Data) -> None
     ).parents[1]
     work = data.file("06_models/work/multilingual.ease/training_pairs.parquet", "x" * 4000).parent
     unfinished = data.file("06_models/work/multilingual.simcse/checkpoints/step-00000001/state.json")
-    cache = data.file(f"07_model_output/embeddings/{EMBEDDINGS}-{HASH}.sqlite")
+    cache = data.file(f"07_model_output/embeddings/{EMBEDDINGS_VERSION}-{HASH}.sqlite")
     own = data.file("01_raw/dumps/enwiki-20240101-pages-articles.xml")
     before = sorted(data.folder.rglob("*"))
     listed = data.prune()
@@ -121,7 +121,7 @@ def test_embeddings_are_removed_with_their_last_encoder(data: Data, tmp_path: Pa
     }
     gone.mkdir()
     for key, encoders in users.items():
-        data.file(f"07_model_output/embeddings/{EMBEDDINGS}-{key}.sqlite")
+        data.file(f"07_model_output/embeddings/{EMBEDDINGS_VERSION}-{key}.sqlite")
         data.file(f"07_model_output/embeddings/{key}.scores/stsb.json")
         for encoder in encoders:
             note_user(folder, key, encoder)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.io.files import read_yaml
-from ease.io.models import overlaid
+from ease.options import overlaid
 
 _PACKAGE = Path(__file__).parent
 

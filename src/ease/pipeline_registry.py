@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from ease.io.names import UNTRAINED
-from ease.methods import method_names
+from ease.methods import UNTRAINED, method_names
 from ease.pipelines.acquire.pipeline import create_pipeline as acquire
 from ease.pipelines.acquire_evaluation.pipeline import create_baselines_pipeline as acquire_baselines
 from ease.pipelines.acquire_evaluation.pipeline import create_pipeline as acquire_evaluation

@@ -13,11 +13,12 @@ from pathlib import Path
 import click
 from pydantic import ByteSize
 
+from ease.encoders.saved import USERS, users_of
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.files import make_or, read_globals
 from ease.io.locks import LOCK_FILE, is_locked, lock_data_for_removal
-from ease.io.versions import USERS, provenance_of, users_of
+from ease.io.versions import provenance_of
 
 UNUSED = "no version uses it; it may belong to an unfinished run (kept; --unfinished removes it)"
 RESUMED = ("checkpoints", "model", "teacher", "*-checkpoint.safetensors", "targets-*.npy", "*-*/counts.json")

@@ -18,7 +18,7 @@ from ease.encoders.encoding import encode_with
 from ease.evaluation.encodes import EncodeByLanguage
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import get_task
-from ease.io.names import safe_name
+from ease.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.tasks import get_task
-from ease.io.names import DEVELOPMENT
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import (
     COLUMNS,

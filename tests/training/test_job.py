@@ -19,7 +19,7 @@ from transformers import AutoModel
 
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
-from ease.io.names import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.training import job as job_module
 from ease.training.job import run_job
 from ease.training.model import TrainingModel

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
-from ease.io.names import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.methods import get_method, method_options
 from ease.training import job as job_module
 from ease.training.checkpoints import BestModel

@@ -15,11 +15,11 @@ from kedro_datasets._typing import PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
+from ease.encoders.saved import RUN_FILE
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.atomic import atomic_path, flush_to_disk
 from ease.io.files import read_json
-from ease.io.names import RUN_FILE
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""

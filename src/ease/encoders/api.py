@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
+from ease.encoders.saved import MODELS, saved_encoders, trained_methods
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
 from ease.io.files import GLOBALS, read_globals, read_json
-from ease.io.models import validate
-from ease.io.names import suggest
-from ease.io.versions import MODELS, saved_encoders, trained_methods
+from ease.names import suggest
+from ease.options import validate
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

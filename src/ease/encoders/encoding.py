@@ -27,17 +27,18 @@ from torch.nn import functional
 from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
+from ease.device import best_device
 from ease.encoders.batches import GPU_SENTENCES, advise_on_full_memory, encode_batches, in_smaller_batches, make_batches
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions, EncodingPrecision
 from ease.encoders.prompts import ROLES, Role, Use, prompt_for
+from ease.encoders.saved import note_user
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.errors import EaseError
-from ease.io.device import best_device
 from ease.io.files import report_write_errors
-from ease.io.result_versions import EMBEDDINGS
-from ease.io.versions import note_user
 
+EMBEDDINGS_VERSION = 4
+"""Raise it if an encoder now gives other embeddings: cached embeddings, and scores computed from them, are stale."""
 UNIT = 8192
 """Sentences that a GPU encodes between two yields, and the least number that is written to the cache at once."""
 
@@ -219,7 +220,7 @@ def encode_with(
         source, encoder = encoder, place(load_encoder(str(encoder)))
     if options.cache is not None:
         key = fingerprint(encoder, options.precision)
-        cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
+        cache = EmbeddingCache(options.cache / f"{EMBEDDINGS_VERSION}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
     computing = in_precision(encoder, options.precision)
@@ -252,7 +253,7 @@ def fingerprint(model: SentenceTransformer, precision: EncodingPrecision = "fp32
         **({} if precision == "fp32" else {"precision": precision}),
         **({"products": torch.get_float32_matmul_precision()} if model.device.type == "cuda" else {}),
         "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
-        "code": EMBEDDINGS,
+        "code": EMBEDDINGS_VERSION,
         "tokenizer": _describe_tokenizer(model.tokenizer),
     }
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from ease.io.models import StrictModel, dotted
+from ease.options import StrictModel, dotted
 
 WIKIPEDIA_LICENCE = "CC BY-SA 4.0 (until June 2023: 3.0) and GFDL"
 WIKIDATA_LICENCE = "CC0 1.0"

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from ease.encoders.poolings import PoolingName
 from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 
 EncodingPrecision = Literal["fp32", "tf32", "bf16"]
 Form = Literal["onnx", "onnx_int8", "openvino", "openvino_int8"]

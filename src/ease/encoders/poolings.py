@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
-from ease.io.names import check_name
+from ease.names import check_name
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

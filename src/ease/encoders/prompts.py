@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ease.errors import EaseError
-from ease.io.names import suggest
+from ease.names import suggest
 
 Role = Literal["query", "passage"]
 """Role of a text in retrieval"""

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, as_table, draw, take_first
 from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 
 LEFT, RIGHT = "left", "right"
 """Sides of a pair: the language, and the pivot language."""

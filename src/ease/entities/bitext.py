@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from ease.entities.hashing import as_int64
 from ease.entities.links import SENTENCE_KEY, check_limits, page_subjects
 from ease.errors import EaseError
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 
 LanguagePair = tuple[str, str]
 

@@ -17,9 +17,9 @@ from safetensors.numpy import load_file
 
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
 from ease.io.text_tables import bounded_lines, open_decompressed
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 
-from ease.io.lazy import ibis, ir
+from ease.lazy import ibis, ir
 
 DRAW_RANGE = 1 << 32
 """`draw` returns integers from 0 to DRAW_RANGE - 1."""

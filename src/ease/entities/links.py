@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ease.entities.hashing import as_int64, as_table, draw, hash_text
 from ease.errors import EaseError
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 
 SENTENCE_KEY = ("language", "page_id", "sentence_index")
 """Columns that identify a sentence"""

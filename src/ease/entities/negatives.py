@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from ease.entities.hashing import as_table, draw, draw_each, take_first
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
 

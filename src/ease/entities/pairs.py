@@ -13,8 +13,8 @@ from ease.entities.hashing import as_int64, draw, hash_text, take_first
 from ease.entities.links import SENTENCE_KEY, check_limits
 from ease.entities.negatives import Mining, have_negatives
 from ease.errors import EaseError
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 
 KEY = (*SENTENCE_KEY, "entity")
 MAX_FURTHER = 15

@@ -22,13 +22,14 @@ from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 
 from ease.entities.hashing import title_number
 from ease.errors import EaseError
-from ease.io.result_versions import RELEASED_PARTS
 from ease.io.text_tables import open_decompressed
 from ease.wikimedia.dumps.parts import Counts, TableWriter, make_part, part_name
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikidata import ENTITY_TYPES, SITELINKS, SITELINKS_FILE, TYPES_FILE
 from ease.wikimedia.wikipedia import PAGES, PAGES_FILE, REDIRECTS, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
 
+RELEASED_PARTS_VERSION = 1
+"""Raise it if released pairs now give other tables: parts of another version are read again."""
 UNDETERMINED = "und"
 """ISO 639's code for a text whose language is not known."""
 
@@ -101,7 +102,7 @@ def ingest_released(files: Sequence[Path], language: str, folder: Path) -> tuple
     Raises:
         EaseError: With the file and the number of the first record that is broken or incomplete.
     """
-    part = folder / "released" / part_name(RELEASED_PARTS, language, *map(content_digest, files))
+    part = folder / "released" / part_name(RELEASED_PARTS_VERSION, language, *map(content_digest, files))
     return part, make_part(part, lambda made: _write_tables(files, language, made))
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)

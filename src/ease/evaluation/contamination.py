@@ -27,8 +27,8 @@ from ease.evaluation.resampling import FEWEST_ITEMS, interval, resample
 from ease.evaluation.score_cache import read_items
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
 from ease.evaluation.tasks import AVERAGE, Texts, get_task
-from ease.io.lazy import ibis
-from ease.io.models import StrictModel
+from ease.lazy import ibis
+from ease.options import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -15,12 +15,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import ease
 from ease.evaluation.metrics import Items
 from ease.evaluation.resampling import Resampled, with_intervals
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.files import report_write_errors
 from ease.io.locks import writing
+
+SCORES_VERSION = 1
+"""Raise it if the same embeddings now give other scores: every task is scored again."""
 
 SCHEMA = pa.schema(
     [
@@ -34,13 +38,18 @@ SCHEMA = pa.schema(
 """`kind` and `columns` are those of `Items`, empty for averages; `resampled` is in points."""
 
 
+def scoring_version() -> str:
+    """Return the version of the code behind a score: the package's and `SCORES_VERSION`, such as `0.1.0+1`."""
+    return f"{ease.__version__}+{SCORES_VERSION}"
+
+
 def cached_scores(
     folder: Path | None, task: str, depends_on: Any, compute: Callable[[], Sequence[Score]]
 ) -> list[Score]:
     """Return a model's scores on a task with their intervals; compute them only if the model's folder lacks them.
 
-    The cache key is `depends_on`: the task's options, versions of its data and the like, as JSON. Without a folder, the
-    scores are always computed.
+    The cache key is `scoring_version()` and `depends_on`: the task's options, versions of its data and the like, as
+    JSON. Without a folder, the scores are always computed.
     """
     if folder is None:
         return with_intervals(compute())[0]
@@ -57,7 +66,7 @@ def cached_scores(
 
 def items_file(folder: Path, task: str, depends_on: Any) -> Path:
     """Return the file of the items of a task's scores."""
-    key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps([scoring_version(), depends_on], sort_keys=True).encode()).hexdigest()[:16]
     return folder / f"{task}-{key}.items.parquet"
 
 

@@ -10,8 +10,14 @@ from pydantic import BaseModel, ValidationError
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, encode_for
 from ease.evaluation.tasks import Score, get_task
-from ease.io.models import format_validation_error
+from ease.options import format_validation_error
 from ease.wikimedia.languages import Language
+
+BASELINES = "baselines"
+"""Name, in place of a setting, of encoders that are scored but not trained here"""
+
+DEVELOPMENT = "development"
+"""Name of scores on development tasks; those of a task's subsets are named `development/<task>/<subset>`."""
 
 TaskOptions = Mapping[str, Mapping[str, Any]]  # options of tasks by the tasks' names
 

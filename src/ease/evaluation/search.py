@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from tqdm import tqdm
 
+from ease.device import best_device
 from ease.errors import EaseError
 from ease.evaluation.metrics import DECIMALS, row_lengths
-from ease.io.device import best_device
 
 BLOCK = (4096, 8192)  # queries and targets compared at once: 134 MB of similarities
 GROUP = 128  # columns whose maximum tells whether they may have one of the highest values

@@ -12,7 +12,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
 from ease.evaluation.tasks import get_task, missing_files, no_set
 from ease.io.files import hash_contents
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
 

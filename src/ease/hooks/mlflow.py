@@ -29,14 +29,15 @@ from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_I
 from omegaconf import OmegaConf
 from pydantic import BaseModel, RootModel
 
+import ease
 from ease.errors import EaseError
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.sets import read_located
 from ease.hooks.runs import input_versions
 from ease.io.files import hash_contents
 from ease.io.locks import file_lock
-from ease.io.models import dotted
-from ease.io.names import DEVELOPMENT, safe_name
-from ease.io.result_versions import code_version
+from ease.names import safe_name
+from ease.options import dotted
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import (
     TRAINING_TAG,
@@ -230,7 +231,7 @@ class Tracking:
         client, inside = MlflowClient(), f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.run_id}'"
         for run in client.search_runs([parent.experiment_id], inside):
             if CODE not in run.data.params:
-                client.log_param(run.info.run_id, CODE, code_version())
+                client.log_param(run.info.run_id, CODE, ease.__version__)
                 for name, (version, _) in data.items():
                     client.log_param(run.info.run_id, f"data.{name}", version)
                 client.log_inputs(run.info.run_id, [described for _, described in data.values()])

@@ -22,8 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
-from ease.io.models import dotted, format_validation_error, overlaid
-from ease.io.names import check_name, nearest, suggest
+from ease.names import check_name, nearest, suggest
+from ease.options import dotted, format_validation_error, overlaid
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.teach.nodes import complete_taught_setting
 

@@ -26,13 +26,13 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter
 from yaml import YAMLError
 
+import ease
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.io.files import make_or
 from ease.io.locks import lock_data_for_run
-from ease.io.models import dotted
-from ease.io.result_versions import code_version
 from ease.io.versions import SIDECAR
+from ease.options import dotted
 from ease.pipelines.work import release_work
 from ease.training.processes import TrainingInterrupted
 
@@ -151,7 +151,7 @@ class Provenance:
         self._catalog = catalog
         given = {name: value for name, value in inputs.items() if is_parameter(name)}
         self._made_from[node.name] = {
-            "code": code_version(),
+            "code": ease.__version__,
             "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in given.items()},
             "inputs": input_versions(node, catalog),
         }

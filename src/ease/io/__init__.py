@@ -1,1 +1,1 @@
-"""Files, addresses, archives, downloads, locks and cache versions: what every other package builds on."""
+"""Files, addresses, downloads, locks and Parquet: reading and writing for every other package."""

@@ -28,7 +28,7 @@ from ease.errors import EaseError
 from ease.io.atomic import flush_to_disk, write_text_atomically
 from ease.io.files import check_free_space, read_json, report_write_errors
 from ease.io.locks import try_lock
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from fsspec import AbstractFileSystem
 
 from ease.io.addresses import address_of, as_remote, is_remote, report_store_errors
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis
+from ease.lazy import ibis
 
 _BATCH_ROWS = 100_000
 """Rows held in memory while a table is written"""

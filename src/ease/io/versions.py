@@ -1,28 +1,14 @@
-"""Versions of data sets in a data folder, `<dataset>/<time>/<name>`, and the encoders behind cached embeddings."""
+"""Versions of data sets in a data folder, `<dataset>/<time>/<name>`, and what each was made from."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
-from ease.io.locks import writing
 
 SIDECAR = "provenance.json"
 """File beside a version that records what the version was made from"""
-
-MODELS = "06_models"
-"""Folder, in a data folder, of the encoders: `<setting>/<method>/encoder`"""
-
-USERS = ".encoders"
-"""Suffix of the file `<fingerprint>.encoders`, by which unused caches are found: one encoder per line."""
-
-HUB = "hub:"
-"""Prefix of an encoder that is not a local folder or file."""
-
-_ENCODER = "encoder"
 
 
 def saved_versions(dataset: Path) -> list[Path]:
@@ -30,46 +16,7 @@ def saved_versions(dataset: Path) -> list[Path]:
     return sorted(dataset.glob(f"*/{dataset.name}"))
 
 
-def saved_encoders(models: Path, setting: str, method: str) -> list[Path]:
-    """Return the folders of an encoder's versions, the oldest first."""
-    return saved_versions(models / setting / method / _ENCODER)
-
-
-def trained_methods(models: Path) -> list[tuple[str, str]]:
-    """Return the setting and the method of each saved encoder, in alphabetical order."""
-    return sorted({setting_and_method(path) for path in models.glob(f"*/*/{_ENCODER}/*/{_ENCODER}")})
-
-
-def setting_and_method(encoder: Path) -> tuple[str, str]:
-    """Return the setting and the method of a saved encoder."""
-    setting, method = encoder.parts[-5:-3]
-    return setting, method
-
-
 def provenance_of(version: Path) -> dict[str, Any]:
     """Return what the version in a folder was made from; empty if not recorded."""
     recorded = read_json(version / SIDECAR)
     return recorded if isinstance(recorded, dict) else {}
-
-
-def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
-    """Record that an encoder (a folder, file or hub name) has embeddings in the folder of caches.
-
-    Paths are stored relative to the cache, so that both can be moved together.
-    """
-    file = cache / f"{fingerprint}{USERS}"
-    place = Path(encoder)
-    user = os.path.relpath(place.resolve(), cache.resolve()) if place.exists() else f"{HUB}{encoder}"
-    if file.is_file() and user in file.read_text(encoding="utf-8").splitlines():
-        return
-    with writing(cache):  # runs at the same time may note other encoders
-        known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-        write_text_atomically(file, "\n".join(dict.fromkeys([*known, user])) + "\n")
-
-
-def users_of(file: Path) -> list[Path] | None:
-    """Return the folders and files that a `.encoders` file names, whether they exist or not; None for a hub name."""
-    users = file.read_text(encoding="utf-8").splitlines()
-    if any(user.startswith(HUB) for user in users):
-        return None
-    return [Path(os.path.normpath(file.parent.resolve() / user)) for user in users]

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ease.io.models import validate
-from ease.io.names import UNTRAINED, check_name, module_names, named_module
+from ease.names import check_name, module_names, named_module
+from ease.options import validate
 
 if TYPE_CHECKING:
     from ease.methods.base import TrainingMethod
+
+UNTRAINED = "untrained"
+"""Name, in place of a method, of the encoder that methods start from"""
 
 
 def method_names() -> list[str]:

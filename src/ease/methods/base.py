@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.methods.components.distributed import gather_with_gradient, process_rank
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import info_nce
+from ease.options import StrictModel
 
 TOTAL = "loss"
 """The key of the loss term that the training minimises."""

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, Texts, TrainingMethod
+from ease.options import StrictModel
 
 POSITIVE = "positive"
 

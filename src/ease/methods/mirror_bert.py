@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
 from ease.methods.components.losses import mean_over_rows, own_columns, unit
+from ease.options import StrictModel
 
 MASKED = "masked_sentence"
 """The column of augmented second views."""

@@ -18,8 +18,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ease.encoders.token_batches import padding_known
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod
+from ease.options import StrictModel
 
 MASKED, RANDOM = 0.8, 0.1
 """Fractions of the selected tokens that become the mask token and a random token; the others stay unchanged"""

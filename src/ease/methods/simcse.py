@@ -8,9 +8,9 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
 from ease.methods.mlm import MaskedLanguageModel
+from ease.options import StrictModel
 
 
 class SimcseOptions(StrictModel):

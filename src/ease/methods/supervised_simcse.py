@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.losses import info_nce
+from ease.options import StrictModel
 
 POSITIVE, NEGATIVE = "positive", "negative"
 

@@ -27,10 +27,9 @@ from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import LocatedSet, check_scorable, read_located, require_named_set, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
-from ease.io.models import dotted, format_validation_error
-from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.versions import provenance_of
-from ease.methods import method_names, reads_entities
+from ease.methods import UNTRAINED, method_names, reads_entities
+from ease.options import dotted, format_validation_error
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import (
     EvaluationSetOptions,
@@ -66,6 +65,7 @@ from ease.pipelines.train.nodes import (
     train_encoder,
 )
 from ease.texts import source_options
+from ease.texts.pairs import PREPARATION
 from ease.training.options import ShallowOptions, StaticOptions
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror

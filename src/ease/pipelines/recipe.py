@@ -12,8 +12,8 @@ from ease.encoders.check import base_model_of, configuration_of, is_sentence_enc
 from ease.encoders.known import MethodDefaults, complete_lora, known_encoder, language_model_like, last_part
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.methods import method_options, reads_entities
+from ease.options import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.texts import source_options
 from ease.training.options import TrainingOptions, check_frozen, training_options

@@ -11,8 +11,9 @@ from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
-from ease.io.models import StrictModel, Words, format_validation_error, overlaid
-from ease.io.names import PREPARATION, check_name
+from ease.names import check_name
+from ease.options import StrictModel, Words, format_validation_error, overlaid
+from ease.texts.pairs import PREPARATION
 from ease.wikimedia.languages import Language, check_codes
 
 EASE_PLUS = "ease_plus"

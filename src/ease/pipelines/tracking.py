@@ -27,13 +27,14 @@ from pydantic import BaseModel, Field
 
 from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
+from ease.encoders.saved import RUN_FILE
 from ease.evaluation.scoring import has_languages
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
-from ease.io.models import StrictModel, dotted
-from ease.io.names import RUN_FILE, safe_name
+from ease.names import safe_name
+from ease.options import StrictModel, dotted
 from ease.training.options import TrainingResult
 from ease.training.processes import step_and_values
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kedro.pipeline import Node, Pipeline, node, pipeline
 
-from ease.io.names import UNTRAINED
+from ease.methods import UNTRAINED
 from ease.pipelines.setting import MLM
 
 PROJECT = frozenset(

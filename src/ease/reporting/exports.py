@@ -13,9 +13,10 @@ import pandas as pd
 import yaml
 
 from ease.encoders.model_card import TEST_SCORES, with_section
+from ease.evaluation.scoring import BASELINES
 from ease.evaluation.tasks import get_task
 from ease.io.files import read_data_file
-from ease.io.names import BASELINES, safe_name
+from ease.names import safe_name
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel
 from ease.reporting.score_summaries import main_figures

@@ -14,8 +14,9 @@ import pandas as pd
 from ease.encoders.options import RANDOM
 from ease.evaluation.resampling import Interval, Resampled, interval, seed_interval
 from ease.evaluation.score_cache import read_resampled
+from ease.evaluation.scoring import BASELINES
 from ease.evaluation.tasks import AVERAGE
-from ease.io.names import BASELINES, UNTRAINED
+from ease.methods import UNTRAINED
 from ease.reporting.plots import method_label
 from ease.reporting.published import Model, Source, base_name
 

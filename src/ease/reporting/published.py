@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel, field_validator, model_validator
 
 from ease.errors import EaseError
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 
 FIRST = "ease"  # the paper whose tables come first in the report
 

@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.evaluation.resampling import seed_interval
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.files import read_data_file
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import Cell, OwnModel, encoding_text

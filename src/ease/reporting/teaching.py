@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ease.evaluation.scoring import has_languages
-from ease.io.names import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, has_languages
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
 from ease.wikimedia.languages import Language

@@ -16,7 +16,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.wikimedia.languages import check_languages
 
 logger = logging.getLogger(__name__)

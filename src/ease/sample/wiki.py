@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.errors import EaseError
-from ease.io.result_versions import SAMPLE_WIKI
 from ease.sample.dump_files import (
     TRUTHY_NAME,
     WIKIDATA_NAME,
@@ -54,6 +53,8 @@ from ease.sample.world import (
     statement_of_two,
 )
 
+SAMPLE_WIKI_VERSION = 1
+"""Raise it if the sample wiki, its Wikidata, test sentences or training texts change: they are generated again."""
 MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
 """Maximum held-out facts with the same currency or language, so that widespread ones do not dominate the test."""
 MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
@@ -323,7 +324,7 @@ def write_sample(
     """
     options = options or SampleOptions()
     write = partial(_write_files, languages=sorted(languages), options=options)
-    made = generate_folder(folder, "sample", languages, SAMPLE_LANGUAGES, options, SAMPLE_WIKI, write)
+    made = generate_folder(folder, "sample", languages, SAMPLE_LANGUAGES, options, SAMPLE_WIKI_VERSION, write)
     return SampleFiles(made)
 
 

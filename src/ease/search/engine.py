@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from ease.encoders.encoder import load_for_evaluation
 from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
+from ease.encoders.saved import MODELS, note_user, saved_encoders, trained_methods
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.io.addresses import is_remote, located
 from ease.io.files import read_globals
 from ease.io.locks import is_locked
-from ease.io.names import suggest
-from ease.io.versions import MODELS, note_user, provenance_of, saved_encoders, saved_versions, trained_methods
+from ease.io.versions import provenance_of, saved_versions
 from ease.methods import in_order
+from ease.names import suggest
 from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Index, build_index
 

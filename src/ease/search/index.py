@@ -19,10 +19,10 @@ from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import normalize_rows
 from ease.evaluation.search import nearest_neighbours
 from ease.io.atomic import atomic_path
-from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
-from ease.io.names import suggest
 from ease.io.parquet import read_parquet
+from ease.lazy import ibis
+from ease.names import suggest
 
 SENTENCES, APPROXIMATE = "sentences.parquet", "vectors.faiss"
 MEMORY = 1_024

@@ -24,8 +24,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from ease.errors import EaseError
-from ease.io.names import UNTRAINED, check_name
-from ease.methods import get_method, method_names
+from ease.methods import UNTRAINED, get_method, method_names
+from ease.names import check_name
 from ease.search.engine import Opening, Search, Sources, words_of
 from ease.wikimedia.languages import Language
 

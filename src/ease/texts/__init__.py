@@ -12,9 +12,9 @@ from typing import Any
 
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
-from ease.io.lazy import ibis, ir
-from ease.io.models import validate
-from ease.io.names import module_names, named_module
+from ease.lazy import ibis, ir
+from ease.names import module_names, named_module
+from ease.options import validate
 from ease.texts.components.sources import COLUMNS, SourceOptions, Workspace
 
 logger = logging.getLogger(__name__)

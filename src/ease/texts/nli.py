@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_table, draw
 from ease.errors import EaseError
-from ease.io.lazy import ibis, ir
 from ease.io.text_tables import read_parallel_lines
+from ease.lazy import ibis, ir
 from ease.texts.components.sources import (
     FileOptions,
     Source,

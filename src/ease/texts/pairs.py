@@ -7,8 +7,10 @@ from typing import ClassVar
 import pyarrow as pa
 
 from ease.errors import EaseError
-from ease.io.names import PREPARATION
 from ease.texts.components.sources import BATCH_ROWS, Source, SourceOptions, Workspace
+
+PREPARATION = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
+"""Tags of the pipelines that make a setting's training pairs and what else its trainings read"""
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 

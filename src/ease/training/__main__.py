@@ -12,8 +12,8 @@ import torch
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.models import validate
 from ease.methods.components.distributed import process_rank
+from ease.options import validate
 from ease.training.job import run_job
 from ease.training.options import TrainingJob
 from ease.training.processes import FAILURE, TrainingInterrupted

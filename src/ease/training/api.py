@@ -21,10 +21,10 @@ from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.models import validate
-from ease.io.names import suggest
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
+from ease.names import suggest
+from ease.options import validate
 from ease.training.job import run_job
 from ease.training.loop import Report
 from ease.training.options import TrainingJob, TrainingOptions, training_options

@@ -21,14 +21,13 @@ from torch import Tensor
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.options import check_rank
+from ease.encoders.saved import RUN_FILE
 from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, language_directions, mean_embeddings, remove_directions
 from ease.errors import EaseError
-from ease.evaluation.scoring import task_options
+from ease.evaluation.scoring import DEVELOPMENT, task_options
 from ease.evaluation.tasks import get_task
 from ease.io.atomic import atomic_folder, remove_folder
 from ease.io.files import hash_contents
-from ease.io.names import DEVELOPMENT, RUN_FILE
-from ease.io.result_versions import TRAINING
 from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import gather, process_count, process_rank
 from ease.training.model import TrainingModel, merged
@@ -37,6 +36,9 @@ from ease.training.options import TrainingJob, TrainingOptions
 from ease.training.prepared_pairs import LANGUAGE, distinct, open_pair_table
 
 logger = logging.getLogger(__name__)
+
+TRAINING_VERSION = 4
+"""Raise it if the same job now gives another encoder: checkpoints and results of another version are not reused."""
 
 
 class Checkpoints:
@@ -139,7 +141,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         files = {subset: [_contents(file) for file in found] for subset, found in read.items()}
         development[name] = {**options, "path": None, "files": files}
     described: dict[str, Any] = {
-        "code": TRAINING,
+        "code": TRAINING_VERSION,
         "libraries": [torch.__version__, transformers.__version__],
         **{name: _contents(getattr(job, name)) for name in ("pairs", "vocabulary", "table")},
         "encoder": _encoder(job.encoder),

@@ -24,12 +24,11 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
 from ease.encoders.poolings import training_head
 from ease.errors import EaseError
-from ease.evaluation.scoring import score_tasks, task_options
+from ease.evaluation.scoring import DEVELOPMENT, score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import FolderLock, folder_lock
-from ease.io.names import DEVELOPMENT
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.methods.components.drophead import has_dropout

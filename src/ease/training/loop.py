@@ -23,9 +23,9 @@ from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
-from ease.io.names import DEVELOPMENT
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, average, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE

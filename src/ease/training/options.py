@@ -12,8 +12,8 @@ from ease.encoders.check import check_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import Dimensions, Numbers, StrictModel, Words, validate
 from ease.methods import method_options
+from ease.options import Dimensions, Numbers, StrictModel, Words, validate
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:

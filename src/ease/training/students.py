@@ -30,6 +30,7 @@ from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallba
 from transformers.trainer_utils import get_last_checkpoint
 
 from ease import __version__
+from ease.device import best_device
 from ease.encoders.check import no_progress_bars
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.encoders.encoding import encode_with, fingerprint
@@ -37,10 +38,9 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_folder
-from ease.io.device import best_device
 from ease.io.locks import folder_lock, temporary_folder
-from ease.io.models import validate
-from ease.io.names import check_name
+from ease.names import check_name
+from ease.options import validate
 from ease.training.loop import Report
 from ease.training.options import ShallowOptions, StaticOptions
 from ease.training.prepared_pairs import default_prompt

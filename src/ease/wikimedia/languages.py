@@ -12,7 +12,7 @@ from babel.core import Locale, UnknownLocaleError
 
 from ease.errors import EaseError
 from ease.io.files import read_data_file
-from ease.io.names import nearest
+from ease.names import nearest
 
 if TYPE_CHECKING:
     import icu

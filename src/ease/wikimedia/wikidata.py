@@ -17,7 +17,6 @@ import pyarrow as pa
 from joblib import cpu_count
 
 from ease.errors import EaseError
-from ease.io.result_versions import PAGE_PROPS_PARTS, TRUTHY_PARTS, WIKIDATA_PARTS
 from ease.wikimedia.dumps.files import DumpFile, check_dates, dump_date, list_files, nearest_table_first
 from ease.wikimedia.dumps.parts import (
     Counts,
@@ -38,6 +37,13 @@ logger = logging.getLogger(__name__)
 SITELINKS_FILE, TYPES_FILE = "sitelinks.parquet", "entity_types.parquet"
 SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
 ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
+
+WIKIDATA_PARTS_VERSION = 1
+"""Raise it if a JSON dump now gives other sitelinks or entity types: parts of another version are parsed again."""
+TRUTHY_PARTS_VERSION = 1
+"""The same for entity types from truthy statements"""
+PAGE_PROPS_PARTS_VERSION = 1
+"""The same for items of pages from a table page_props"""
 
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[\[{]|$)"), "a Wikidata JSON dump"
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
@@ -121,7 +127,7 @@ def ingest_wikidata(path: Path, languages: Sequence[str] | None, options: Ingest
             )
         return {**counts, "sitelinks": dict(per_language), "truncated": chunks.truncated}
 
-    part = folder / "wikidata" / part_name(WIKIDATA_PARTS, content_digest(path), languages)
+    part = folder / "wikidata" / part_name(WIKIDATA_PARTS_VERSION, content_digest(path), languages)
     counts = describe_file(path, make_part(part, write), options.truncated)
     return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], counts)
 
@@ -290,7 +296,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
             )
         return {**counts, "lines": lines, "truncated": truncated}
 
-    part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
+    part = folder / "truthy" / part_name(TRUTHY_PARTS_VERSION, content_digest(path))
     counts = describe_file(path, make_part(part, write), options.truncated)
     return WikidataParts([], [part / STATEMENTS_FILE], counts)
 
@@ -416,7 +422,7 @@ def ingest_page_props(
     `broken_rows`, `truncated`, `file` and `date`. Raises EaseError as `ingest_wikidata` does.
     """
     parts = {
-        folder / "page_props" / part_name(PAGE_PROPS_PARTS, content_digest(file.path), file.language): file
+        folder / "page_props" / part_name(PAGE_PROPS_PARTS_VERSION, content_digest(file.path), file.language): file
         for file in files
     }
     map_shards = map_shards or joblib_map(options.workers)

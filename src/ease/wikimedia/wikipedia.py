@@ -19,7 +19,6 @@ from joblib import Parallel, delayed
 
 from ease.errors import EaseError
 from ease.io.addresses import located
-from ease.io.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, recognise_dump, split_into_shards
 from ease.wikimedia.dumps.pages import (
     ARTICLES,
@@ -52,6 +51,9 @@ from ease.wikimedia.wikitext.sentences import SentenceSplitter, splitter_version
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
 logger = logging.getLogger(__name__)
+
+WIKIPEDIA_PARTS_VERSION = 4
+"""Raise it if a dump now gives other sentences, redirects or pages: parts of another version are parsed again."""
 
 _LATEST = "cc-by-sa-4.0"
 _LICENCES = (("20230607", _LATEST), ("20090615", "cc-by-sa-3.0"), ("", "gfdl"))
@@ -309,7 +311,7 @@ def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> di
         plans[dump] = {}
         for shard in split_into_shards(dump, options.bytes_per_shard):
             # A shard reads past its end, so its rows depend on the complete file.
-            name = part_name(WIKIPEDIA_PARTS, digest, shard.start, shard.end, *depends_on)
+            name = part_name(WIKIPEDIA_PARTS_VERSION, digest, shard.start, shard.end, *depends_on)
             plans[dump][folder / dump.language / name] = (shard, site, options)
     return plans
 

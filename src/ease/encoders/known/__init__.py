@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import StrictModel, validate
+from ease.options import StrictModel, validate
 
 FILES = Path(__file__).parent
 

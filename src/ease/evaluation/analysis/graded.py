@@ -28,7 +28,7 @@ from ease.evaluation.metrics import (
 from ease.evaluation.tasks import AVERAGE, error_prefix, get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
 from ease.evaluation.tasks.set_files import Sides
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 
 Item = TypeVar("Item")
 POSITIVE, NEGATIVE = "positive", "negative"

@@ -20,7 +20,7 @@ from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sa
 from ease.evaluation.metrics import Floats, normalize_rows
 from ease.evaluation.tasks import error_prefix
 from ease.evaluation.tasks.set_files import Sides
-from ease.io.models import StrictModel, Words
+from ease.options import StrictModel, Words
 
 LEAST_PAIRS = 3
 TEST_SHARE = 0.2  # share of the sentences on which a classifier of languages is tested

@@ -24,8 +24,8 @@ from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.evaluation.metrics import Items
 from ease.io.files import read_yaml
-from ease.io.models import StrictModel
-from ease.io.names import check_name
+from ease.names import check_name
+from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
 

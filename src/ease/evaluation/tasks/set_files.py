@@ -14,9 +14,9 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, Files, SubsetOptions, Task, TaskOptions, Texts, no_set
-from ease.io.models import StrictModel, Words, split_words
-from ease.io.names import suggest
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
+from ease.names import suggest
+from ease.options import StrictModel, Words, split_words
 
 Form = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]
 ENDINGS: dict[str, Form] = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}

@@ -30,7 +30,7 @@ from ease.io.atomic import atomic_path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
 from ease.io.files import hash_contents, read_data_file, report_write_errors
 from ease.io.locks import scratch_folder
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, sample_file
 from ease.pipelines.evaluate.nodes import EvaluateOptions
 from ease.pipelines.setting import Setting

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import BASELINES
+from ease.evaluation.scoring import BASELINES
 from ease.pipelines.acquire_evaluation.nodes import locate_baseline_sets, locate_evaluation_sets
 from ease.pipelines.wiring import namespaced, step
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import UNTRAINED
+from ease.methods import UNTRAINED
 from ease.pipelines.analysis.nodes import (
     ANALYSES,
     ANALYSES_OF_LANGUAGES,

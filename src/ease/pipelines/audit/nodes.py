@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from ease.entities.audit import ANSWER, LEFT, AuditOptions, find_candidates
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis
+from ease.lazy import ibis
 from ease.pipelines.acquire.nodes import has_items
 from ease.pipelines.acquire_evaluation.nodes import AUDIT_SET
 from ease.pipelines.setting import Setting

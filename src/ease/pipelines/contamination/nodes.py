@@ -11,8 +11,8 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
 from ease.evaluation.sets import at_paths, read_located, scorable
-from ease.io.lazy import ibis
-from ease.io.models import Rows
+from ease.lazy import ibis
+from ease.options import Rows
 from ease.pipelines.evaluate.nodes import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import log_table

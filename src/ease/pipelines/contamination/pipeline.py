@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import BASELINES, UNTRAINED
+from ease.evaluation.scoring import BASELINES
+from ease.methods import UNTRAINED
 from ease.pipelines.contamination.nodes import find_contaminated_items, score_clean_items
 from ease.pipelines.wiring import namespaced, step
 

@@ -9,8 +9,8 @@ from typing import Any
 from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import STATIC_USAGE, USAGE, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
-from ease.io.lazy import ibis
-from ease.io.models import Rows
+from ease.lazy import ibis
+from ease.options import Rows
 from ease.pipelines.setting import EASE_PLUS, Setting
 from ease.pipelines.tracking import (
     RunReport,

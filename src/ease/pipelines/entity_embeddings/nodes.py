@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis
+from ease.lazy import ibis
 from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run

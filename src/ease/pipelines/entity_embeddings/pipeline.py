@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import UNTRAINED
+from ease.methods import UNTRAINED
 from ease.pipelines.entity_embeddings.nodes import make_entity_embeddings
 from ease.pipelines.wiring import namespaced, step
 

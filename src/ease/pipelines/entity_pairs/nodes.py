@@ -22,7 +22,7 @@ from ease.entities.pairs import (
 )
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, number_titles, with_min_link_count
 from ease.errors import EaseError
-from ease.io.lazy import ibis
+from ease.lazy import ibis
 from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses

@@ -16,15 +16,13 @@ from pydantic import AfterValidator, Field, model_validator
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode, Truncated
-from ease.evaluation.score_cache import cached_scores, items_file
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
+from ease.evaluation.score_cache import cached_scores, items_file, scoring_version
+from ease.evaluation.scoring import BASELINES, TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, read_located, scorable
 from ease.evaluation.tasks import Score, get_task, task_names
-from ease.io.lazy import ibis
 from ease.io.locks import temporary_folder
-from ease.io.models import Dimensions, Rows, StrictModel, Words, dotted
-from ease.io.names import BASELINES
-from ease.io.result_versions import code_version
+from ease.lazy import ibis
+from ease.options import Dimensions, Rows, StrictModel, Words, dotted
 from ease.pipelines.setting import Setting, check_task_names, preparation_of
 from ease.pipelines.tracking import (
     add_scores,
@@ -323,7 +321,6 @@ def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[
     return {
         "options": options.model_dump(mode="json", exclude={"path"}),
         "data": {subset: found.version(subset) for subset in found.subsets},
-        "code": code_version(),
         "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
         **({} if dimension is None else {"dimension": dimension}),
     }
@@ -348,7 +345,7 @@ def score_rows(scores: Sequence[Score], located: Located, items: str = "", **abo
             **about,
             **score.row(),
             "data": located[score.task].version(score.subset),
-            "code": code_version(),
+            "code": scoring_version(),
             "items": items,
         }
         for score in scores

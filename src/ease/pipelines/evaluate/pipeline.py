@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import BASELINES
+from ease.evaluation.scoring import BASELINES
 from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
 from ease.pipelines.wiring import namespaced, step
 

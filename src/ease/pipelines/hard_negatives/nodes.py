@@ -15,7 +15,7 @@ from ease.entities.negatives import (
 from ease.entities.pairs import (
     add_further_entities,
 )
-from ease.io.lazy import ibis
+from ease.lazy import ibis
 from ease.pipelines.acquire.nodes import released_files
 from ease.pipelines.entity_pairs.nodes import prepare_mining
 from ease.reporting.markdown_tables import format_losses

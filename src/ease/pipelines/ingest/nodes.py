@@ -15,9 +15,8 @@ from ease.entities.links import join_sitelinks, resolve_links, summarize_links, 
 from ease.entities.released import UNDETERMINED, ingest_released
 from ease.errors import EaseError
 from ease.io.addresses import located
-from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
-from ease.io.result_versions import WIKIDATA_PARTS
+from ease.lazy import ibis
 from ease.pipelines.acquire.nodes import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
@@ -29,6 +28,7 @@ from ease.wikimedia.wikidata import (
     SITELINKS,
     SITELINKS_FILE,
     TYPES_FILE,
+    WIKIDATA_PARTS_VERSION,
     ingest_page_props,
     ingest_truthy,
     ingest_wikidata,
@@ -134,7 +134,7 @@ def _no_wikidata(options: CachedIngestOptions) -> Path:
         pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
         return {}
 
-    part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
+    part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS_VERSION)
     make_part(part, write)
     return part
 

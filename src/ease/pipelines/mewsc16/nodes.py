@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.setting import Languages
 from ease.pipelines.tracking import log_plot, log_table

@@ -19,10 +19,9 @@ from ease.entities.bitext import CandidateOptions, LanguagePair, find_candidates
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
-from ease.io.lazy import ibis
-from ease.io.models import Rows, Words
 from ease.io.parquet import write_parquet
-from ease.io.result_versions import BITEXT
+from ease.lazy import ibis
+from ease.options import Rows, Words
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import log_table
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+BITEXT_VERSION = 1
+"""Raise it if the same candidates now give other parallel sentences: each language pair is mined again."""
 SAMPLE_LICENCES = "apache-2.0 and unicode-3.0"
 """Licences of the sample's sentences: this project's, and CLDR's for names and facts"""
 COUNTS = "counts.json"
@@ -182,7 +183,7 @@ class Mining:
         found = own.agg(number=own.count(), digest=as_int64((drawn % DIGEST_RANGE).sum())).to_pandas().iloc[0]
         given = self.options.model_dump(exclude={"encoder", *CandidateOptions.model_fields})
         made_from = {
-            "version": BITEXT,
+            "version": BITEXT_VERSION,
             "encoder": self._encoder,
             "candidates": [int(found["number"]), int(found["digest"])],
             "texts": [self._digest(language) for language in pair],

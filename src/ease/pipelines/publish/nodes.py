@@ -15,15 +15,16 @@ from pydantic import Field
 
 from ease.encoders.check import start_of
 from ease.encoders.options import RANDOM, Form
+from ease.encoders.saved import RUN_FILE, setting_and_method
 from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomically
 from ease.io.files import read_json
-from ease.io.lazy import ibis
-from ease.io.models import Rows, StrictModel
-from ease.io.names import RUN_FILE, check_name, safe_name
-from ease.io.versions import provenance_of, setting_and_method
+from ease.io.versions import provenance_of
+from ease.lazy import ibis
 from ease.methods import method_names
+from ease.names import check_name, safe_name
+from ease.options import Rows, StrictModel
 from ease.pipelines.distill.nodes import STUDENTS
 from ease.pipelines.tracking import set_alias
 from ease.reporting.markdown_tables import format_table

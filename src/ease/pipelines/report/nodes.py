@@ -14,9 +14,9 @@ import plotly.graph_objects as go
 
 from ease.encoders.options import RANDOM, EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
-from ease.io.lazy import ibis
-from ease.io.models import Rows
+from ease.lazy import ibis
 from ease.methods import in_order
+from ease.options import Rows
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import log_plot, log_table
 from ease.pipelines.work import scratch_for_run

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import BASELINES, UNTRAINED
+from ease.evaluation.scoring import BASELINES
+from ease.methods import UNTRAINED
 from ease.pipelines.report.nodes import (
     PAPER_TABLES,
     compare_curves,

@@ -16,15 +16,16 @@ from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.pairs import permute_entities
-from ease.evaluation.scoring import TaskOptions, score_tasks
+from ease.evaluation.scoring import DEVELOPMENT, TaskOptions, score_tasks
 from ease.evaluation.sets import at_paths, check_scorable, read_located, scorable
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
-from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
-from ease.io.models import Rows
-from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
+from ease.lazy import ibis
+from ease.methods import UNTRAINED
+from ease.names import safe_name
+from ease.options import Rows
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.evaluate.nodes import Scoring, score_all, score_rows

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.io.files import read_data_file
-from ease.io.models import Numbers, StrictModel, Words, dotted, split_words
-from ease.io.names import check_name
 from ease.methods import method_names
+from ease.names import check_name
+from ease.options import Numbers, StrictModel, Words, dotted, split_words
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Overlay, Setting
 

@@ -12,10 +12,10 @@ import pandas as pd
 from ease.encoders.options import RANDOM
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.io.atomic import write_text_atomically
-from ease.io.lazy import ibis
-from ease.io.models import Rows, split_words
-from ease.io.names import DEVELOPMENT
+from ease.lazy import ibis
+from ease.options import Rows, split_words
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
 from ease.pipelines.evaluate.nodes import EvaluateOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import UNTRAINED
+from ease.methods import UNTRAINED
 from ease.pipelines.audit.pipeline import create_pipeline as audit
 from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
 from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs

@@ -26,11 +26,11 @@ from ease.evaluation.scoring import chosen_tasks
 from ease.evaluation.sets import at_paths, read_located, require_sets
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
-from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
-from ease.io.models import Rows, StrictModel
-from ease.io.names import UNTRAINED
 from ease.io.parquet import read_parquet, write_parquet
+from ease.lazy import ibis
+from ease.methods import UNTRAINED
+from ease.options import Rows, StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, released_files, sample_file
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
 from ease.pipelines.setting import MLM, TEACH, Setting, preparation_of

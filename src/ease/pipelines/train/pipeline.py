@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kedro.pipeline import Pipeline
 
-from ease.io.names import UNTRAINED
-from ease.methods import reads_entities
+from ease.methods import UNTRAINED, reads_entities
 from ease.pipelines.setting import MLM
 from ease.pipelines.tracking import (
     TRAINING_TAG,

@@ -12,7 +12,7 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.evaluate.nodes import EvaluateOptions, Scoring, score_baseline

@@ -10,8 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.tasks import get_task
-from ease.io.names import DEVELOPMENT
 from ease.reporting.plots.style import (
     PUBLISHED_STYLES,
     Style,

@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.io.files import read_data_file
-from ease.io.names import UNTRAINED
-from ease.methods import get_method, method_names
+from ease.methods import UNTRAINED, get_method, method_names
 
 
 class Style(NamedTuple):

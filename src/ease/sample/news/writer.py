@@ -17,7 +17,6 @@ from babel.dates import format_date
 from tqdm import tqdm
 
 from ease.io.files import read_data_file
-from ease.io.result_versions import SAMPLE_NEWS
 from ease.sample.dump_files import dump_name, revision_id, write_dump
 from ease.sample.options import SampleNewsOptions, generate_folder
 from ease.sample.pages import RIGHT_TO_LEFT_MARK, Marker, WikiPage, lower_first
@@ -34,6 +33,9 @@ from ease.sample.world import (
 )
 from ease.wikimedia.languages import MEWSC16_LANGUAGES, Language
 from ease.wikimedia.wikitext.titles import capitalize_first
+
+SAMPLE_NEWS_VERSION = 1
+"""Raise it if the sample Wikinews changes: it is generated again."""
 
 
 class Topic(NamedTuple):
@@ -341,7 +343,7 @@ def write_sample_news(
     """
     options = options or SampleNewsOptions()
     write = partial(_write_files, languages=sorted(languages), options=options)
-    made = generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS, write)
+    made = generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS_VERSION, write)
     return SampleNews(made)
 
 

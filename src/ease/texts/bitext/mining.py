@@ -17,8 +17,8 @@ from ease.entities.hashing import take_first
 from ease.errors import EaseError
 from ease.evaluation.encodes import Encode
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 from ease.texts.components.sources import Workspace
 
 if TYPE_CHECKING:

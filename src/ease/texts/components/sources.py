@@ -16,9 +16,9 @@ from pydantic import Field
 from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.io.lazy import ibis, ir
-from ease.io.models import StrictModel
 from ease.io.text_tables import Column, find_columns, read_columns, read_rows
+from ease.lazy import ibis, ir
+from ease.options import StrictModel
 
 COLUMNS = ("sentence", "positive", "negative")
 """The columns of texts; only the sentence is never null."""

@@ -22,7 +22,7 @@ from ease.io.addresses import is_remote, kind_of, open_remote, report_store_erro
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch, temporary_folder
-from ease.io.models import StrictModel
+from ease.options import StrictModel
 from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, DEFAULT_MAX_PAGE_SECONDS
 from ease.wikimedia.wikitext.sentences import SplitterEngine

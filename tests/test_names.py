@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlflow.utils.validation import _validate_metric_name, _validate_param_name
 
-from ease.io.names import safe_name
+from ease.names import safe_name
 from ease.pipelines.evaluate.nodes import EvaluateOptions
 from ease.pipelines.tracking import flatten_options
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from ease.errors import EaseError
-from ease.io.names import suggest
+from ease.names import suggest
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -1,4 +1,4 @@
-"""Names: shared ones, safe ones for MLflow and files, modules by their names, and hints for misspelt ones."""
+"""Checks of names with hints for misspelt ones, names that files and MLflow accept, and names of modules."""
 
 from __future__ import annotations
 
@@ -11,21 +11,6 @@ from importlib import import_module
 from types import ModuleType
 
 from ease.errors import EaseError
-
-RUN_FILE = "training/mlflow_run.json"
-"""The place, in an encoder's folder, of the file that says from what and by which run of MLflow it was trained."""
-
-BASELINES = "baselines"
-"""Name, in place of a setting, of encoders that are scored but not trained here"""
-
-UNTRAINED = "untrained"
-"""Name, in place of a method, of the encoder that methods start from"""
-
-DEVELOPMENT = "development"
-"""Name of scores on development tasks; those of a task's subsets are named `development/<task>/<subset>`."""
-
-PREPARATION = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
-"""Tags of the stages before a training"""
 
 _SAFE = re.compile(r"[\w-]([\w .-]*[\w-])?")
 _LONGEST = 100
