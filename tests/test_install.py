@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import ease
 import hatch_build
-from ease.project import create_project
+from ease.project import create_project, package_name
 from ease.project.__main__ import main
 from hatch_build import CustomBuildHook
 from tests.project import ROOT, SAMPLE
@@ -129,11 +129,25 @@ def test_a_project_has_the_configuration_of_the_checkout(tmp_path: Path) -> None
             assert made[f"conf/{name}"] == content
     assert made["constraints.txt"] == (ROOT / "constraints.txt").read_bytes()
     assert made[".telemetry"] == (ROOT / ".telemetry").read_bytes()
-    assert tomllib.loads(made["pyproject.toml"].decode())["tool"]["kedro"] == DECLARED["tool"]["kedro"]
+    declared = {**DECLARED["tool"]["kedro"], "package_name": "b", "project_name": "b"}
+    assert tomllib.loads(made["pyproject.toml"].decode())["tool"]["kedro"] == declared
     assert f"{DECLARED['project']['name']}=={ease.__version__}" in made["requirements.txt"].decode()
     assert "VERSION" not in made["README.md"].decode()
     data = {f"data/{path.name}" for path in (ROOT / "data").glob("0*")}
     assert {name.removesuffix("/.gitkeep") for name in made if name.startswith("data/")} == data
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("my-project", "my_project"),
+        ("2026 runs", "project_2026_runs"),
+        ("torch", "project_torch"),
+        ("if", "project_if"),
+    ],
+)
+def test_a_package_is_named_after_the_folder_and_hides_no_other(folder: str, name: str, tmp_path: Path) -> None:
+    assert package_name(tmp_path / folder) == name
 
 
 def test_a_folder_with_other_files_and_a_place_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
