@@ -21,7 +21,7 @@ import duckdb
 import ibis
 
 from benchmarks.common import command_line_parser, in_new_process, peak_megabytes, print_head, print_row
-from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
+from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
 from ease.entities.pairs import PairOptions, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
@@ -98,7 +98,8 @@ def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int
     options = PairOptions(min_characters=10, max_characters=1000, max_pairs_per_language=per_language)
     pairs = stage(select_pairs(filter_links(sentences, links, vocabulary, options), sentences, options))
     appearing = links.select("language", "page_id", "entity")
-    mined = stage(mine_hard_negatives(pairs, Mining(appearing, types, HardNegativeOptions(without="drop")), vocabulary))
+    mining = MiningInputs(appearing, types, HardNegativeOptions(without="drop"))
+    mined = stage(mine_hard_negatives(pairs, mining, vocabulary))
     process = connection._session._jvm.ProcessHandle.current().pid() if engine == "spark" else "self"
     gigabytes = peak_megabytes(process) / 1024
     seconds = [after - before for before, after in itertools.pairwise(marks)]

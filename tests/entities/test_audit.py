@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.audit import AuditOptions, add_distractors, find_candidates, match_candidates
+from ease.entities.audit import AuditOptions, add_distractors, match_candidates, select_audit_sentences
 
 OPTIONS = AuditOptions(min_pairs=2, max_share=1, min_characters=1, distractors=0)
 LANGUAGES = ("en", "eo")
@@ -52,7 +52,7 @@ def wiki(tables: Any) -> Inputs:
 def audit(engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS) -> list[dict[str, Any]]:
     """Select the audit by an engine, with saved tables in between as in the pipeline."""
     *tables, types = map(ibis.memtable, given)
-    candidates = ibis.memtable(engine.to_pyarrow(find_candidates(*tables, types, LANGUAGES, options)))
+    candidates = ibis.memtable(engine.to_pyarrow(select_audit_sentences(*tables, types, LANGUAGES, options)))
     found = engine.to_pyarrow(match_candidates(candidates, options))
     if options.distractors:
         found = engine.to_pyarrow(add_distractors(ibis.memtable(found), candidates, types, options))

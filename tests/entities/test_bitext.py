@@ -11,7 +11,7 @@ import ibis
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.bitext import CandidateOptions, find_candidates, language_pairs, number_sentences
+from ease.entities.bitext import CandidateOptions, candidate_pairs, language_pairs, number_sentences
 from ease.errors import EaseError
 
 
@@ -32,7 +32,7 @@ def test_candidates_of_a_random_wiki_are_those_of_comparing_all_pairs(duckdb_eng
         for table in (tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links))
     ]
     numbered = number_sentences(given[0], given[1], pairs, options)
-    candidates = find_candidates(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
+    candidates = candidate_pairs(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
     found = {tuple(row.values()) for row in candidates}
     rows = {(row["language"], row["row"]): row for row in numbered.to_pyarrow().to_pylist()}
     linked = {

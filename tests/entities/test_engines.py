@@ -13,7 +13,7 @@ from ibis.backends.sql import SQLBackend
 
 from ease.entities import audit, bitext
 from ease.entities.links import join_sitelinks, page_subjects, resolve_links, summarize_links, types_of_linked
-from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
+from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
 from ease.entities.pairs import (
     PairOptions,
     add_further_entities,
@@ -34,8 +34,8 @@ LANGUAGE_PAIRS = bitext.language_pairs(LANGUAGES, BITEXT)
 Tables = Mapping[str, Any]
 
 
-def mining(tables: Tables) -> Mining:
-    return Mining(tables["links"], tables["entity_types"], NEGATIVES)
+def mining(tables: Tables) -> MiningInputs:
+    return MiningInputs(tables["links"], tables["entity_types"], NEGATIVES)
 
 
 STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
@@ -53,13 +53,13 @@ STEPS: dict[str, Callable[[Tables], ibis.Table]] = {
     "mined": lambda t: mine_hard_negatives(t["pairs"], mining(t), t["vocabulary"]),
     "further": lambda t: add_further_entities(t["mined"], t["links"], t["subjects"], t["vocabulary"], 3),
     "permuted": lambda t: permute_entities(t["further"], t["vocabulary"], 4),
-    "candidates": lambda t: audit.find_candidates(
+    "candidates": lambda t: audit.select_audit_sentences(
         t["sentences"], t["links"], t["sitelinks"], t["entity_types"], LANGUAGES, AUDIT
     ),
     "matched": lambda t: audit.match_candidates(t["candidates"], AUDIT),
     "audit": lambda t: audit.add_distractors(t["matched"], t["candidates"], t["entity_types"], AUDIT),
     "numbered": lambda t: bitext.number_sentences(t["sentences"], t["sitelinks"], LANGUAGE_PAIRS, BITEXT),
-    "bitext": lambda t: bitext.find_candidates(t["numbered"], t["links"], LANGUAGE_PAIRS, BITEXT),
+    "bitext": lambda t: bitext.candidate_pairs(t["numbered"], t["links"], LANGUAGE_PAIRS, BITEXT),
 }
 ORDERED = STEPS.keys() - {"links", "subjects", "filtered", "candidates", "matched"}
 

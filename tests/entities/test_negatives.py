@@ -13,7 +13,7 @@ from ibis.backends.sql import SQLBackend
 from scipy.stats import chisquare
 
 from ease.entities import negatives as negatives_module
-from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
+from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
 
 Case = tuple[pa.Table, pa.Table, pa.Table, pa.Table]
 
@@ -54,7 +54,7 @@ def make_vocabulary(entities: Any) -> pa.Table:
 def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
     chosen = HardNegativeOptions(**{"without": "drop"} | options)
     pairs, links, types, vocabulary = map(ibis.memtable, case)
-    mined = mine_hard_negatives(pairs, Mining(links, types, chosen), vocabulary)
+    mined = mine_hard_negatives(pairs, MiningInputs(links, types, chosen), vocabulary)
     return list(engine.to_pyarrow(mined).to_pylist())
 
 
@@ -104,7 +104,7 @@ def test_a_pair_is_known_to_have_a_negative_first(duckdb_engine: SQLBackend, tab
     case = make_case(tables, seed=1)
     given: dict[str, Any] = {"further_types": further_types, "exhaustive_limit": 4, "seed": 1}
     pairs, links, types, vocabulary = map(ibis.memtable, case)
-    mining = Mining(links, types, HardNegativeOptions(without="drop", **given))
+    mining = MiningInputs(links, types, HardNegativeOptions(without="drop", **given))
     found = duckdb_engine.to_pyarrow(negatives_module.have_negatives(pairs, mining, vocabulary)).to_pylist()
     expected = {(row["language"], row["page_id"], row["entity"]) for row in mine(duckdb_engine, case, **given)}
     assert {tuple(row.values()) for row in found} == expected

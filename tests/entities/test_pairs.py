@@ -14,7 +14,7 @@ from ibis.backends.sql import SQLBackend
 
 from ease.entities import pairs as pairs_module
 from ease.entities.links import resolve_links
-from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
+from ease.entities.negatives import HardNegativeOptions, MiningInputs, mine_hard_negatives
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, filter_links, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.errors import EaseError
@@ -97,7 +97,7 @@ def test_as_many_pairs_with_a_negative_are_left_as_wanted(tables: Any) -> None:
         pa.table({"row": known, "entity": known, "label": list(map(str, known)), "link_count": known}),
     )
     sentences, links, types, vocabulary = map(ibis.memtable, given)
-    mining = Mining(links, types, HardNegativeOptions(without="drop"))
+    mining = MiningInputs(links, types, HardNegativeOptions(without="drop"))
     options = PairOptions(max_pairs_per_language=90)
     filtered = filter_links(sentences, links, vocabulary, options, mining)
     pairs = ibis.memtable(select_pairs(filtered, sentences, options).to_pyarrow())

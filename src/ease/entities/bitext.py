@@ -28,7 +28,7 @@ class CandidateOptions(StrictModel):
         50,
         ge=1,
         description="an entity that more sentences of one language link to gives no candidates: their number grows "
-        "with the square of the sentences",
+        "with the square of the number of sentences",
     )
     max_sentences_per_page: int = Field(
         400,
@@ -49,18 +49,19 @@ def language_pairs(languages: Sequence[str], options: CandidateOptions) -> list[
     Raises:
         EaseError: If a language is not one of the setting's `languages`, or there are fewer than two.
     """
-    chosen = sorted(set(options.languages or languages))
-    if unknown := sorted({*chosen, options.pivot}.difference(languages)):
+    compared = sorted(set(options.languages or languages))
+    if unknown := sorted({*compared, options.pivot}.difference(languages)):
         raise EaseError(
             f"`mine_bitext` names {', '.join(unknown)}, but the setting's languages are {', '.join(languages)}: choose "
             "`pivot` and `languages` among these, or change `setting.languages`."
         )
-    if not (others := [language for language in chosen if language != options.pivot]):
+    partners = [language for language in compared if language != options.pivot]
+    if not partners:
         raise EaseError(
             f"`mine_bitext` compares sentences of two languages, and there is only {options.pivot}: name more in "
             "`mine_bitext.languages` or `setting.languages`."
         )
-    return [(options.pivot, other) for other in others]
+    return [(options.pivot, partner) for partner in partners]
 
 
 def number_sentences(
@@ -74,41 +75,47 @@ def number_sentences(
     """
     languages = sorted({language for pair in pairs for language in pair})
     length = sentences.text.length()
-    chosen = sentences.filter(
+    compared = sentences.filter(
         sentences.language.isin(languages), length >= options.min_characters, length <= options.max_characters
     )
-    joined = chosen.drop("links").left_join(page_subjects(sentences, sitelinks), ["language", "page_id"])
+    # Subjects of all sentences, not of those compared: a page's subject is that of its first sentence, which may be
+    # too short or too long itself.
+    subjects = page_subjects(sentences, sitelinks)
+    joined = compared.drop("links").left_join(subjects, ["language", "page_id"])
     row = as_int64(ibis.row_number().over(group_by="language", order_by=["page_id", "sentence_index"]))
     columns = ("page_id", "page_title", "revision_id", "sentence_index", "text", "entity")
     return joined.mutate(row=row).select("language", "row", *columns).order_by("language", "row")
 
 
-def find_candidates(
+def candidate_pairs(
     numbered: ir.Table, links: ir.Table, pairs: Sequence[LanguagePair], options: CandidateOptions
 ) -> ir.Table:
-    """Return the pairs of sentences of two languages that share an entity, or whose pages share an item.
+    """Return the sentence pairs of two languages that share an entity, or whose pages share an item.
 
     The limits of the options exclude frequent entities and long pages.
 
     Returns:
         Columns left_language, right_language, left, right (rows of the sentences), each pair once, ordered by all.
     """
-    known = numbered.filter(numbered.entity.notnull())
-    on_pages = known.select("language", "row", "entity", shares=ibis.literal("page"))
+    with_item = numbered.filter(numbered.entity.notnull())
+    on_pages = with_item.select("language", "row", "entity", shares=ibis.literal("page"))
     linked = links.select(*SENTENCE_KEY, "entity").distinct()
     linked = linked.inner_join(numbered.select(*SENTENCE_KEY, "row"), SENTENCE_KEY)
     linking = linked.select("language", "row", "entity", shares=ibis.literal("link"))
-    limits = (on_pages, options.max_sentences_per_page), (linking, options.max_sentences_per_entity)
     parts = []
-    for part, limit in limits:
+    # Each sentence of one language is paired with each of the other's: candidates grow with the square of a group.
+    for part, limit in (
+        (on_pages, options.max_sentences_per_page),
+        (linking, options.max_sentences_per_entity),
+    ):
         counts = part.group_by("language", "entity").agg(number=part.count())
         few = counts.filter(counts.number <= limit)
         parts.append(part.semi_join(few, ["language", "entity"]))
     shared = ibis.union(*parts)
-    left, right = (
-        shared.filter(shared.language.isin(list(own))).rename({f"{side}_language": "language", side: "row"})
-        for side, own in zip(("left", "right"), zip(*pairs, strict=True), strict=True)
-    )
+    left_languages, right_languages = zip(*pairs, strict=True)
+    left = shared.filter(shared.language.isin(list(left_languages))).rename(left_language="language", left="row")
+    right = shared.filter(shared.language.isin(list(right_languages))).rename(right_language="language", right="row")
     both = left.inner_join(right, ["entity", "shares"])
     columns = ("left_language", "right_language", "left", "right")
+    # Two sentences that share several entities are one candidate.
     return both.select(*columns).distinct().order_by(*columns)

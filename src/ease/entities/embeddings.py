@@ -29,25 +29,15 @@ _PICKLE_START = b"\x80"
 
 
 def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, bytes, int]]:
-    """Yield (title with spaces, numbers as text, number of the line) of the entities of a text file; words are skipped.
+    """Yield (title with spaces, numbers as text, line number) for each entity of a text file; words are skipped.
 
     The file may be compressed and have a header. The package writes lines in two forms: title and numbers separated by
     a tab, or by a space if the title has `_` instead of spaces.
 
     Raises:
-        EaseError: The file is missing, truncated, a pickle or another kind of file, or has another dimension or a line
-            of more than a megabyte.
+        EaseError: If the file is missing, truncated, a pickle or another kind of file, or has another dimension or a
+            line of more than a megabyte.
     """
-
-    def check(found: int) -> None:
-        if found < 1:
-            raise EaseError(f"{path} is not a text file of vectors: its lines are not a title and numbers.")
-        if found != dimension:
-            raise EaseError(
-                f"The vectors of {path} have {found} dimensions and the encoder has {dimension}: use vectors of "
-                f"{dimension} dimensions, or set `source` to `train`."
-            )
-
     with open_decompressed(path) as file:
         start = file.peek(1)[:1]  # type: ignore[attr-defined]
         if start == _PICKLE_START or path.name.removesuffix(".bz2").endswith(".pkl"):
@@ -58,16 +48,30 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[tuple[str, by
             )
         for number, line in bounded_lines(file, path):
             if number == 1 and len(fields := line.split()) == 2 and all(map(bytes.isdigit, fields)):
-                check(int(fields[1][:9]))  # of the header `count dimension`
+                # The header `count dimension`. A number of thousands of digits would be an error of `int`.
+                _check_dimension(int(fields[1][:9]), dimension, path)
                 continue
             title, tab, numbers = line.partition(b"\t")
             if not tab:
                 title, _, numbers = line.partition(b" ")
                 title = title.replace(b"_", b" ")
+            # Only the first line and, behind a header, the second: splitting every line would take too long, and
+            # `align_embeddings` checks the lines that it uses.
             if number <= 2:
-                check(len(numbers.split()))
+                _check_dimension(len(numbers.split()), dimension, path)
             if title.startswith(_PREFIX):
                 yield title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number
+
+
+def _check_dimension(count: int, dimension: int, path: Path) -> None:
+    """Raise EaseError if a line of a file of vectors does not have `dimension` numbers."""
+    if count < 1:
+        raise EaseError(f"{path} is not a text file of vectors: its lines are not a title and numbers.")
+    if count != dimension:
+        raise EaseError(
+            f"The vectors of {path} have {count} dimensions and the encoder has {dimension}: use vectors of "
+            f"{dimension} dimensions, or set `source` to `train`."
+        )
 
 
 class EmbeddingOptions(StrictModel):
@@ -96,26 +100,26 @@ def name_entities(
 ) -> ir.Table:
     """Return the titles that identify the vocabulary's rows among Wikipedia2Vec's entities of a language.
 
-    With sitelinks, a row is identified by its title in the language only, not by a label in another one, which could be
-    the title of something else. With redirects, a row is also identified by the titles that redirect to it, because its
-    page may have been moved between the vectors' dump and this one.
+    With sitelinks, a row is identified only by its title in the language, not by a label in another language, which
+    could be the title of something else. With redirects, a row is also identified by the titles that redirect to it,
+    because its page may have been moved between the vectors' dump and this dump.
 
     Returns:
         Columns row, title, direct (false for a redirect); titles are unique.
     """
     titles = vocabulary.select("row", title="label")
     if sitelinks is not None:
-        own = sitelinks.filter(sitelinks.language == language).select(entity="qid", title="title")
-        items = vocabulary.select("row", "entity").inner_join(own, "entity").select("row", "title")
+        item_titles = sitelinks.filter(sitelinks.language == language).select(entity="qid", title="title")
+        items = vocabulary.select("row", "entity").inner_join(item_titles, "entity").select("row", "title")
         # Without Wikidata there are no sitelinks either, entities are negative and labels are titles.
         titles = items.union(vocabulary.filter(vocabulary.entity < 0).select("row", title="label"))
-    named = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
+    direct = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
     if redirects is None:
-        return named.order_by("row", "title")
+        return direct.order_by("row", "title")
     moved = redirects.filter(redirects.language == language).rename(title="target_title")
-    moved = moved.inner_join(named, "title").group_by(title="source_title").agg(row=ibis._.row.min())
+    moved = moved.inner_join(direct, "title").group_by(title="source_title").agg(row=ibis._.row.min())
     moved = moved.select("row", "title", direct=False)
-    return named.union(moved.anti_join(named, "title")).order_by("row", ibis.desc("direct"), "title")
+    return direct.union(moved.anti_join(direct, "title")).order_by("row", ibis.desc("direct"), "title")
 
 
 def embed_entities(
@@ -127,25 +131,26 @@ def embed_entities(
     work: Path,
     language: str = "en",
 ) -> tuple[np.ndarray, int]:
-    """Make the initial entity table.
+    """Return the initial entity embeddings, and how many of them are vectors of Wikipedia2Vec.
 
     Args:
         names: As `name_entities` returns them.
         total: Number of rows of the vocabulary.
         dimension: Dimension of the encoder.
-        dumps: For `source: train`; Wikipedia2Vec is trained on that of `language`.
+        dumps: For `source: train`; Wikipedia2Vec is trained on the dump in `language`.
         options: Source of the vectors, and seed.
-        work: Folder for the temporary files of that training.
+        work: Folder for the temporary files of Wikipedia2Vec's training.
         language: Language of the dump to train on.
 
     Returns:
         The table, float32, shape (total, dimension); and how many rows have a vector.
 
     Raises:
-        EaseError: There is no dump to train on, or the file cannot be used.
+        EaseError: If there is no dump to train on, or the file cannot be used.
     """
     if options.source == "random":
         table = _draw_rows(total, dimension, options.seed)
+        # Rows of about length 1.
         table *= np.float32(dimension**-0.5)
         return table, 0
     if options.file is not None:
@@ -160,65 +165,70 @@ def embed_entities(
 def align_embeddings(names: pa.Table, total: int, vectors: Path, dimension: int, seed: int) -> tuple[np.ndarray, int]:
     """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
-    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one
-    with the standard deviation of the rows found. Arguments, results and errors are those of `embed_entities`.
+    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random vector
+    with the standard deviation of the copied vectors. Arguments, results and errors are those of `embed_entities`.
     """
-    find = _find_rows(names)
+    find = _title_finder(names)
     table = _draw_rows(total, dimension, seed)
     rank = np.zeros(total, dtype=np.int8)  # 0: random, 1: by a redirect, 2: by the title
     for title, text, line in iterate_entity_vectors(vectors, dimension):
         row, direct = find(title)
-        if row is not None and rank[row] < 1 + direct:
-            numbers = np.array([])
-            with suppress(ValueError):
-                numbers = np.array(text.split(), dtype=np.float32)
-            if len(numbers) != dimension or not np.isfinite(numbers).all():
-                raise EaseError(
-                    f"{vectors}, line {line}: the vector of {title!r} is not {dimension} finite numbers: the file is "
-                    "corrupt, download it again."
-                )
-            table[row], rank[row] = numbers, 1 + direct
-    found = rank > 0
-    std = _std(table, found) if found.any() else dimension**-0.5
-    np.multiply(table, np.float32(std), out=table, where=~found[:, None])
-    count = int(found.sum())
+        if row is None or rank[row] >= 1 + direct:
+            continue
+        numbers = np.array([])
+        with suppress(ValueError):
+            numbers = np.array(text.split(), dtype=np.float32)
+        if len(numbers) != dimension or not np.isfinite(numbers).all():
+            raise EaseError(
+                f"{vectors}, line {line}: the vector of {title!r} is not {dimension} finite numbers: the file is "
+                "corrupt, download it again."
+            )
+        table[row] = numbers
+        rank[row] = 1 + direct
+    has_vector = rank > 0
+    std = dimension**-0.5
+    if has_vector.any():
+        std = _std(table, has_vector)
+    # In place: the table may have millions of rows.
+    np.multiply(table, np.float32(std), out=table, where=~has_vector[:, None])
+    count = int(has_vector.sum())
     logger.info("%d of %d entities have a vector (%.1f %%)", count, total, 100 * count / max(total, 1))
     if not count:
         logger.warning("%s has no vector of any entity of the vocabulary: all rows are random.", vectors)
     return table, count
 
 
-def _find_rows(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
-    """Return a function that finds the row of a title, if any, and whether the title is the row's own.
-
-    Titles are 64-bit hashes in sorted arrays: 17 bytes per title instead of a dictionary's 100.
-    """
-
-    def hashed(title: str) -> int:
-        digest = hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest()
-        return int.from_bytes(digest, "big")
-
+def _title_finder(names: pa.Table) -> Callable[[str], tuple[int | None, bool]]:
+    """Return a function that finds the row of a title, if any, and whether the title is the row's own."""
+    # Titles are 64-bit hashes in sorted arrays: 17 bytes per title instead of a dictionary's 100.
     titles = (title for batch in names.to_batches() for title in batch["title"].to_pylist())
-    unsorted = np.fromiter(map(hashed, titles), dtype=np.uint64, count=len(names))
+    unsorted = np.fromiter(map(_title_hash, titles), dtype=np.uint64, count=len(names))
     order = np.argsort(unsorted, kind="stable")
-    hashes, rows, direct = unsorted[order], names["row"].to_numpy()[order], names["direct"].to_numpy()[order]
+    hashes = unsorted[order]
+    rows = names["row"].to_numpy()[order]
+    direct = names["direct"].to_numpy()[order]
 
     def find(title: str) -> tuple[int | None, bool]:
-        wanted = np.uint64(hashed(title))
-        place = int(np.searchsorted(hashes, wanted))
-        if place == len(hashes) or hashes[place] != wanted:
+        title_hash = np.uint64(_title_hash(title))
+        place = int(np.searchsorted(hashes, title_hash))
+        if place == len(hashes) or hashes[place] != title_hash:
             return None, False
         return int(rows[place]), bool(direct[place])
 
     return find
 
 
+def _title_hash(title: str) -> int:
+    digest = hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
+
+
 def draw_like(table: Path, seed: int) -> np.ndarray:
-    """Return random embeddings with the shape and standard deviation of those in a safetensors file (Table 7)."""
-    given = load_file(table)["embeddings"]
-    rows, dimension = given.shape
+    """Return random embeddings with the shape and standard deviation of those in a safetensors file (EASE, Table 7)."""
+    embeddings = load_file(table)["embeddings"]
+    rows, dimension = embeddings.shape
     numbers = _draw_rows(rows, dimension, seed)
-    numbers *= np.float32(_std(given, np.ones(len(given), dtype=bool)))
+    numbers *= np.float32(_std(embeddings, np.ones(len(embeddings), dtype=bool)))
     return numbers
 
 
@@ -229,10 +239,14 @@ def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:
 
 def _std(table: np.ndarray, rows: np.ndarray) -> float:
     """Return the standard deviation of all numbers in some rows, with bounded memory."""
-    count, total, squares, chosen = 0, 0.0, 0.0, np.flatnonzero(rows)
-    for start in range(0, len(chosen), 4096):
-        numbers = table[chosen[start : start + 4096]].astype(np.float64)
+    count = 0
+    total = 0.0
+    squares = 0.0
+    row_numbers = np.flatnonzero(rows)
+    for start in range(0, len(row_numbers), 4096):
+        numbers = table[row_numbers[start : start + 4096]].astype(np.float64)
         count += numbers.size
         total += numbers.sum()
         squares += np.square(numbers).sum()
+    # Rounding may leave a variance just below zero.
     return float(np.sqrt(max(squares / count - (total / count) ** 2, 0.0)))

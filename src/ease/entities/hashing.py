@@ -1,4 +1,4 @@
-"""Seeded hashes and draws of rows that do not depend on the engine, workers or order; workarounds for Ibis."""
+"""Seeded hashes and draws of rows, the same on every engine and in every order of rows; workarounds for Ibis."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ DRAW_RANGE = 1 << 32
 """`draw` returns integers from 0 to DRAW_RANGE - 1."""
 
 _PRIME = 2_147_483_629
+"""Largest prime below 2^31 - 1: products of two residues fit into 62 bits."""
 _ROUNDS = ((16, 0x7FEB352D), (15, 0x45D9F3B))
 """Right shifts and odd multipliers; a 32-bit number times a multiplier below 2^31 fits into 63 bits."""
 _LAST_SHIFT = 16
@@ -19,36 +20,35 @@ _HEX_DIGITS_OF_63_BITS = 16
 
 
 def draw(seed: int, *keys: ir.IntegerValue) -> ir.IntegerValue:
-    """Return a pseudo-random number from 0 to `DRAW_RANGE` - 1 that depends on the seed and the row's keys only.
+    """Return a pseudo-random number from 0 to `DRAW_RANGE` - 1 that depends only on the seed and the row's keys.
 
     The keys are summed modulo a prime with multipliers derived from the seed; rounds of xor-shift and multiplication
     remove the sum's linearity. No step overflows 64 bits, so all engines agree.
     """
-    state = _summed(seed, keys)
+    state = _sum_keys(seed, keys)
     for shift, multiplier in _ROUNDS:
-        state = _mixed(state, shift, multiplier)
+        state = _mix(state, shift, multiplier)
     return state ^ (state >> _LAST_SHIFT)
 
 
 def draw_each(seed: int, *keys: ir.IntegerValue, last: ir.ArrayValue) -> ir.ArrayValue:
-    """Return `draw` of the row's keys and each element of an array as the last key.
-
-    Each round is a step of its own: DuckDB computes a state twice if one expression uses it twice.
-    """
-    states = last.map(lambda key: _summed(seed, (*keys, key)))
+    """Return `draw` of the row's keys and each element of an array as the last key."""
+    # Each round maps the array anew: DuckDB computes a state twice if one expression uses it twice.
+    states = last.map(lambda key: _sum_keys(seed, (*keys, key)))
     for shift, multiplier in _ROUNDS:
-        states = states.map(partial(_mixed, shift=shift, multiplier=multiplier))
+        states = states.map(partial(_mix, shift=shift, multiplier=multiplier))
     return states.map(lambda state: state ^ (state >> _LAST_SHIFT))
 
 
-def _summed(seed: int, keys: Sequence[ir.IntegerValue]) -> ir.IntegerValue:
+def _sum_keys(seed: int, keys: Sequence[ir.IntegerValue]) -> ir.IntegerValue:
     state = _coefficient(seed, 0)
     for position, key in enumerate(keys, start=1):
+        # Absolute: entities without Wikidata are negative, and so would be the remainder.
         state = (state + key.cast("int64").abs() % _PRIME * _coefficient(seed, position)) % _PRIME
     return state
 
 
-def _mixed(state: ir.IntegerValue, shift: int, multiplier: int) -> ir.IntegerValue:
+def _mix(state: ir.IntegerValue, shift: int, multiplier: int) -> ir.IntegerValue:
     return (state ^ (state >> shift)) * multiplier & (DRAW_RANGE - 1)
 
 
@@ -67,13 +67,16 @@ def hash_text(text: ir.StringValue) -> ir.IntegerValue:
         # 0 to 9, and 49 to 54 for a to f. One use of the code: engines compute the digest again for each.
         code = digest.substr(position, 1).ascii_str().cast("int64") - ord("0")
         digit = code % (ord("a") - ord("0") - 10)
-        # Without the top bit: signed integers have 63.
-        value = digit % 8 if value is None else value * 16 + digit
+        if value is None:
+            # Without the top bit: signed integers have 63.
+            value = digit % 8
+        else:
+            value = value * 16 + digit
     return value
 
 
 def title_number(title: str) -> int:
-    """Return the number of an entity that only its title identifies: minus `hash_text` of the title."""
+    """Return the number of an entity that only its title identifies: `hash_text` of the title, negated."""
     digest = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
     return -(int(digest[-_HEX_DIGITS_OF_63_BITS:], 16) & ((1 << 63) - 1))
 
@@ -96,5 +99,5 @@ def take_first(
 
 
 def as_table(joined: ir.Table) -> ir.Table:
-    """Return a join as a new table: Ibis cannot join again on a column that a join has computed."""
+    """Return a join as a new table, since Ibis cannot join again on a column that a join has computed."""
     return joined.mutate()

@@ -1,4 +1,4 @@
-"""Resolve links to entities: sentences, redirects, sitelinks."""
+"""Resolve the links of sentences to entities, through redirects and sitelinks."""
 
 from __future__ import annotations
 
@@ -12,40 +12,43 @@ from ease.options import StrictModel
 SENTENCE_KEY = ("language", "page_id", "sentence_index")
 """Columns that identify a sentence"""
 
-_STREAMED = 8192
-"""Sentences in memory at a time"""
+_SENTENCES_IN_MEMORY = 8192
 
 
 def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
     """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
     sentences = pairs.select("sentence").distinct()
-    hashed = sentences.mutate(key=hash_text(sentences.sentence))  # once: a draw repeats its keys
-    drawn = hashed.order_by([draw(seed, hashed.key), hashed.sentence]).limit(rows).select("sentence")
-    for batch in drawn.to_pyarrow_batches(chunk_size=_STREAMED):
+    # In a column of its own, since a draw repeats the expressions of its keys.
+    hashed = sentences.mutate(key=hash_text(sentences.sentence))
+    sample = hashed.order_by([draw(seed, hashed.key), hashed.sentence]).limit(rows).select("sentence")
+    for batch in sample.to_pyarrow_batches(chunk_size=_SENTENCES_IN_MEMORY):
         yield from batch.column("sentence").to_pylist()
 
 
 def check_limits(options: StrictModel, *quantities: str) -> None:
     """Raise EaseError if the lower limit of a quantity, such as `min_characters`, is above its upper limit."""
     for quantity in quantities:
-        least, most = (getattr(options, f"{side}_{quantity}") for side in ("min", "max"))
-        if least > most:
+        minimum = getattr(options, f"min_{quantity}")
+        maximum = getattr(options, f"max_{quantity}")
+        if minimum > maximum:
             raise EaseError(
-                f"`min_{quantity}` ({least}) exceeds `max_{quantity}` ({most}): lower the first or raise the second."
+                f"`min_{quantity}` ({minimum}) exceeds `max_{quantity}` ({maximum}): lower the first or raise the "
+                "second."
             )
 
 
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
-    """Return the titles of the pages (language, page_id, title; also repeated) that have an item in `page_items`.
+    """Return qid, language and title of each page that has an item in `page_items`, ordered by all three.
 
-    The columns are qid, language and title; the rows are ordered by all.
+    `pages` has the columns language, page_id and title; a row may occur several times.
     """
     joined = page_items.inner_join(pages, ["language", "page_id"])
     return joined.select("qid", "language", "title").distinct().order_by("qid", "language", "title")
 
 
 def types_of_linked(statements: ir.Table, sitelinks: ir.Table) -> ir.Table:
-    """Return the types (qid, type_qid, ordered) of the items that have a sitelink; no link can lead to other items."""
+    """Return the types of the items that have a sitelink: qid, type_qid, ordered by both."""
+    # No link can lead to the other items of Wikidata, which are most.
     linked = statements.semi_join(sitelinks, "qid")
     return linked.select("qid", "type_qid").distinct().order_by("qid", "type_qid")
 
@@ -59,30 +62,32 @@ def resolve_links(
 ) -> ir.Table:
     """Return the links that lead to an entity.
 
-    Dropped are links to missing pages, to pages without a Wikidata item, into loops of redirects, and links of a page
-    to itself. Without Wikidata (`sitelinks` is None), every title is an entity, also a missing page.
+    Links to missing pages, to pages without a Wikidata item, into loops of redirects, and from a page to itself are
+    dropped. Without Wikidata (`sitelinks` is None), every title is an entity, also that of a missing page.
 
     Returns:
         One row per link (two if a sentence links an entity twice) with the columns language, page_id, sentence_index,
-        title (after redirects), entity (the item's number; without Wikidata, minus a 63-bit hash of the title).
+        title (after redirects), entity (the item's number; without Wikidata, a 63-bit hash of the title, negated).
 
     Raises:
-        EaseError: There is no Wikidata dump, which several languages need.
+        EaseError: If there is no Wikidata dump, which several languages need.
     """
     if sitelinks is None and len(languages) != 1:
         raise EaseError(
             f"`languages` names {len(languages)} languages, which need a Wikidata dump to match the titles of one "
             "entity: give a Wikidata dump, or choose one language."
         )
-    chosen = sentences.filter(sentences.language.isin(list(languages)))
-    linked = chosen.select("language", "page_id", "page_title", "sentence_index", link=chosen.links.unnest())
-    written = linked.mutate(written=linked.link.target).drop("link")
-    followed = follow_redirects(redirects).rename(written="source_title", followed="target_title")
-    routed = as_table(written.left_join(followed, ["language", "written"]))
-    title = routed.written_right.isnull().ifelse(routed.written, routed.followed)
+    in_languages = sentences.filter(sentences.language.isin(list(languages)))
+    keys = in_languages.select("language", "page_id", "page_title", "sentence_index", link=in_languages.links.unnest())
+    links = keys.mutate(linked_title=keys.link.target).drop("link")
+    finals = follow_redirects(redirects).rename(linked_title="source_title", final_title="target_title")
+    routed = as_table(links.left_join(finals, ["language", "linked_title"]))
+    # The right-hand key, not the final title, says whether there is a redirect: the final title of a loop is null.
+    title = routed.linked_title_right.isnull().ifelse(routed.linked_title, routed.final_title)
     titled = routed.select("language", "page_id", "sentence_index", "page_title", title=title)
     titled = titled.filter(titled.title.notnull() & (titled.title != titled.page_title)).drop("page_title")
     if sitelinks is None:
+        # Negative, so that no hash equals a Wikidata number.
         return titled.mutate(entity=-hash_text(titled.title))
     return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*titled.columns, "entity")
 
@@ -106,32 +111,39 @@ def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None) -> ir.Table
 
 def _items(sitelinks: ir.Table) -> ir.Table:
     """Return the item of each title: language, title, entity."""
+    # Two items may claim one title in a dump: the lower number is taken on every engine.
     return sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())
 
 
 def follow_redirects(redirects: ir.Table) -> ir.Table:
-    """Return each redirect (language, source_title; unique) with its final target_title.
+    """Return each redirect's final target: language, source_title, target_title; the first two are unique.
 
-    It is null for a loop or more than `MAX_REDIRECTS` steps. Each step joins redirects to redirects, which are few.
+    The target is null for a loop, or a chain of more than `MAX_REDIRECTS` steps.
     """
     step = redirects.group_by("language", "source_title").agg(target_title=redirects.target_title.min())
     targets = step.select("language", title=step.target_title).distinct()
     onward = step.rename(title="source_title", next_title="target_title")
+    # Only redirects that another redirect leads to: each step joins these few.
     onward = onward.semi_join(targets, ["language", "title"])
     current = step.rename(title="target_title")
     for _ in range(MAX_REDIRECTS - 1):
         joined = as_table(current.left_join(onward, ["language", "title"]))
         current = joined.select("language", "source_title", title=joined.next_title.coalesce(joined.title))
+    # A title that still redirects is in a loop or too long a chain.
     last = as_table(current.left_join(onward, ["language", "title"]))
     target = last.next_title.isnull().ifelse(last.title, ibis.null("string"))
     return last.select("language", "source_title", target_title=target)
 
 
 def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
-    """Count links and those that lead to an entity: language, sentences, links, links_resolved, ordered by language."""
-    written = sentences.group_by("language").agg(
+    """Count each language's links and those that lead to an entity.
+
+    Returns:
+        Columns language, sentences, links, links_resolved, ordered by language.
+    """
+    counts = sentences.group_by("language").agg(
         sentences=sentences.count(), links=as_int64(sentences.links.length().sum().fill_null(0))
     )
     resolved = links.group_by("language").agg(links_resolved=links.count())
-    both = written.left_join(resolved, "language").fill_null({"links_resolved": 0})
+    both = counts.left_join(resolved, "language").fill_null({"links_resolved": 0})
     return both.select("language", "sentences", "links", "links_resolved").order_by("language")

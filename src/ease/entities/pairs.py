@@ -1,4 +1,4 @@
-"""Select pairs of sentence and entity, further entities of a sentence, and permuted entities as a control."""
+"""Sentence–entity pairs: selection, further entities of a sentence, and permuted entities as a control."""
 
 from __future__ import annotations
 
@@ -11,58 +11,62 @@ from pydantic import Field, model_validator
 
 from ease.entities.hashing import as_int64, draw, hash_text, take_first
 from ease.entities.links import SENTENCE_KEY, check_limits
-from ease.entities.negatives import Mining, have_negatives
+from ease.entities.negatives import MiningInputs, have_negatives
 from ease.errors import EaseError
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
 
-KEY = (*SENTENCE_KEY, "entity")
+PAIR_KEY = (*SENTENCE_KEY, "entity")
+"""Columns that identify a pair"""
 MAX_FURTHER = 15
-"""Further entities kept of a sentence; a sentence of 1,000 characters rarely links to more."""
+"""Further entities kept for a sentence; a sentence of 1,000 characters rarely links to more."""
 
 
 def add_further_entities(
     pairs: ir.Table, links: ir.Table, subjects: ir.Table, vocabulary: ir.Table, seed: int
 ) -> ir.Table:
-    """Add the other entities that each pair's sentence links to, whether they have pairs of their own or not.
+    """Add the other entities that each pair's sentence links to, with or without pairs of their own.
 
     Args:
         pairs: Pairs of a sentence and an entity with a unique `pair_id`.
         links: All links of the sentences: language, page_id, sentence_index, entity.
         subjects: The entity of each page: language, page_id, entity.
         vocabulary: The entities that can be positives.
-        seed: Seed of the order, and so of the entities kept of a sentence with more than `MAX_FURTHER`.
+        seed: Seed of the order, which also decides what a sentence with more than `MAX_FURTHER` entities keeps.
 
     Returns:
         The pairs with the columns further_entities (an array in seeded order; null if the sentence has no other
         entity) and subject (the page's entity; null if it is not in the vocabulary, or the sentence links to it),
         ordered by pair_id.
     """
-    known = vocabulary.select("entity")
+    positives = vocabulary.select("entity")
     linked = links.select(*SENTENCE_KEY, other="entity").distinct()
-    linked = linked.semi_join(known, linked.other == known.entity)
+    linked = linked.semi_join(positives, linked.other == positives.entity)
     both = pairs.select("pair_id", "entity", *SENTENCE_KEY).inner_join(linked, SENTENCE_KEY)
     both = both.filter(both.other != both.entity)
-    drawn = ibis.struct({"ticket": draw(seed, both.pair_id, both.other), "entity": both.other})
-    further = both.group_by("pair_id").agg(drawn=drawn.collect().sort()[:MAX_FURTHER])
-    further = further.select("pair_id", further_entities=further.drawn.map(lambda one: one.entity))
-    subject = subjects.semi_join(known, "entity").select("language", "page_id", subject="entity")
+    # Sorted as structs: an engine's `collect` has no order of its own.
+    entry = ibis.struct({"ticket": draw(seed, both.pair_id, both.other), "entity": both.other})
+    further = both.group_by("pair_id").agg(entries=entry.collect().sort()[:MAX_FURTHER])
+    further = further.select("pair_id", further_entities=further.entries.map(lambda struct: struct.entity))
+    subject = subjects.semi_join(positives, "entity").select("language", "page_id", subject="entity")
+
     joined = pairs.left_join(further, "pair_id").drop("pair_id_right")
     joined = joined.left_join(subject, ["language", "page_id"])
     in_further = joined.further_entities.contains(joined.subject).coalesce(False)
     is_linked = (joined.subject == joined.entity) | in_further
-    subject_alone = is_linked.ifelse(ibis.null("int64"), joined.subject)
-    return joined.select(*pairs.columns, "further_entities", subject=subject_alone).order_by("pair_id")
+    # A subject that the sentence links to is among its entities already.
+    unlinked_subject = is_linked.ifelse(ibis.null("int64"), joined.subject)
+    return joined.select(*pairs.columns, "further_entities", subject=unlinked_subject).order_by("pair_id")
 
 
 def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:
     """Replace entities by a random permutation of the vocabulary, a different one in each language.
 
-    Two sentences of one language still share an entity exactly if they did before; across languages, shared entities
-    carry no information any more.
+    Two sentences of one language share an entity exactly if they did before; across languages, shared entities carry
+    no information any more.
 
-    Permuted are the columns `entity`, `hard_negative`, `further_entities` and `subject` of the pairs, as far as they
-    exist; the rows are ordered by pair_id.
+    The columns `entity`, `hard_negative`, `further_entities` and `subject` are permuted if the pairs have them; the
+    rows are ordered by pair_id.
     """
     languages = training_pairs.select("language").distinct()
     # In a column of its own: a draw repeats its keys, and Spark plans each repetition of a hash for seconds.
@@ -74,23 +78,32 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
         place=ibis.row_number().over(group_by=members.language, order_by=members.entity),
         turn=ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity]),
     )
-    others = numbered.select("language", place="turn", other="entity")
-    names = numbered.inner_join(others, ["language", "place"]).select("language", "entity", "other")
+    shuffled = numbered.select("language", place="turn", other="entity")
+    replacements = numbered.inner_join(shuffled, ["language", "place"]).select("language", "entity", "other")
     pairs = training_pairs
-    for column in [name for name in ("entity", "hard_negative", "subject") if name in pairs.columns]:
-        joined = pairs.left_join(names.rename({column: "entity"}), ["language", column])
-        pairs = joined.select(**{name: joined["other" if name == column else name] for name in pairs.columns})
+    for column in ("entity", "hard_negative", "subject"):
+        if column in pairs.columns:
+            joined = pairs.left_join(replacements.rename({column: "entity"}), ["language", column])
+            columns = {name: joined[name] for name in pairs.columns}
+            pairs = joined.select(**{**columns, column: joined.other})
     if "further_entities" in pairs.columns:
-        placed = pairs.mutate(place=ibis.range(0, pairs.further_entities.length()).unnest())
-        single = placed.select("pair_id", "language", "place", entity=placed.further_entities[placed.place])
-        single = single.inner_join(names, ["language", "entity"])
-        entry = ibis.struct({"place": single.place, "entity": single.other})
-        entries = single.group_by("pair_id").agg(entries=entry.collect().sort())
-        arrays = entries.select("pair_id", further_entities=entries.entries.map(lambda one: one.entity))
-        pairs = pairs.drop("further_entities").left_join(arrays, "pair_id").select(*pairs.columns)
+        pairs = _permute_arrays(pairs, replacements)
     return pairs.order_by("pair_id")
 
 
+def _permute_arrays(pairs: ir.Table, replacements: ir.Table) -> ir.Table:
+    """Replace the elements of `further_entities`, each array in its order."""
+    elements = pairs.mutate(place=ibis.range(0, pairs.further_entities.length()).unnest())
+    single = elements.select("pair_id", "language", "place", entity=elements.further_entities[elements.place])
+    single = single.inner_join(replacements, ["language", "entity"])
+    # Sorted by place, since a join loses the order.
+    entry = ibis.struct({"place": single.place, "entity": single.other})
+    entries = single.group_by("pair_id").agg(entries=entry.collect().sort())
+    arrays = entries.select("pair_id", further_entities=entries.entries.map(lambda struct: struct.entity))
+    return pairs.drop("further_entities").left_join(arrays, "pair_id").select(*pairs.columns)
+
+
+# By the names of `filter_links`, in its order: what removed a pair, as a message says it.
 _FILTERS = {
     "rare_entity": "by `min_link_count` (their entity has too few links)",
     "too_short": "by `min_characters`",
@@ -130,12 +143,12 @@ class PairOptions(StrictModel):
         return self
 
     def without_limits(self) -> PairOptions:
-        """Return options that keep every pair, as of released ones, which their authors have sampled."""
+        """Return options that keep every pair, as for released pairs, which their authors have sampled."""
         return PairOptions(min_characters=1, max_characters=sys.maxsize, max_pairs_per_language=None)
 
 
 def filter_links(
-    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions, mining: Mining | None = None
+    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions, mining: MiningInputs | None = None
 ) -> ir.Table:
     """Return each pair of a sentence and a linked entity once, with the first filter that removes it.
 
@@ -144,57 +157,59 @@ def filter_links(
         links: Their links, as `resolve_links` returns them, or their subjects, as `first_sentences` returns them.
         vocabulary: As `build_vocabulary` returns it for the links.
         options: Limits of the texts' lengths.
-        mining: What hard negatives are mined from, to drop pairs without one; None keeps them.
+        mining: Inputs of the search for hard negatives, to drop pairs without one; None keeps them.
 
     Returns:
-        Columns language, page_id, sentence_index, entity, removed_by (null for pairs that are left).
+        Columns language, page_id, sentence_index, entity, removed_by (a key of `_FILTERS`; null for pairs that are
+        left).
     """
     frequent = vocabulary.select("entity", "row")
     lengths = sentences.select(*SENTENCE_KEY, characters=sentences.text.length())
-    pairs = links.select(*KEY).distinct().inner_join(lengths, list(SENTENCE_KEY))
-    pairs = pairs.select(*KEY, "characters").left_join(frequent, "entity")
+    pairs = links.select(*PAIR_KEY).distinct().inner_join(lengths, list(SENTENCE_KEY))
+    pairs = pairs.select(*PAIR_KEY, "characters").left_join(frequent, "entity")
     removed_by = ibis.cases(
         (pairs.row.isnull(), "rare_entity"),
         (pairs.characters < options.min_characters, "too_short"),
         (pairs.characters > options.max_characters, "too_long"),
     )
-    filtered = pairs.select(*KEY, removed_by=removed_by)
+    filtered = pairs.select(*PAIR_KEY, removed_by=removed_by)
     if mining is None:
         return filtered
+    # Before the cap and the sample, so that these draw from pairs that can be trained on.
     passed = filtered.filter(filtered.removed_by.isnull())
-    found = have_negatives(passed, mining, vocabulary).mutate(found=True)
-    joined = filtered.left_join(found, ["language", "page_id", "entity"])
-    lacking = joined.found.isnull().ifelse("no_negative", ibis.null("string"))
-    return joined.select(*KEY, removed_by=joined.removed_by.coalesce(lacking))
+    with_negative = have_negatives(passed, mining, vocabulary).mutate(has_negative=True)
+    joined = filtered.left_join(with_negative, ["language", "page_id", "entity"])
+    no_negative = joined.has_negative.isnull().ifelse("no_negative", ibis.null("string"))
+    return joined.select(*PAIR_KEY, removed_by=joined.removed_by.coalesce(no_negative))
 
 
 def select_pairs(filtered: ir.Table, sentences: ir.Table, options: PairOptions) -> ir.Table:
-    """Select the sentence–entity pairs to train on: cap per entity, sample per language.
+    """Select the sentence–entity pairs to train on: at most so many per entity, then a sample per language.
 
     The sample depends on the seed and the pairs' keys, not on the order of rows or the engine. The cap and the sample
-    are drawn after all filters, so a language has the requested number of pairs if it has enough.
+    are drawn after all filters, so a language has the requested number of pairs if enough are left.
 
     Returns:
         Columns pair_id (0 to n - 1, in the order of language, page_id, sentence_index and entity), language, page_id,
         sentence_index, sentence, entity; ordered by pair_id.
     """
-    kept = filtered.filter(filtered.removed_by.isnull()).select(*KEY)
-    kept = kept.mutate(ticket=draw(options.seed, kept.page_id, kept.sentence_index, kept.entity))
+    pairs = filtered.filter(filtered.removed_by.isnull()).select(*PAIR_KEY)
+    pairs = pairs.mutate(ticket=draw(options.seed, pairs.page_id, pairs.sentence_index, pairs.entity))
     for groups, limit in (
         (["language", "entity"], options.max_pairs_per_entity),
         (["language"], options.max_pairs_per_language),
     ):
         if limit is not None:
-            kept = take_first(kept, groups, ["ticket", *KEY], limit)
+            pairs = take_first(pairs, groups, ["ticket", *PAIR_KEY], limit)
     texts = sentences.select(*SENTENCE_KEY, sentence="text")
     # Numbered without the texts: Spark orders all rows of this window in a single task.
-    numbered = kept.select(*KEY, pair_id=as_int64(ibis.row_number().over(order_by=KEY)))
-    whole = numbered.inner_join(texts, list(SENTENCE_KEY))
-    return whole.select("pair_id", *SENTENCE_KEY, "sentence", "entity").order_by("pair_id")
+    numbered = pairs.select(*PAIR_KEY, pair_id=as_int64(ibis.row_number().over(order_by=PAIR_KEY)))
+    with_texts = numbered.inner_join(texts, list(SENTENCE_KEY))
+    return with_texts.select("pair_id", *SENTENCE_KEY, "sentence", "entity").order_by("pair_id")
 
 
 def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
-    """Count the pairs of each language, those that each filter removed first, and those left.
+    """Count each language's pairs, those that each filter removed first, and those left.
 
     Returns:
         Columns language, pairs, rare_entity, too_short, too_long, no_negative, over_entity_cap, over_language_limit,
@@ -206,12 +221,15 @@ def count_filters(filtered: ir.Table, options: PairOptions) -> ir.Table:
         **{name: filtered.count(where=filtered.removed_by == name) for name in _FILTERS},
         passed=filtered.count(where=filtered.removed_by.isnull()),
     )
-    cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
-    capped = by_entity.passed if cap is None else ibis.least(by_entity.passed, cap)
+    capped = by_entity.passed
+    if options.max_pairs_per_entity is not None:
+        capped = ibis.least(capped, options.max_pairs_per_entity)
     by_entity = by_entity.mutate(capped=capped)
     names = ("pairs", *_FILTERS, "passed", "capped")
     funnel = by_entity.group_by("language").agg(**{name: as_int64(by_entity[name].sum()) for name in names})
-    left = funnel.capped if limit is None else ibis.least(funnel.capped, limit)
+    left = funnel.capped
+    if options.max_pairs_per_language is not None:
+        left = ibis.least(left, options.max_pairs_per_language)
     cut = {"over_entity_cap": funnel.passed - funnel.capped, "over_language_limit": funnel.capped - left}
     return funnel.select("language", "pairs", *_FILTERS, **cut, left=left).order_by("language")
 
@@ -222,13 +240,8 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
     The funnel is as `count_filters` returns it; `languages` are those that have sentences.
 
     Raises:
-        EaseError: Too few pairs are left; the message names the filters that removed pairs, and their parameters.
+        EaseError: If too few pairs are left; the message names the filters that removed pairs, and their parameters.
     """
-
-    def removed(counts: Mapping[str, int]) -> str:
-        named = (f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
-        return "; ".join(named) or "none"
-
     counts = funnel.drop(columns="language").sum().astype(int)
     if not counts["pairs"]:
         raise EaseError(
@@ -237,15 +250,22 @@ def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence
         )
     if not counts["left"]:
         raise EaseError(
-            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {removed(counts)}. Relax "
+            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {_removals(counts)}. Relax "
             "these limits, or use larger dumps."
         )
-    found = {row["language"]: row for row in funnel.to_dict("records")}
-    for language in languages or found:
-        row = found.get(language, dict.fromkeys(funnel.columns, 0))
+    rows = {row["language"]: row for row in funnel.to_dict("records")}
+    for language in languages or rows:
+        # A language none of whose links leads to an entity has no row.
+        row = rows.get(language, dict.fromkeys(funnel.columns, 0))
         if row["left"] < minimum:
             raise EaseError(
                 f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, "
-                f"fewer than `min_pairs_per_language` {minimum}; removed: {removed(row)}. Relax these limits, or use "
+                f"fewer than `min_pairs_per_language` {minimum}; removed: {_removals(row)}. Relax these limits, or use "
                 "a larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
             )
+
+
+def _removals(counts: Mapping[str, int]) -> str:
+    """Return how many pairs each filter removed, and the filters' parameters, for a message."""
+    reasons = (f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
+    return "; ".join(reasons) or "none"

@@ -1,7 +1,7 @@
-"""Pairs in the form in which the authors of EASE released theirs, read into the tables that dumps are parsed into.
+"""Pairs in the format that the authors of EASE released, read into the same tables as dumps.
 
-A record of `text`, `positive_entity` and `negative_entity` becomes a page of one sentence that links to the positive
-entity. The page's number is a type, whose members are the entities in the record's list of negatives.
+A record of `text`, `positive_entity` and `negative_entity` becomes a page with one sentence, which links to the
+positive entity. The page's number is a type, whose members are the entities in the record's list of negatives.
 """
 
 from __future__ import annotations
@@ -31,38 +31,41 @@ from ease.wikimedia.wikipedia import PAGES, PAGES_FILE, REDIRECTS, REDIRECTS_FIL
 RELEASED_PARTS_VERSION = 1
 """Raise it if released pairs now give other tables: parts of another version are read again."""
 UNDETERMINED = "und"
-"""ISO 639's code for a text whose language is not known."""
+"""ISO 639's code for a text in an unknown language"""
 
 _CHUNK = 1 << 22
+"""Characters read at a time"""
 _LONGEST_RECORD = 1 << 24
-"""Characters; more without the end of a record mean that the JSON is broken."""
+"""Characters; JSON without the end of a record within them is broken."""
 _BATCH = 1 << 14
 """Records in memory at a time."""
 _BETWEEN = re.compile(r"[\s,]*")
 
 
 def _in_utf8(text: str) -> str:
-    text.encode()  # raises UnicodeEncodeError, a ValueError, for lone surrogates
+    """Return the text; raises UnicodeEncodeError, a ValueError, for lone surrogates."""
+    text.encode()
     return text
 
 
-def _as_title(written: str) -> str:
+def _with_spaces(text: str) -> str:
     """Return a title with spaces for its underscores; raises ValueError if it is blank."""
-    if title := written.replace("_", " ").strip():
-        return title
-    raise ValueError("a title is blank")
+    title = text.replace("_", " ").strip()
+    if not title:
+        raise ValueError("a title is blank")
+    return title
 
 
-Text = Annotated[str, AfterValidator(_in_utf8)]
-Title = Annotated[Text, AfterValidator(_as_title)]
+ReleasedText = Annotated[str, AfterValidator(_in_utf8)]
+ReleasedTitle = Annotated[ReleasedText, AfterValidator(_with_spaces)]
 
 
-class Record(BaseModel, strict=True):
+class ReleasedRecord(BaseModel, strict=True):
     """A sentence, the title of its entity, and other titles, one of which is drawn as the hard negative."""
 
-    text: Text
-    positive_entity: Title
-    negative_entity: list[Title]
+    text: ReleasedText
+    positive_entity: ReleasedTitle
+    negative_entity: list[ReleasedTitle]
 
     @model_validator(mode="after")
     def _other_titles(self) -> Self:
@@ -74,7 +77,7 @@ class Record(BaseModel, strict=True):
 
 
 def find_released(source: str) -> list[Path]:
-    """Return the file, or the files of a glob in the order of their names; raises EaseError if there is none."""
+    """Return the file, or the files that a glob matches, sorted by name; raises EaseError if there is none."""
     if Path(source).is_file():
         return [Path(source)]
     files = sorted(Path(name) for name in glob.glob(source, recursive=True) if Path(name).is_file())
@@ -91,47 +94,47 @@ def ingest_released(files: Sequence[Path], language: str, folder: Path) -> tuple
 
     Args:
         files: JSON arrays or JSON lines, plain, gzip or bzip2.
-        language: Code for all sentences.
-        folder: Where parts are kept from run to run.
+        language: Language code of all sentences.
+        folder: Folder that keeps parts from run to run.
 
     Returns:
-        A folder with files of `sentences`, `sitelinks` (titles, which may repeat) and `entity_types`, and empty ones
-        of `redirects` and `pages`; the numbers of pairs, and of records that were dropped for their blank text. A
-        title's item is minus the hash of the title.
+        A folder with the tables `sentences`, `sitelinks` (titles, which may repeat) and `entity_types`, and empty
+        tables `redirects` and `pages`; the numbers of pairs, and of records that were dropped for their blank text. A
+        title's item is the hash of the title, negated.
 
     Raises:
         EaseError: With the file and the number of the first record that is broken or incomplete.
     """
     part = folder / "released" / part_name(RELEASED_PARTS_VERSION, language, *map(content_digest, files))
-    return part, make_part(part, lambda made: _write_tables(files, language, made))
+    return part, make_part(part, lambda new_part: _write_tables(files, language, new_part))
 
 
 def _write_tables(files: Sequence[Path], language: str, folder: Path) -> Counts:
+    """Write the tables of `ingest_released`, and return its counts."""
     records = chain.from_iterable(map(read_released, files))
-    pages = blank = 0
+    pages = 0
+    blank = 0
     with (
         TableWriter(folder / SENTENCES_FILE, SENTENCES) as sentences,
         TableWriter(folder / SITELINKS_FILE, SITELINKS) as titles,
         TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as lists,
     ):
-        while found := list(islice(records, _BATCH)):
-            batch = [record for record in found if record.text.strip()]
-            blank += len(found) - len(batch)
-            if not batch:
+        while batch := list(islice(records, _BATCH)):
+            nonblank = [record for record in batch if record.text.strip()]
+            blank += len(batch) - len(nonblank)
+            if not nonblank:
                 continue
-            page = np.arange(pages + 1, pages + len(batch) + 1)
-            pages += len(batch)
-            texts = [record.text for record in batch]
-            positives = [record.positive_entity for record in batch]
-            negatives = [record.negative_entity for record in batch]
+            page_ids = range(pages + 1, pages + len(nonblank) + 1)
+            pages += len(nonblank)
+            sentences.write(_sentence_batch(nonblank, page_ids, language))
+            # Titles repeat from batch to batch: all distinct titles of a release would not fit into bounded memory.
+            positives = [record.positive_entity for record in nonblank]
+            negatives = [record.negative_entity for record in nonblank]
             numbers = {title: title_number(title) for title in dict.fromkeys(chain(positives, *negatives))}
-            targets = zip(texts, positives, strict=True)
-            links = [[{"start": 0, "end": len(text), "target": title}] for text, title in targets]
-            here, zeros, names = [language] * len(page), 0 * page, [f"#{number}" for number in page]
-            sentences.write(_batch(SENTENCES, here, page, names, zeros, zeros, texts, links))
             titles.write(_batch(SITELINKS, numbers.values(), [language] * len(numbers), numbers))
             members = [numbers[title] for title in chain(*negatives)]
-            lists.write(_batch(ENTITY_TYPES, members, page.repeat([len(own) for own in negatives])))
+            list_ids = np.repeat(page_ids, [len(names) for names in negatives])
+            lists.write(_batch(ENTITY_TYPES, members, list_ids))
     for file, schema in ((REDIRECTS_FILE, REDIRECTS), (PAGES_FILE, PAGES)):
         pq.write_table(schema.empty_table(), folder / file)
     if not pages:
@@ -139,13 +142,23 @@ def _write_tables(files: Sequence[Path], language: str, folder: Path) -> Counts:
     return {"pairs": pages, "blank": blank}
 
 
+def _sentence_batch(records: Sequence[ReleasedRecord], page_ids: Sequence[int], language: str) -> pa.RecordBatch:
+    """Return records as pages of one sentence, all of which is the link's text."""
+    texts = [record.text for record in records]
+    links = [[{"start": 0, "end": len(record.text), "target": record.positive_entity}] for record in records]
+    # No wiki's title contains `#`, so no link leads to its own page, where it would be dropped.
+    names = [f"#{number}" for number in page_ids]
+    zeros = [0] * len(records)
+    return _batch(SENTENCES, [language] * len(records), page_ids, names, zeros, zeros, texts, links)
+
+
 def _batch(schema: pa.Schema, *columns: Iterable[Any]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict(
-        {name: list(column) for name, column in zip(schema.names, columns, strict=True)}, schema
-    )
+    """Return columns in the order of a schema as a batch."""
+    values = {name: list(column) for name, column in zip(schema.names, columns, strict=True)}
+    return pa.RecordBatch.from_pydict(values, schema)
 
 
-def read_released(path: Path) -> Iterator[Record]:
+def read_released(path: Path) -> Iterator[ReleasedRecord]:
     """Yield the records of a file; errors are those of `ingest_released`."""
     number = 0
     with (
@@ -155,10 +168,11 @@ def read_released(path: Path) -> Iterator[Record]:
     ):
         try:
             for value in _iterate_values(text):
-                record = Record.model_validate(value)
+                record = ReleasedRecord.model_validate(value)
                 number += 1
                 yield record
         except (ValueError, RecursionError) as error:
+            # Nested JSON that is too deep for the decoder is a RecursionError.
             reason: object = error
             if isinstance(error, ValidationError):
                 fault = error.errors()[0]
@@ -168,7 +182,9 @@ def read_released(path: Path) -> Iterator[Record]:
                 f"{path}, record {number + 1}: {reason}; correct or remove the record, or fetch the file again."
             ) from None
     if not number:
-        raise EaseError(f"{path} has no record: give a JSON array or JSON lines of {', '.join(Record.model_fields)}.")
+        raise EaseError(
+            f"{path} has no record: give a JSON array or JSON lines of {', '.join(ReleasedRecord.model_fields)}."
+        )
 
 
 def _iterate_values(file: IO[str]) -> Iterator[Any]:
@@ -177,25 +193,30 @@ def _iterate_values(file: IO[str]) -> Iterator[Any]:
     Raises:
         ValueError: If the JSON is broken or ends early.
     """
-    decoder, rest = json.JSONDecoder(), file.read(_CHUNK).lstrip()
-    at = is_array = int(rest.startswith("["))
+    decoder = json.JSONDecoder()
+    text = file.read(_CHUNK).lstrip()
+    is_array = text.startswith("[")
+    position = int(is_array)
     while True:
-        at = _BETWEEN.match(rest, at).end()  # type: ignore[union-attr]
-        if is_array and rest.startswith("]", at):
-            if (rest[at + 1 :] + file.read(_CHUNK)).strip():
+        position = _BETWEEN.match(text, position).end()  # type: ignore[union-attr]
+        if is_array and text.startswith("]", position):
+            if (text[position + 1 :] + file.read(_CHUNK)).strip():
                 raise ValueError("the file goes on behind the end of the array")
             return
         try:
-            value, at = decoder.raw_decode(rest, at)
+            value, position = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
-            more = file.read(_CHUNK) if len(rest) - at < _LONGEST_RECORD else ""
+            # A value that the chunk cuts is an error like any other: try again with more text.
+            more = ""
+            if len(text) - position < _LONGEST_RECORD:
+                more = file.read(_CHUNK)
             if more:
-                rest, at = rest[at:] + more, 0
-            elif at < len(rest):
+                text = text[position:] + more
+                position = 0
+                continue
+            if position < len(text):
                 raise ValueError(f"cut or broken JSON ({error.msg})") from None
-            elif is_array:
+            if is_array:
                 raise ValueError("the file is cut: its array has no end") from None
-            else:
-                return
-        else:
-            yield value
+            return
+        yield value

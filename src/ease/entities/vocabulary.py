@@ -1,4 +1,4 @@
-"""Entities above `min_link_count`, numbered."""
+"""The entity vocabulary: entities with more than `min_link_count` links, numbered."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ class VocabularyOptions(StrictModel):
         10,
         ge=0,
         description="entities with at most this many incoming links are dropped; null: chosen by the number of links "
-        "of the language that has the fewest",
+        "in the language that has the fewest",
     )
 
 
-MOST, LINKS_EACH = 10, 2_000
-"""The chosen `min_link_count` is one for each 2,000 links of the smallest language, and at most the paper's 10."""
+MAX_CHOSEN_LINK_COUNT = 10
+"""Upper limit of a `min_link_count` that is chosen by the number of links: the paper's value"""
+LINKS_PER_COUNT = 2_000
+"""Links of the smallest language for which a chosen `min_link_count` rises by one"""
 
 
 def with_min_link_count(options: VocabularyOptions, links: ir.Table) -> VocabularyOptions:
-    """Choose `min_link_count` by the links of the language that has the fewest, if the options have none."""
+    """Return options with a `min_link_count`: their own, else one chosen by the links of the smallest language."""
     if options.min_link_count is not None:
         return options
-    fewest = links.group_by("language").agg(links=links.count()).links.min().execute()
-    chosen = min(MOST, int(fewest or 0) // LINKS_EACH)
-    logger.info("`min_link_count` is %d: the smallest language has %d resolved links", chosen, fewest or 0)
-    return options.model_copy(update={"min_link_count": chosen})
+    # The minimum is null if no language has a link.
+    fewest = int(links.group_by("language").agg(links=links.count()).links.min().execute() or 0)
+    min_link_count = min(MAX_CHOSEN_LINK_COUNT, fewest // LINKS_PER_COUNT)
+    logger.info("`min_link_count` is %d: the smallest language has %d resolved links", min_link_count, fewest)
+    return options.model_copy(update={"min_link_count": min_link_count})
 
 
 def build_vocabulary(
     links: ir.Table, sitelinks: ir.Table | None, options: VocabularyOptions, languages: Sequence[str]
 ) -> ir.Table:
-    """Number the frequent entities of links, as `resolve_links` returns them, in the order of their identifiers.
+    """Return the frequent entities of links, numbered in the order of their identifiers.
 
-    The options have a `min_link_count`: `with_min_link_count` chooses one.
+    Links are as `resolve_links` returns them. The options have a `min_link_count`: `with_min_link_count` chooses one.
 
-    Labels are English titles of the sitelinks, else titles in the first of the languages that has one. Without Wikidata
+    A label is the sitelinks' English title, else the title in the first of the languages that has one. Without Wikidata
     (`sitelinks` is None or empty), the label is the linked title.
 
     Returns:
@@ -56,7 +59,6 @@ def build_vocabulary(
     counts = counts.filter(counts.link_count > options.min_link_count)
     label = counts.title
     if sitelinks is not None:
-        # The English title, else that in the first language that has one.
         preference = ["en", *(language for language in languages if language != "en")]
         rank = sitelinks.language.cases(*((language, place) for place, language in enumerate(preference)))
         titles = sitelinks.filter(sitelinks.language.isin(preference)).mutate(rank=rank)
@@ -69,7 +71,7 @@ def build_vocabulary(
 
 
 def number_titles(links: ir.Table, titles: ir.Table) -> ir.Table:
-    """Number all titles of released pairs, also those that are only negatives, as the authors' code does.
+    """Return all titles of released pairs, numbered, also those that are only negatives, as in the authors' code.
 
     The columns are those of `build_vocabulary`; the `link_count` of a title that is only a negative is 0.
     """

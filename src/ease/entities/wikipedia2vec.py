@@ -25,7 +25,7 @@ FAULT_STATUS = 3
 
 
 class Wikipedia2VecOptions(StrictModel):
-    """Parameters of Wikipedia2Vec; the defaults, and all other parameters, are the package's own, as in the paper."""
+    """Parameters of Wikipedia2Vec; the defaults and all other parameters are the package's own, as in the paper."""
 
     min_word_count: int = Field(5, ge=1, description="rarer words are dropped")
     min_entity_count: int = Field(5, ge=1, description="entities with fewer links are dropped")
@@ -52,10 +52,10 @@ def train_wikipedia2vec(
     subprocess that sets the seed and writes only text outside its temporary folder. The paper trains on English.
 
     Raises:
-        EaseError: There is no dump of the language, its text is too short, or the output cannot be written.
+        EaseError: If there is no dump of the language, its text is too short, or the output cannot be written.
     """
-    chosen = [dump for dump in dumps if dump.language == language]
-    if not chosen:
+    language_dumps = [dump for dump in dumps if dump.language == language]
+    if not language_dumps:
         languages = ", ".join(sorted({dump.language for dump in dumps})) or "none"
         raise EaseError(
             f"Wikipedia2Vec needs a dump of {language}, and the dumps are of: {languages}. Set `source` of the entity "
@@ -64,15 +64,16 @@ def train_wikipedia2vec(
     with report_write_errors(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
-            vectors, job_file = Path(folder).absolute() / "vectors.txt", Path(folder) / "job.json"
+            vectors = Path(folder).absolute() / "vectors.txt"
+            job_file = Path(folder) / "job.json"
             job = {
-                "dumps": [dump.as_json() for dump in chosen],
+                "dumps": [dump.as_json() for dump in language_dumps],
                 "dimension": dimension,
                 "options": options.model_dump(),
                 "vectors": str(vectors),
             }
             job_file.write_text(json.dumps(job), encoding="utf-8")
-            paths = ", ".join(str(dump.path) for dump in chosen)
+            paths = ", ".join(str(dump.path) for dump in language_dumps)
             logger.info("Training Wikipedia2Vec of %d dimensions on %s", dimension, paths)
             environment = {
                 **os.environ,
@@ -82,11 +83,12 @@ def train_wikipedia2vec(
                 **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
             }
             command = [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)]
-            done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8")
-            if done.returncode == FAULT_STATUS:
-                raise EaseError(done.stdout)
-            if done.returncode:
+            worker = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8")
+            if worker.returncode == FAULT_STATUS:
+                raise EaseError(worker.stdout)
+            if worker.returncode:
                 raise RuntimeError(
-                    f"The training of Wikipedia2Vec ended with status {done.returncode}; its messages are above."
+                    f"The training of Wikipedia2Vec ended with status {worker.returncode}; its messages are above."
                 )
+            # The folder lies beside the output, so that this is one atomic rename.
             os.replace(vectors, output)

@@ -35,7 +35,7 @@ _LEARNING = {"init_alpha": 0.025, "min_alpha": 0.0001, "window": 5, "negative": 
 _TRAINING = {**_LEARNING, "sample": 1e-4, "iteration": 5, "entities_per_page": 10}
 
 QUIET_MILLISECONDS = 30_000
-"""No progress is shown in this time: the package logs a dozen steps in the two seconds that a small dump takes."""
+"""No progress is logged before this time: a small dump takes two seconds, in which the package logs a dozen steps."""
 
 
 class DumpReader:
@@ -52,10 +52,13 @@ class DumpReader:
             site = read_siteinfo(dump.path, dump.language)
             shard = Shard(dump, 0, dump.path.stat().st_size)
             for page in iterate_pages(shard, namespaces=ARTICLES):
+                # Pages of other namespaces come without their text.
                 if page.namespace not in ARTICLES:
                     continue
                 redirect = redirect_of(page, site)
-                target = normalize_title(redirect, site) if redirect else None
+                target = None
+                if redirect:
+                    target = normalize_title(redirect, site)
                 yield WikiPage(page.title, self.language, page.text, target)
 
 
@@ -63,7 +66,7 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     """Build the package's tables, train, and write the entities' vectors.
 
     Raises:
-        EaseError: The dump has no frequent word or no frequent entity.
+        EaseError: If the dump has no frequent word or no frequent entity.
     """
     progress = {"progressbar": sys.stderr.isatty(), "chunk_size": _CHUNK_SIZE}
     building = {"pool_size": options.build_workers, **progress}
@@ -71,6 +74,7 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     try:
         DumpDB.build(DumpReader(dumps), database, options.build_workers, _CHUNK_SIZE)
     except lmdb.DiskError as error:
+        # LMDB reports a full disk by a class of its own, which `report_write_errors` does not know.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
     dump_db = DumpDB(database)
     tokenizer = get_tokenizer("icu", dumps[0].language)
@@ -121,7 +125,7 @@ def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[st
 
 
 def main() -> None:
-    """Run the job whose file is the only argument."""
+    """Run the job in the file that is the only argument."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
     logging.getLogger().handlers[0].addFilter(
         lambda record: record.levelno > logging.INFO or record.relativeCreated > QUIET_MILLISECONDS

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ease.entities.audit import ANSWER, LEFT, AuditOptions, find_candidates
+from ease.entities.audit import ANSWER, LEFT, AuditOptions, select_audit_sentences
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.lazy import ibis
@@ -46,7 +46,7 @@ def find_audit_candidates(
             "An audit joins articles by their Wikidata items: give a Wikidata dump (`acquire.wikidata`), or the "
             "wikis' page_props dumps beside the dumps."
         )
-    return find_candidates(sentences, links, sitelinks, entity_types, setting.languages, options)
+    return select_audit_sentences(sentences, links, sitelinks, entity_types, setting.languages, options)
 
 
 def write_audit(

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from ease.entities.links import first_sentences, page_subjects
 from ease.entities.negatives import (
     HardNegativeOptions,
-    Mining,
+    MiningInputs,
 )
 from ease.entities.pairs import (
     PairOptions,
@@ -95,10 +95,10 @@ def make_pairs(
     return select_pairs(filtered, sentences, options), funnel, plot_pair_funnel(funnel)
 
 
-def prepare_mining(tables: dict[str, Any], dumps: Dumps, options: HardNegativeOptions) -> Mining | None:
+def prepare_mining(tables: dict[str, Any], dumps: Dumps, options: HardNegativeOptions) -> MiningInputs | None:
     """Return the inputs of hard-negative mining; None without Wikidata's types."""
     if not dumps["wikidata"]:
         return None
     linked = tables["links"].select("language", "page_id", "entity")
     subjects = page_subjects(tables["sentences"], tables["sitelinks"])
-    return Mining(linked.union(subjects), tables["entity_types"], options)
+    return MiningInputs(linked.union(subjects), tables["entity_types"], options)

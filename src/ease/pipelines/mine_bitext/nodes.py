@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import Field
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
-from ease.entities.bitext import CandidateOptions, LanguagePair, find_candidates, language_pairs, number_sentences
+from ease.entities.bitext import CandidateOptions, LanguagePair, candidate_pairs, language_pairs, number_sentences
 from ease.entities.hashing import as_int64, draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
@@ -68,7 +68,7 @@ def find_bitext_candidates(
     """Number the sentences, and find the pairs that share an entity or whose pages share an item."""
     pairs = language_pairs(setting.languages, options)
     numbered = number_sentences(sentences, sitelinks, pairs, options)
-    return numbered, find_candidates(numbered, links, pairs, options)
+    return numbered, candidate_pairs(numbered, links, pairs, options)
 
 
 def mine_pairs(
