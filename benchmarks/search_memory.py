@@ -3,7 +3,7 @@
     python -m benchmarks.search_memory
     python -m benchmarks.search_memory --sizes 150000x400000 --dimension 768 --no-peer
 
-Both search random embeddings and keep the four nearest neighbours. `ease.evaluation.search` searches in both
+Both search random embeddings and keep the four nearest neighbours. `ease.similarity.neighbours` searches in both
 directions in one pass, as the margin criterion requires; `semantic_search` is called once per direction. Each search
 runs in a separate process, whose memory includes the embeddings; on a GPU, memory is what torch allocated there.
 """
@@ -20,7 +20,7 @@ from sentence_transformers.util import semantic_search
 
 from benchmarks.common import command_line_parser, measured_alone, peak_megabytes, print_head, print_row
 from ease.device import best_device
-from ease.evaluation.search import mutual_neighbours
+from ease.similarity.neighbours import mutual_neighbours
 
 NEIGHBOURS = 4
 

@@ -17,7 +17,7 @@ PAGES = {"README": "start", "CONTRIBUTING": "contributing", "CHANGELOG": "change
 """Documents outside this folder, and the pages that include them."""
 
 LISTED = (
-    *("entities", "evaluation", "methods", "texts"),
+    *("entities", "evaluation", "methods", "similarity", "texts"),
     *("encoders/api.py", "search/engine.py", "training/api.py", "training/sentence_transformers.py"),
     *("training/students.py", "wikimedia/wikipedia.py", "wikimedia/wikitext/parser.py"),
 )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ease.encoders.api import evaluate, load
+    from ease.encoders.api import load
     from ease.errors import EaseError
+    from ease.evaluation.api import evaluate
     from ease.search.engine import open_search
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
@@ -22,7 +23,7 @@ _MODULES = {
     "EaseError": "ease.errors",
     "EntityContrastiveLoss": "ease.training.sentence_transformers",
     "distill": "ease.training.students",
-    "evaluate": "ease.encoders.api",
+    "evaluate": "ease.evaluation.api",
     "load": "ease.encoders.api",
     "open_search": "ease.search.engine",
     "parse_wikitext": "ease.wikimedia.wikitext.parser",

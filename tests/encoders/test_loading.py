@@ -20,8 +20,8 @@ from ease.encoders.encoder import describe_encoder, load_for_evaluation, save_en
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
-from ease.evaluation.encodes import encode_for, encode_in_role
 from ease.evaluation.tasks import get_task
+from ease.similarity.encode import encode_for, encode_in_role
 from tests.encoders.tiny import tiny_encoder
 from tests.hub_server import COMMIT, HubServer, running_hub, use_hub
 

@@ -6,10 +6,9 @@ import mteb
 import pytest
 from mteb.models.abs_encoder import get_prompt_name
 from mteb.types import PromptType
-from pydantic import ValidationError
 
-from ease.encoders.options import LoadingOptions
-from ease.encoders.prompts import Use, merged_prompts, prompt_for
+from ease.encoders.prompts import Use, check_prompts, merged_prompts, prompt_for
+from ease.errors import EaseError
 
 PROMPTS: dict[str, str | None] = {
     "STS17": "a task: ",
@@ -46,7 +45,9 @@ def test_given_prompts_replace_saved_ones_and_a_prompt_of_all_replaces_them_all(
 
 
 def test_prompts_of_unknown_names_are_refused_with_the_known_ones() -> None:
-    LoadingOptions(prompts={"query": "", "stsb": "", "tatoeba-query": "", "Retrieval-document": "", "all": ""})
+    tasks = ("stsb", "tatoeba")
+    known = ("query", "stsb", "tatoeba-query", "Retrieval-document", "all")
+    check_prompts(dict.fromkeys(known, ""), tasks)
     for name in ("stsb-qurey", "nothing-query"):
-        with pytest.raises(ValidationError, match=rf"Unknown prompt '{name}'"):
-            LoadingOptions(prompts={name: ""})
+        with pytest.raises(EaseError, match=rf"Unknown prompt '{name}'"):
+            check_prompts({name: ""}, tasks)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from ease.evaluation import resampling
-from ease.evaluation.metrics import Items, agreement_items, mean_items, paired_items
+from ease.evaluation.items import Items, agreement_items, mean_items, paired_items
 from ease.evaluation.resampling import RESAMPLES, holm, interval, paired_p, resample, seed_interval, with_intervals
 from ease.evaluation.tasks import Score, averages
 

@@ -12,7 +12,7 @@ import pytest
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.metrics import mean_items
+from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score

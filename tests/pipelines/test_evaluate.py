@@ -21,10 +21,11 @@ from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.options import EncodingOptions
 from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
-from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import locate_sets
 from ease.pipelines.evaluate.nodes import Baseline, Scoring, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
+from ease.similarity.metrics import spearman
+from ease.similarity.vectors import pairwise_cosine
 from tests.contexts import undisturbed
 from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
 from tests.encoders.test_whitening import make_encoder

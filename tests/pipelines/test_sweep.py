@@ -15,7 +15,6 @@ from transformers import AutoConfig
 
 from ease.encoders.encoder import save_encoder
 from ease.encoders.encoding import encode_with
-from ease.evaluation.encodes import EncodeByLanguage
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import get_task
 from ease.names import safe_name
@@ -25,6 +24,7 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.train.nodes import TextOptions, TrainingData
+from ease.similarity.encode import EncodeByLanguage
 from tests.encoders.tiny import SIZES, tiny_encoder
 from tests.evaluation.tasks.test_bli import write
 from tests.project import Project

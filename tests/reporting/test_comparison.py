@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from ease.evaluation.metrics import mean_items
+from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score

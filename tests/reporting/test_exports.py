@@ -19,10 +19,10 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.evaluation.metrics import spearman
 from ease.evaluation.tasks.graded_pairs import GradedPair, pair_cosines
 from ease.reporting.exports import MTEB, hub_card, main_rows, write_exports
 from ease.reporting.own import gather_models
+from ease.similarity.metrics import spearman
 from tests.reporting.made import baseline, row
 
 SUBSETS = [(task, subset, own) for task, subsets in MTEB.items() for subset, own in subsets.items()]

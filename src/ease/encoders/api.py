@@ -1,85 +1,20 @@
-"""Score any encoder on evaluation tasks and load trained encoders, without Kedro."""
+"""Load encoders that a project has trained, or published ones, without Kedro."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.encoders.saved import MODELS, saved_encoders, trained_methods
 from ease.errors import EaseError
-from ease.evaluation.scoring import score_tasks, task_name
 from ease.io.files import GLOBALS, read_globals, read_json
 from ease.names import suggest
-from ease.options import validate
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 PUBLISHED = Path(__file__).with_name("published.json")
 """The published models; `make release` writes it, and docs/models.md from it."""
-
-Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
-
-
-def evaluate(
-    model: SentenceTransformer | str | Path,
-    tasks: Tasks,
-    data: str | Path = ".",
-    *,
-    batch_size: int | None = None,
-    precision: str = "fp32",
-    cache: str | Path | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """Score an encoder on evaluation tasks.
-
-    Args:
-        model: An encoder in memory, its folder, or its name on the Hugging Face hub.
-        tasks: Names of tasks, such as `stsb`, or of single subsets, such as `stsb:test`; or each task's options by its
-            name. docs/evaluation.md lists the tasks and their files.
-        data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
-            that name.
-        batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 16,384 (in TF32 or
-            bf16 65,536) on a GPU.
-        precision: `fp32` computes as the weights are, `tf32` and `bf16` faster (docs/evaluation.md).
-        cache: Folder that keeps embeddings between calls; None keeps none.
-        options: For an encoder given by its name: values that replace those that it was saved with, such as prompts,
-            pooling and dimension, as in `evaluate.baselines`.
-
-    Returns:
-        One row per score: task, subset, metric, value (points; 100 is the best, a correlation may be negative),
-        deviation, note, and the limits of the 95% interval, low and high.
-
-    Raises:
-        EaseError: If a task is unknown, its data are missing or wrong, or the encoder does not load.
-
-    Example:
-        >>> import ease
-        >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
-    """
-    from ease.encoders.encoder import load_for_evaluation
-    from ease.encoders.encoding import encode_with, place
-    from ease.evaluation.resampling import with_intervals
-
-    if options and not isinstance(model, str | Path):
-        raise EaseError("`options` are for an encoder given by its name: change the encoder in memory itself.")
-    names = [tasks] if isinstance(tasks, str) else list(tasks)
-    given = tasks if isinstance(tasks, Mapping) else {}
-    chosen: dict[str, dict[str, Any]] = {}
-    for name in map(task_name, names):
-        own = dict(given.get(name, {}))
-        chosen[name] = own | {"path": Path(data) / own.get("path", name)}
-    how = {"batch_size": batch_size, "precision": precision, "cache": cache or None}
-    encoding = validate(EncodingOptions, how, "How to encode")
-    loading = validate(LoadingOptions, dict(options or {}), "`options`")
-    if isinstance(model, str | Path):
-        model = place(load_for_evaluation(str(model), loading))
-    scores, _ = with_intervals(score_tasks(encode_with(model, encoding), names, chosen))
-    return pd.DataFrame([score.row() for score in scores])
 
 
 def load(setting: str = "multilingual", method: str = "ease", project: str | Path = ".") -> SentenceTransformer:

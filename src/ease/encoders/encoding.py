@@ -31,11 +31,12 @@ from ease.device import best_device
 from ease.encoders.batches import GPU_SENTENCES, advise_on_full_memory, encode_batches, in_smaller_batches, make_batches
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions, EncodingPrecision
-from ease.encoders.prompts import ROLES, Role, Use, prompt_for
+from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.saved import note_user
 from ease.encoders.token_batches import TokenBatches, copied, encode_by_ids
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
+from ease.similarity.encode import Role
 
 EMBEDDINGS_VERSION = 4
 """Raise it if an encoder now gives other embeddings: cached embeddings, and scores computed from them, are stale."""

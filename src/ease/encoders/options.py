@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from ease.encoders.poolings import PoolingName
-from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
 from ease.options import StrictModel
 
@@ -87,14 +86,6 @@ class LoadingOptions(StrictModel):
         None, description="name of the prompt of texts without another one; null: as the encoder was saved"
     )
     stop_words: bool = Field(False, description="whether averages of word vectors include stop words")
-
-    @field_validator("prompts")
-    @classmethod
-    def _known_prompts(cls, prompts: dict[str, str]) -> dict[str, str]:
-        from ease.evaluation.tasks import KINDS, task_names
-
-        check_prompts(prompts, KINDS, task_names())
-        return prompts
 
 
 class EncodingOptions(StrictModel):

@@ -17,7 +17,7 @@ from ease.encoders.encoder import embedding_dimension
 from ease.encoders.encoding import encode_stream
 from ease.encoders.options import check_rank
 from ease.errors import EaseError
-from ease.evaluation.metrics import finite_rows
+from ease.similarity.vectors import finite_rows
 
 logger = logging.getLogger(__name__)
 

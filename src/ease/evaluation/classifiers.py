@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import finite_rows
+from ease.similarity.vectors import finite_rows
 
 logger = logging.getLogger(__name__)
 

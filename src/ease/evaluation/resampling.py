@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ease.evaluation.metrics import Items
+from ease.evaluation.items import Items
 from ease.evaluation.tasks import Score
 
 RESAMPLES = 10_000

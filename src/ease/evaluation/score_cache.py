@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ease
-from ease.evaluation.metrics import Items
+from ease.evaluation.items import Items
 from ease.evaluation.resampling import Resampled, with_intervals
 from ease.evaluation.tasks import Score
 from ease.io.atomic import atomic_path, write_text_atomically

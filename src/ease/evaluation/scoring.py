@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode, encode_for
 from ease.evaluation.tasks import Score, get_task
 from ease.options import format_validation_error
+from ease.similarity.encode import Encode, encode_for
 from ease.wikimedia.languages import Language
 
 BASELINES = "baselines"

@@ -24,7 +24,6 @@ from ease.encoders.encoding import encode_with, fingerprint, place
 from ease.encoders.options import LoadingOptions
 from ease.encoders.saved import MODELS, note_user, saved_encoders, trained_methods
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.io.addresses import is_remote, located
 from ease.io.files import read_globals
 from ease.io.locks import is_locked
@@ -33,6 +32,7 @@ from ease.methods import in_order
 from ease.names import suggest
 from ease.search.entities import Entities, Labels, Link, open_entities
 from ease.search.index import Index, build_index
+from ease.similarity.encode import Encode
 
 MAX_CHARACTERS = 10_000
 EXAMPLES, EXAMPLE_ROWS = 6, 5_000

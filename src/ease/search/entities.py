@@ -15,13 +15,13 @@ from safetensors import safe_open
 from scipy.sparse import csr_array
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import normalize_rows, unit_or_zero_rows
-from ease.evaluation.search import nearest_neighbours
 from ease.io.atomic import atomic_folder, atomic_path
 from ease.io.files import read_json
 from ease.io.parquet import read_parquet
 from ease.lazy import ibis
 from ease.search.index import MEMORY, ROW_GROUP, SENTENCES, Index, Rows
+from ease.similarity.neighbours import nearest_neighbours
+from ease.similarity.vectors import normalize_rows, unit_or_zero_rows
 from ease.training.entity_files import PARTS, PROJECTION, ROWS, TABLE, has_entities
 
 BLOCK = 65_536

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from ease.entities.links import SENTENCE_KEY
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import normalize_rows
-from ease.evaluation.search import nearest_neighbours
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock
 from ease.io.parquet import read_parquet
 from ease.lazy import ibis
 from ease.names import suggest
+from ease.similarity.encode import Encode
+from ease.similarity.neighbours import nearest_neighbours
+from ease.similarity.vectors import normalize_rows
 
 SENTENCES, APPROXIMATE = "sentences.parquet", "vectors.faiss"
 MEMORY = 1_024

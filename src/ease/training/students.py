@@ -36,11 +36,11 @@ from ease.encoders.encoder import embedding_dimension, load_encoder, save_encode
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_folder
 from ease.io.locks import folder_lock, temporary_folder
 from ease.names import check_name
 from ease.options import validate
+from ease.similarity.vectors import unit_or_zero_rows
 from ease.training.loop import Report
 from ease.training.options import ShallowOptions, StaticOptions
 from ease.training.prepared_pairs import default_prompt

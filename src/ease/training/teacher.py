@@ -17,10 +17,10 @@ from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_path
 from ease.methods.base import SENTENCE, Entities, GuideVectors
 from ease.methods.components.distributed import process_rank
+from ease.similarity.vectors import unit_or_zero_rows
 from ease.training.options import FrozenEncoder, TeacherOptions
 from ease.training.prepared_pairs import LANGUAGE, READ_ROWS, distinct, open_pair_table, pair_places, reserve
 

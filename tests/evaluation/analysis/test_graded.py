@@ -20,11 +20,11 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.analysis import graded as graded_module
 from ease.evaluation.analysis.graded import CosineOptions, compare_cosines, differing_pairs, draw_pairs
-from ease.evaluation.metrics import isotropy_score, mean_vector_norm
 from ease.evaluation.tasks import get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair
 from ease.pipelines.analysis.nodes import measure_isotropy
 from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
+from ease.similarity.metrics import isotropy_score, mean_vector_norm
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
 ISOTROPY = graded_module.GradedOptions(graded="stsb:dev")

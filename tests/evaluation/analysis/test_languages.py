@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from ease.errors import EaseError
 from ease.evaluation.analysis import languages
 from ease.evaluation.analysis.languages import ProjectionOptions, divide, project, project_parallel
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks.set_files import Sides
+from ease.similarity.encode import Encode
 
 PCA = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=6)
 TSNE = ProjectionOptions(parallel="sample_parallel:ja-en", sentences=20, method="tsne", perplexity=5)

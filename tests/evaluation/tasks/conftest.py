@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import Score, get_task
+from ease.similarity.encode import Encode
 
 
 @pytest.fixture(scope="session")

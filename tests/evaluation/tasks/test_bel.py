@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score, missing_files
 from ease.evaluation.tasks.bel import Query, read_mentions, read_names
+from ease.similarity.encode import Encode
 
 bel = get_task("bel")
 

@@ -12,9 +12,9 @@ import pytest
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import EncodeByLanguage
 from ease.evaluation.tasks import get_task, missing_files
 from ease.evaluation.tasks.bli import read_vocabulary
+from ease.similarity.encode import EncodeByLanguage
 
 bli = get_task("bli")
 

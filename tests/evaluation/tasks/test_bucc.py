@@ -12,8 +12,8 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score
+from ease.similarity.encode import Encode
 
 TASK = get_task("bucc")
 evaluate = TASK.evaluate

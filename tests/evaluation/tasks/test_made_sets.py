@@ -13,9 +13,9 @@ import pytest
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import score_tasks
 from ease.evaluation.tasks import get_task, main_score
+from ease.similarity.encode import Encode
 from tests.evaluation.tasks.conftest import evaluate
 
 audit: Any = get_task("audit")

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score
+from ease.similarity.encode import Encode
 
 multisimlex = get_task("multisimlex")
 

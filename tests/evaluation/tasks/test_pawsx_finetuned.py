@@ -15,10 +15,10 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import DEVELOPMENT_METRIC, get_task, main_score
 from ease.evaluation.tasks.pawsx_finetuned import fine_tune
 from ease.evaluation.tasks.set_files import Labelled
+from ease.similarity.encode import Encode
 from tests.evaluation.tasks.test_transfer import WORDS, write_pawsx
 
 pytestmark = pytest.mark.slow

@@ -18,10 +18,10 @@ from sklearn.metrics.pairwise import paired_cosine_distances
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.graded import parallel_sentences
-from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.sets import at_paths, locate_sets, read_located, read_sets
 from ease.evaluation.tasks import Score, get_task
+from ease.similarity.encode import Encode
 from tests.evaluation.tasks.conftest import evaluate
 
 FIVE = [("a b c", "a b c", "5"), ("a b c", "a b d", "3.5"), ("a b c", "x y z", "0"), ("a", "b", "")]

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import Score, get_task, main_score
 from ease.evaluation.tasks.senteval import NetworkOptions
+from ease.similarity.encode import Encode
 
 TASK = get_task("senteval")
 evaluate = TASK.evaluate

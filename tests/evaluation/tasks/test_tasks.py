@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from ease.encoders.prompts import PROMPT_KINDS
 from ease.errors import EaseError
 from ease.evaluation.scoring import chosen_tasks, score_tasks, task_options
-from ease.evaluation.tasks import KINDS, Score, average_main_scores, get_task, main_score, task_names
+from ease.evaluation.tasks import Score, average_main_scores, get_task, main_score, task_names
 from ease.io.files import read_yaml
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
@@ -22,7 +23,7 @@ def test_each_file_configures_a_task(name: str, tmp_path: Path) -> None:
     assert [*written, *written["tasks"]] == ["tasks", name]
     task, plain = get_task(name), written["tasks"][name]
     fields = task.Options.model_fields
-    assert task.KIND in KINDS
+    assert task.KIND in PROMPT_KINDS
     assert task.METRIC
     assert all(field.description for field in fields.values()), "each option is explained"
     own = {"sets": {"mine": {"file": "mine.csv"}}} if name.startswith("own_") else {}

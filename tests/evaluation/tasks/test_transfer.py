@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import LabelledEmbeddings, train_classifier
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import get_task, main_score
 from ease.evaluation.tasks.transfer import clean_document
+from ease.similarity.encode import Encode
 
 MLDOC: Any = get_task("mldoc")
 PAWSX: Any = get_task("pawsx")

@@ -16,19 +16,13 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import (
-    BLOCK_ELEMENTS,
-    isotropy_score,
-    mean_vector_norm,
-    normalize_rows,
-    pairwise_cosine,
-    row_lengths,
-)
 from ease.evaluation.tasks import AVERAGE, error_prefix, get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
 from ease.evaluation.tasks.set_files import Sides
 from ease.options import StrictModel
+from ease.similarity.encode import Encode
+from ease.similarity.metrics import isotropy_score, mean_vector_norm
+from ease.similarity.vectors import BLOCK_ELEMENTS, normalize_rows, pairwise_cosine, row_lengths
 
 Item = TypeVar("Item")
 POSITIVE, NEGATIVE = "positive", "negative"

@@ -17,10 +17,10 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sample
-from ease.evaluation.metrics import Floats, normalize_rows
 from ease.evaluation.tasks import error_prefix
 from ease.evaluation.tasks.set_files import Sides
 from ease.options import StrictModel, Words
+from ease.similarity.vectors import Floats, normalize_rows
 
 LEAST_PAIRS = 3
 TEST_SHARE = 0.2  # share of the sentences on which a classifier of languages is tested

@@ -21,19 +21,16 @@ from pydantic import AfterValidator, Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import Items
+from ease.evaluation.items import Items
 from ease.io.files import read_yaml
 from ease.names import check_name
 from ease.options import StrictModel
+from ease.similarity.encode import Encode
 
 logger = logging.getLogger(__name__)
 
 Files = Mapping[str, tuple[Path, ...]]  # the files of each subset of a task
 Texts = list[tuple[str, ...]]  # the texts of each test item
-
-KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
-"""Kinds of prompts, by MTEB's names, under which encoders are saved with them; not the `kind` of a task's file."""
 
 DEVELOPMENT_METRIC = "development_accuracy"
 """Metric on the data by which a classifier was chosen; it is never averaged."""
@@ -128,7 +125,7 @@ Seeds = Annotated[tuple[Annotated[int, Field(ge=0, lt=2**32)], ...], Field(min_l
 class Task(ABC):
     """An evaluation task: the files of its subsets, how their data is read, and how an encoder is scored on it."""
 
-    KIND: ClassVar[str]  # one of `KINDS`, which determines the encoder's prompt
+    KIND: ClassVar[str]  # one of `PROMPT_KINDS`, which determines the encoder's prompt
     METRICS: tuple[str, ...]
     """Metrics of the scores; the first is that of the main score, the others are additional."""
     Options: ClassVar[type[TaskOptions]]

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_PAGE, SAME_TYPE
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import mean_items, normalize_rows
-from ease.evaluation.search import TIE_TOLERANCE, Embeddings, Flags, Rows, similarity_blocks
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Files, Score, SubsetOptions, Task, Texts
 from ease.evaluation.tasks.parallel_sentences import METRIC
 from ease.evaluation.tasks.set_files import Sides, read_parquet
+from ease.similarity.encode import Encode
+from ease.similarity.neighbours import TIE_TOLERANCE, Embeddings, Flags, Rows, similarity_blocks
+from ease.similarity.vectors import normalize_rows
 
 COLUMNS = ["pair_id", "entity", "side", "grade", "text"]
 OTHER_PAGES = "other_pages"

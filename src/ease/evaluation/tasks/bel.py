@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import mean_items
-from ease.evaluation.search import hits_within, nearest_neighbours
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Score, Texts, repeated_score
 from ease.evaluation.tasks.set_files import TableOptions, TableTask
 from ease.io.text_tables import read_records, read_rows
+from ease.similarity.encode import Encode
+from ease.similarity.neighbours import hits_within, nearest_neighbours
 
 logger = logging.getLogger(__name__)
 

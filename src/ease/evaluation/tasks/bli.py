@@ -16,12 +16,13 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode, encode_of
-from ease.evaluation.metrics import mean_items, unit_or_zero_rows
-from ease.evaluation.retrieval import common_space, csls_ranks, unit_rows
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Score, Texts
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_pairs
 from ease.io.text_tables import read_lines
+from ease.similarity.encode import Encode, encode_of
+from ease.similarity.retrieval import common_space, csls_ranks
+from ease.similarity.vectors import unit_or_zero_rows, unit_rows
 
 METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
 LANGUAGE = "{language}"

@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import mean_items
-from ease.evaluation.retrieval import best_pairs, best_threshold, margin_scores
-from ease.evaluation.search import Rows, mutual_neighbours
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Score, Texts, error_prefix
 from ease.evaluation.tasks.set_files import TableOptions, TableTask, read_pairs
+from ease.similarity.encode import Encode
+from ease.similarity.neighbours import Rows, mutual_neighbours
+from ease.similarity.retrieval import best_pairs, best_threshold, margin_scores
 
 logger = logging.getLogger(__name__)
 

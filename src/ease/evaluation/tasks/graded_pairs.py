@@ -16,11 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import DECIMALS, paired_items, pairwise_cosine, spearman
+from ease.evaluation.items import paired_items
 from ease.evaluation.tasks import Score, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
 from ease.io.text_tables import read_rows
+from ease.similarity.encode import Encode
+from ease.similarity.metrics import spearman
+from ease.similarity.vectors import DECIMALS, pairwise_cosine
 
 logger = logging.getLogger(__name__)
 

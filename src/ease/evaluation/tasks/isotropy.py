@@ -13,10 +13,10 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import isotropy_score, mean_vector_norm
 from ease.evaluation.tasks import Files, Score, SubsetOptions, Task
 from ease.io.text_tables import read_lines
+from ease.similarity.encode import Encode
+from ease.similarity.metrics import isotropy_score, mean_vector_norm
 
 
 class ListOptions(SubsetOptions):

@@ -20,10 +20,11 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import one_thread
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import Floats, agreement_items, finite_rows, mean_items
+from ease.evaluation.items import agreement_items, mean_items
 from ease.evaluation.tasks import Score, Seeds, TaskOptions, Texts, repeated_score
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
+from ease.similarity.encode import Encode
+from ease.similarity.vectors import Floats, finite_rows
 
 logger = logging.getLogger(__name__)
 

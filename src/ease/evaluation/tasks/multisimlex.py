@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import Files, Score, SubsetOptions
 from ease.evaluation.tasks.graded_pairs import METRIC, GradedPair, GradedPairs, parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, read_fields
 from ease.io.text_tables import read_records
+from ease.similarity.encode import Encode
 from ease.wikimedia.languages import Language
 
 LOWEST, HIGHEST = 0, 6

@@ -11,11 +11,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import mean_items
-from ease.evaluation.retrieval import parallel_hits
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Files, Score, Task, TaskOptions, Texts, averages
 from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, read_parquet, required
+from ease.similarity.encode import Encode
+from ease.similarity.retrieval import parallel_hits
 
 METRIC = "retrieval_accuracy"
 

@@ -21,11 +21,11 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import require_known_classes
-from ease.evaluation.encodes import Encode
 from ease.evaluation.tasks import DEVELOPMENT_METRIC, TaskOptions
 from ease.evaluation.tasks.set_files import Labelled
 from ease.evaluation.tasks.transfer import Hits, LabelledOptions, Transfer
 from ease.io.locks import temporary_folder
+from ease.similarity.encode import Encode
 
 
 class FineTuningOptions(LabelledOptions):

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode, encode_in_role
-from ease.evaluation.metrics import mean_items
-from ease.evaluation.retrieval import ndcg
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Files, Score, TaskOptions, Texts
 from ease.evaluation.tasks.graded_pairs import parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
+from ease.similarity.encode import Encode, encode_in_role
+from ease.similarity.retrieval import ndcg
 
 logger = logging.getLogger(__name__)
 

@@ -25,12 +25,12 @@ from ease.evaluation.classifiers import (
     require_known_classes,
     stratified_folds,
 )
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import Items, mean_items
+from ease.evaluation.items import Items, mean_items
 from ease.evaluation.tasks import DEVELOPMENT_METRIC, Score, Texts, repeated_score
 from ease.evaluation.tasks.set_files import Labelled, SetFiles, TableOptions, TableTask, collect_labelled, read_fields
 from ease.io.text_tables import read_lines
 from ease.options import StrictModel
+from ease.similarity.encode import Encode
 
 METRIC, NETWORK_METRIC = "accuracy", "network_accuracy"
 MAX_ITERATIONS = 1000  # of L-BFGS; embeddings of length 1 take some tens

@@ -27,8 +27,7 @@ from tqdm.auto import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import LabelledEmbeddings, require_known_classes, train_classifier
-from ease.evaluation.encodes import Encode
-from ease.evaluation.metrics import finite_rows, mean_items
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import (
     DEVELOPMENT_METRIC,
     Score,
@@ -40,6 +39,8 @@ from ease.evaluation.tasks import (
     repeated_score,
 )
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
+from ease.similarity.encode import Encode
+from ease.similarity.vectors import finite_rows
 
 METRIC = "accuracy"
 Hits = Mapping[str, list[NDArray[np.bool_]]]

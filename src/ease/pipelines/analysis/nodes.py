@@ -37,7 +37,6 @@ from ease.evaluation.analysis.languages import (
     compare_language_identity,
     project_parallel,
 )
-from ease.evaluation.encodes import Encode
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
 from ease.methods import in_order
@@ -49,6 +48,7 @@ from ease.reporting.plots import (
     plot_language_pair,
     plot_roc_curves,
 )
+from ease.similarity.encode import Encode
 
 logger = logging.getLogger(__name__)
 

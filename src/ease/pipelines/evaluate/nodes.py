@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import AfterValidator, Field, model_validator
 
 from ease.encoders.options import EncodingOptions, LoadingOptions
+from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode, Truncated
 from ease.evaluation.score_cache import cached_scores, items_file, scoring_version
 from ease.evaluation.scoring import BASELINES, TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, read_located, scorable
@@ -33,6 +33,7 @@ from ease.pipelines.tracking import (
     nested_run,
     origin_of,
 )
+from ease.similarity.encode import Encode, Truncated
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -58,7 +59,8 @@ class Baseline(LoadingOptions):
     dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at, too")
 
     @model_validator(mode="after")
-    def _one_map(self) -> Baseline:
+    def _check(self) -> Baseline:
+        check_prompts(self.prompts, task_names())
         if self.language_rank and self.dimension is not None:
             raise EaseError(
                 "`dimension` and `language_rank` exclude each other: the language subspace is one of all dimensions. "

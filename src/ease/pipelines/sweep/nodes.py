@@ -233,7 +233,7 @@ def _score(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
 def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) -> Rows:
     """Score the encoders that the sweep joins, one for each language; return a row for each score."""
     from ease.encoders.encoding import encode_with
-    from ease.evaluation.encodes import EncodeByLanguage
+    from ease.similarity.encode import EncodeByLanguage
 
     located, options, rows = read_located(data.evaluation_data), EncodingOptions(), Rows()
     for name, (title, seed) in sweep.joined_trainings().items():

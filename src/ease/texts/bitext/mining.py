@@ -15,15 +15,15 @@ from tqdm import tqdm
 
 from ease.entities.hashing import take_first
 from ease.errors import EaseError
-from ease.evaluation.encodes import Encode
 from ease.io.files import report_write_errors
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
+from ease.similarity.encode import Encode
 from ease.texts.components.sources import Workspace
 
 if TYPE_CHECKING:
-    from ease.evaluation.retrieval import Matches
-    from ease.evaluation.search import Candidates
+    from ease.similarity.neighbours import Candidates
+    from ease.similarity.retrieval import Matches
 
 
 class MiningOptions(StrictModel):
@@ -45,7 +45,7 @@ def embed_rows(encode: Encode, table: ir.Table, rows: int, file: Path, progress:
     The table has row and text, in the order of `row`; the matrix is zero in the rows that the table lacks. The caller
     removes the file (.npy). `progress` is the title of the progress bar; no bar if empty.
     """
-    from ease.evaluation.retrieval import unit_rows
+    from ease.similarity.vectors import unit_rows
 
     matrix: NDArray[np.float32] | None = None
     with tqdm(desc=progress, unit="sentence", delay=2, leave=False, disable=None if progress else True) as bar:
@@ -102,8 +102,8 @@ def mine_language_pair(
         The pairs, best first: left_language, right_language, sentence, positive, score, cosine, and where both are
         from; numbers of compared candidates, of matches, and of matches that were dropped by reason.
     """
-    from ease.evaluation.retrieval import one_to_one
-    from ease.evaluation.search import candidate_neighbours
+    from ease.similarity.neighbours import candidate_neighbours
+    from ease.similarity.retrieval import one_to_one
 
     left, right = languages
     own = candidates.filter(candidates.left_language == left, candidates.right_language == right)

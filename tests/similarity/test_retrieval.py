@@ -9,9 +9,10 @@ from scipy.linalg import fractional_matrix_power, polar, sqrtm
 from sklearn.metrics import ndcg_score
 from sklearn.neighbors import NearestNeighbors
 
-from ease.evaluation import retrieval, search
-from ease.evaluation.retrieval import best_pairs, csls_ranks, margin_scores, ndcg, parallel_hits, unit_rows
-from ease.evaluation.search import mutual_neighbours
+from ease.similarity import neighbours, retrieval
+from ease.similarity.neighbours import mutual_neighbours
+from ease.similarity.retrieval import best_pairs, csls_ranks, margin_scores, ndcg, parallel_hits
+from ease.similarity.vectors import unit_rows
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -50,24 +51,24 @@ def test_directions_that_no_pair_has_are_mapped_onto_zero() -> None:
     np.testing.assert_allclose(left[12], 0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("block", "neighbours"), [((7, 5), 1), ((64, 30), 10), ((4096, 8192), 10)])
-def test_ranks_are_of_the_full_matrix(block: tuple[int, int], neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "BLOCK", block)
+@pytest.mark.parametrize(("block", "count"), [((7, 5), 1), ((64, 30), 10), ((4096, 8192), 10)])
+def test_ranks_are_of_the_full_matrix(block: tuple[int, int], count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "BLOCK", block)
     sources, targets = (unit_rows(random_rows(rows, 6, rows)) for rows in (90, 130))
     queries = sources[20:65]
     generator = np.random.default_rng(8)
     gold = {(query, int(generator.integers(130))) for query in [*range(45), *range(0, 45, 3)]}
     # 2 cos(x, y) - r(x) - r(y) of all pairs
     cosines = queries.astype(np.float64) @ targets.T
-    near_query = np.sort(cosines, axis=1)[:, -neighbours:].mean(axis=1)
-    near_target = np.sort(sources.astype(np.float64) @ targets.T, axis=0)[-neighbours:].mean(axis=0)
+    near_query = np.sort(cosines, axis=1)[:, -count:].mean(axis=1)
+    near_target = np.sort(sources.astype(np.float64) @ targets.T, axis=0)[-count:].mean(axis=0)
     csls = 2 * cosines - near_query[:, None] - near_target[None, :]
     expected = []
     for query in range(45):
         right = {target for row, target in gold if row == query}
         best = max(csls[query, target] for target in right)
         expected.append(1 + sum(csls[query, target] >= best for target in range(130) if target not in right))
-    ranks = csls_ranks(queries, targets, sources, np.array(sorted(gold)), neighbours)
+    ranks = csls_ranks(queries, targets, sources, np.array(sorted(gold)), count)
     np.testing.assert_array_equal(ranks, expected)
     assert len(gold) > 45
     assert 1 < np.median(expected) < 130
@@ -83,7 +84,7 @@ def test_ties_rank_before_the_gold_target_unless_they_are_gold() -> None:
 
 @pytest.mark.parametrize("block", [(1, 300), (40, 70), (4096, 8192)])
 def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "BLOCK", block)
     left = random_rows(257, 12, 6)
     right = left + 0.9 * random_rows(257, 12, 7)
     found = parallel_hits(left, right)
@@ -99,7 +100,7 @@ def test_ties_are_misses_for_every_order_and_block_size(monkeypatch: pytest.Monk
     right = left * 2
     for order in (np.arange(301), np.random.default_rng(9).permutation(301)):
         for block in ((1, 301), (17, 100), (4096, 8192)):
-            monkeypatch.setattr(search, "BLOCK", block)
+            monkeypatch.setattr(neighbours, "BLOCK", block)
             assert [side.sum() for side in parallel_hits(left[order], right[order])] == [299, 299]
     assert not np.any(parallel_hits(np.ones((9, 4)), np.ones((9, 4)))), "a collapsed model finds nothing"
 
@@ -132,7 +133,7 @@ def test_a_collapsed_encoder_and_ties_gain_nothing() -> None:
 
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
 def test_a_pair_that_ties_with_a_wrong_one_is_wrong(block: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "BLOCK", block)
     targets = random_rows(60, 16, 11).astype(np.float32)
     targets[40] = 3 * targets[12]
     queries = targets[[12, 40, 5]] + 0.01

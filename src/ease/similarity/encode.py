@@ -9,10 +9,12 @@ from typing import Literal
 import numpy as np
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import unit_or_zero_rows
+from ease.similarity.vectors import unit_or_zero_rows
 
-Encode = Callable[[Sequence[str]], np.ndarray]  # sentences to embeddings: n strings -> (n, dimension)
-Role = Literal["query", "passage"]  # role of a text in retrieval
+Encode = Callable[[Sequence[str]], np.ndarray]
+"""A function from sentences to embeddings: n strings -> (n, dimension)"""
+Role = Literal["query", "passage"]
+"""Role of a text in retrieval"""
 
 
 def encode_for(encode: Encode, task: str, kind: str) -> Encode:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
-from ease.evaluation import search
-from ease.evaluation.retrieval import margin_scores, one_to_one
-from ease.evaluation.search import MISSING, Neighbours, candidate_neighbours, hits_within, mutual_neighbours
+from ease.similarity import neighbours
+from ease.similarity.neighbours import MISSING, Neighbours, candidate_neighbours, hits_within, mutual_neighbours
+from ease.similarity.retrieval import margin_scores, one_to_one
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -29,8 +29,8 @@ def nearest_by_sklearn(queries: np.ndarray, targets: np.ndarray, k: int) -> tupl
 @pytest.mark.parametrize("block", [(11, 5), (1000, 7), (4096, 8192)])
 @pytest.mark.parametrize("group", [4, 128])
 def test_both_directions_in_one_pass(block: tuple[int, int], group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "GROUP", group)
-    monkeypatch.setattr(search, "BLOCK", block)
+    monkeypatch.setattr(neighbours, "GROUP", group)
+    monkeypatch.setattr(neighbours, "BLOCK", block)
     queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)
     for few in (targets, targets[:3]):  # of fewer rows than neighbours, all are found
         forward, backward = mutual_neighbours(queries, few, 4)
@@ -58,7 +58,7 @@ def test_a_tie_at_rank_k_is_a_miss() -> None:
 )
 def test_unusable_embeddings_are_refused(queries: ArrayLike, targets: ArrayLike, said: str) -> None:
     with pytest.raises(EaseError, match=said):
-        search.nearest_neighbours(np.array(queries), np.array(targets), 1)
+        neighbours.nearest_neighbours(np.array(queries), np.array(targets), 1)
 
 
 def units(rows: int, seed: int, dimension: int = 8) -> NDArray[np.float32]:
@@ -67,7 +67,7 @@ def units(rows: int, seed: int, dimension: int = 8) -> NDArray[np.float32]:
 
 
 def test_with_all_pairs_as_candidates_it_is_the_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "PAIRS", 97)
+    monkeypatch.setattr(neighbours, "PAIRS", 97)
     left, right = units(40, 0), units(55, 1)
     here, there = np.indices((40, 55)).reshape(2, -1)
     order = np.random.default_rng(2).permutation(len(here))
@@ -123,8 +123,8 @@ def test_matches_are_those_of_taking_the_best_free_pair_again_and_again(seed: in
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_gpu_finds_the_neighbours_that_numpy_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "GROUP", 8)
-    monkeypatch.setattr(search, "BLOCK", (128, 200))
+    monkeypatch.setattr(neighbours, "GROUP", 8)
+    monkeypatch.setattr(neighbours, "BLOCK", (128, 200))
     random = np.random.default_rng(0)
     queries, targets = (random.normal(size=(rows, 32)).astype(np.float32) * 7 for rows in (300, 500))
     found = mutual_neighbours(queries, targets, 3)

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ease.evaluation.metrics import DECIMALS, Floats, row_lengths, unit_or_zero_rows
-from ease.evaluation.search import (
+from ease.similarity.neighbours import (
     TIE_TOLERANCE,
     Embeddings,
     Flags,
@@ -24,8 +23,7 @@ from ease.evaluation.search import (
     nearest_neighbours,
     similarity_blocks,
 )
-
-Units = NDArray[np.float32]
+from ease.similarity.vectors import DECIMALS, Floats, UnitRows
 
 K = 10  # documents of a query that count
 SPARE = 90  # documents beyond the k best that are compared, so that ties at place k are seen
@@ -39,20 +37,6 @@ def parallel_hits(left: ArrayLike, right: ArrayLike) -> tuple[Flags, Flags]:
     own = np.arange(np.shape(left)[0])[:, None]
     forward, backward = (hits_within(near.cosines, near.rows == own, 1) for near in mutual_neighbours(left, right, 2))
     return forward, backward
-
-
-def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddings") -> Units:
-    """Scale finite rows, none of them zero, to length 1, in single precision: (n, dimension) -> (n, dimension).
-
-    `center` subtracts their mean; `name` names them in error messages.
-    """
-    lengths = row_lengths(embeddings, name)[:, None]
-    units: Units = np.empty(embeddings.shape, dtype=np.float32)
-    np.divide(embeddings, lengths, out=units, casting="same_kind")
-    if center:
-        units -= units.mean(axis=0, dtype=np.float64).astype(np.float32)
-        units = unit_or_zero_rows(units)
-    return units
 
 
 def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats]:
@@ -82,7 +66,7 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
 
 
 def csls_ranks(
-    queries: Units, targets: Units, sources: Units, gold: Rows, neighbours: int = 10, progress: str = ""
+    queries: UnitRows, targets: UnitRows, sources: UnitRows, gold: Rows, neighbours: int = 10, progress: str = ""
 ) -> Rows:
     """Rank of each query's best gold target among all targets that are not gold, by CSLS: (n,), from 1.
 

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from ease.device import best_device
 from ease.errors import EaseError
-from ease.evaluation.metrics import DECIMALS, row_lengths
+from ease.similarity.vectors import DECIMALS, row_lengths
 
 BLOCK = (4096, 8192)  # queries and targets compared at once: 134 MB of similarities
 GROUP = 128  # columns whose maximum tells whether they may have one of the highest values
