@@ -38,7 +38,6 @@ BY_FIXTURE_TYPE = {
 
 BY_MODULE_NAME = {
     "run_job": "training",
-    "distill_student": "training",
     "SentenceTransformerTrainer": "training",
     "Project": "project",
     "start_s3_server": "server",

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from ease.search.engine import open_search
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
-    from ease.training.students import distill
     from ease.wikimedia.wikipedia import read_dump
     from ease.wikimedia.wikitext.parser import parse_wikitext
 
 _MODULES = {
     "EaseError": "ease.errors",
     "EntityContrastiveLoss": "ease.training.sentence_transformers",
-    "distill": "ease.training.students",
     "evaluate": "ease.evaluation.api",
     "load": "ease.encoders.api",
     "open_search": "ease.search.engine",
@@ -36,7 +34,6 @@ __all__ = [
     "EaseError",
     "EntityContrastiveLoss",
     "__version__",
-    "distill",
     "evaluate",
     "load",
     "open_search",

@@ -14,8 +14,6 @@ from ease.pipelines.acquire_evaluation.pipeline import create_pipeline as acquir
 from ease.pipelines.analysis.pipeline import create_pipeline as analysis
 from ease.pipelines.audit.pipeline import create_pipeline as audit
 from ease.pipelines.contamination.pipeline import create_pipeline as contamination
-from ease.pipelines.distill.nodes import STUDENTS
-from ease.pipelines.distill.pipeline import create_pipeline as distill
 from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
 from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
 from ease.pipelines.evaluate.pipeline import create_baselines_pipeline as evaluate_baselines
@@ -73,9 +71,8 @@ def _stage(node: Node) -> str | None:
 
 def _create_pipelines() -> dict[str, Pipeline]:
     methods = (*method_names(), WHITENING)
-    trained = (*methods, *STUDENTS)
     located = {setting: acquire_evaluation(setting) for setting in SETTINGS}
-    scored = {setting: add(evaluate(setting, name) for name in (UNTRAINED, *trained)) for setting in SETTINGS}
+    scored = {setting: add(evaluate(setting, name) for name in (UNTRAINED, *methods)) for setting in SETTINGS}
     swept = {
         setting: [name for name, of in SWEEPS.items() if of.setting == setting] for setting in (*SETTINGS, LOW_RESOURCE)
     }
@@ -84,18 +81,14 @@ def _create_pipelines() -> dict[str, Pipeline]:
     for name, of in SWEEPS.items():
         own = Pipeline([node._copy(namespace=name) for node in sweep(name, of).nodes])
         sweeps[name] = data[of.setting] + own if of.entities else own
-    students = {setting: add(evaluate(setting, student) for student in STUDENTS) for setting in SETTINGS}
-    distilled = {setting: located[setting] + distill(setting) + students[setting] for setting in SETTINGS}
     all_located = add(located.values()) + acquire_baselines(SETTINGS)
     return {
         **create_stages("multilingual"),
         "acquire_evaluation": all_located,
         "train": add(train(setting, method) for setting in SETTINGS for method in methods),
         "evaluate": all_located + add(scored.values()) + evaluate_baselines(SETTINGS),
-        "report": add(compare(setting, trained) for setting in SETTINGS)
-        + report({setting: trained if setting in SETTINGS else () for setting in swept}, swept),
-        "distill": distilled["multilingual"],
-        "distill_monolingual": distilled["monolingual"],
+        "report": add(compare(setting, methods) for setting in SETTINGS)
+        + report({setting: methods if setting in SETTINGS else () for setting in swept}, swept),
         **{f"train_{setting}": create_main_job(setting) for setting in SETTINGS},
         f"train_{LOW_RESOURCE}": sweeps[LANGUAGES_SWEEP],
         **sweeps,

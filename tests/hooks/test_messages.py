@@ -15,6 +15,7 @@ from tests.project import Project, make_project
 
 NAMES = {
     "pipelines=train,evalute": ["evalute", "did you mean evaluate"],
+    "pipelines=distill": ["Unknown name 'distill' in --pipelines", "docs/small_models.md"],
     "pipelines=train_multilingual,train": ["cannot run together", "--pipelines=train_multilingual`, then"],
     "tags=evalute": ["evalute", "did you mean evaluate"],
     "load_versions=multilingual.eas.encoder": ["--load-versions", "did you mean multilingual.ease.encoder"],
@@ -27,6 +28,7 @@ PARAMETERS = {
     "multilingual.eas.training.max_steps=1": ["did you mean multilingual.ease.training.max_steps"],
     "multilingual.ease.training.max_steps=many": ["multilingual.ease", "max_steps", "valid integer"],
     "multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
+    "multilingual.static_student.dimension=8": ["No pipeline reads the parameter", "docs/small_models.md"],
     "engine=duckbd": ["duckbd", "duckdb"],
     "_dueam=weakly": ["`_dueam` 'weakly': ", "weakly_supervised"],
     "_duam=unsupervised": ["No parameter refers to `_duam`", "did you mean _dueam"],

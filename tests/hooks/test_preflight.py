@@ -196,11 +196,11 @@ FETCH = "acquire_evaluation.fetch=true"
             [r"`monolingual.setting.start` is mlm, .*--namespaces=monolingual.mlm,.* monolingual.setting.start=mlm`"],
         ),
         (
-            "distill",
+            "mine_bitext",
             {},
             [
-                f"no encoder of `ease_plus` .*{MAKE}, then .*{TRAIN}, or name another .* as `teacher`",
-                f"No run has made `multilingual.dumps` yet: first run {MAKE}",
+                f"no encoder of `ease_plus` .*{MAKE}, then .*{TRAIN}, or name another .* as `mine_bitext.encoder`",
+                f"No run has made `multilingual.dumps`, .*`multilingual.sitelinks` yet: first run {MAKE}",
             ],
         ),
     ],

@@ -43,12 +43,12 @@ def options(folder: Path, **changes: Any) -> PublishOptions:
     return PublishOptions(to=folder, **{**given, **changes})
 
 
-def written(project: Project, target: Path, student: Path | None = None, **changes: Any) -> dict[str, Any]:
+def written(project: Project, target: Path, **changes: Any) -> dict[str, Any]:
     """Write the folder without exported forms, in this process."""
     vocabulary = project.latest("03_primary/multilingual/entity_vocabulary.parquet")
     scores = project.json("07_model_output/multilingual/ease_plus/scores.json")
     chosen = options(target, **changes)
-    return write_folder(chosen, project.latest(MODEL), student, scores, vocabulary, None, None)
+    return write_folder(chosen, project.latest(MODEL), scores, vocabulary, None, None)
 
 
 def test_the_encoder_is_the_trained_one_and_its_card_has_what_the_hub_reads(published: tuple[Project, Path]) -> None:
@@ -93,22 +93,6 @@ def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> N
     assert addresses == {"commit": None, "registered": "models:/multilingual.ease_plus@published"}
 
 
-def test_the_static_student_of_the_model_is_beside_it(project: Project, tmp_path: Path) -> None:
-    student = tmp_path / "version" / "encoder"
-    shutil.copytree(project.latest(MODEL), student)
-    encoder = "multilingual.ease_plus.encoder"
-    made_from: dict[str, Any] = {"inputs": {encoder: project.latest(MODEL).parent.name}}
-    (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
-    written(project, tmp_path / "made", student)
-    assert SentenceTransformer(str(tmp_path / "made" / "static"), device="cpu").encode(TEXTS).shape == (3, 32)
-    another = made_from | {"parameters": {"params:multilingual.static_student": {"teacher": "another"}}}
-    older = {"inputs": {encoder: "2020-01-01T00.00.00.000Z"}}
-    for made_from in (another, older):
-        (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
-        written(project, tmp_path / "made", student)
-        assert not (tmp_path / "made" / "static").exists()
-
-
 def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(EaseError, match="has files that `publish` did not write"):
@@ -127,7 +111,7 @@ def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Pat
 def test_a_wrong_parameter_is_named(project: Project, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     chosen = options(tmp_path / "made").model_copy(update=changes)
     with pytest.raises(EaseError) as error:
-        write_folder(chosen, project.latest(MODEL), None, [], None, None, None)
+        write_folder(chosen, project.latest(MODEL), [], None, None, None)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "made").exists()
@@ -189,11 +173,11 @@ def test_mewsc16_is_pushed_as_a_data_set(tmp_path: Path, hub: HubServer, monkeyp
     monkeypatch.setenv("HF_TOKEN", WRITER)
     chosen = options(tmp_path / "out", what="mewsc16", repository="owner/mewsc16", endpoint=hub.address, private=False)
     made = news(tmp_path / "made", "cc-by-2.5")
-    announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
+    announce(chosen, write_folder(chosen, None, [], None, None, made), None)
     files = hub.repositories["datasets/owner/mewsc16"]
     assert files["en.parquet"] == (made / "en.parquet").read_bytes()
     files |= {"croissant.json": b"{}", "en_small.parquet": b"", "notes.md": b""}
-    announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
+    announce(chosen, write_folder(chosen, None, [], None, None, made), None)
     assert {"croissant.json", "en_small.parquet"} & files.keys() == set()
     assert "notes.md" in files
 
@@ -202,5 +186,5 @@ def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
     made = news(tmp_path / "made", "unknown")
     shutil.copy(made / "en.parquet", made / "en_small.parquet")
     with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
-        write_folder(options(tmp_path / "out", what="mewsc16"), None, None, [], None, None, made)
+        write_folder(options(tmp_path / "out", what="mewsc16"), None, [], None, None, made)
     assert not (tmp_path / "out").exists()

@@ -38,7 +38,6 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
         (("train", "evaluate"), "multilingual.whitening", {"fit_whitening", "score_encoder"}),
         (("train_multilingual",), "multilingual.untrained", {"make_start_encoder", "score_encoder"}),
         (("stages",), "ease", {"train_encoder", "score_encoder"}),
-        (("distill",), "multilingual.static_student", {"distill_encoder", "score_encoder"}),
         (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
     ],
 )

@@ -59,11 +59,8 @@ SMALL: dict[str, Any] = {
         for method in (METHODS if setting != "low_resource" else ("ease", "mlm"))
         for name, value in FEW_STEPS.items()
     },
-    **{f"{setting}.shallow_student.layers": 1 for setting in SETTINGS[:2]},
-    **{f"{setting}.static_student.dimension": 16 for setting in SETTINGS[:2]},
-    **{f"{setting}.static_student.matryoshka": 8 for setting in SETTINGS[:2]},
 }
-"""Few languages, steps and rows, small students; everything else as in `conf/paper`."""
+"""Few languages, steps and rows; everything else as in `conf/paper`."""
 
 FEW_TASKS = {"multilingual": "sts17 tatoeba", "monolingual": "stsb:test stc"}
 """The test tasks of sweeps that have none of their own."""

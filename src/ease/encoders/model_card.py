@@ -16,14 +16,13 @@ WIKIDATA_LICENCE = "CC0 1.0"
 SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
 TEST_SCORES = "Test scores"
 """Title of the section that evaluation adds."""
-STATIC_USAGE = """```python
+USAGE = """```python
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("path/to/this/folder")
 embeddings = model.encode(["A sentence.", "Another one."])
 similarities = model.similarity(embeddings, embeddings)
-```"""
-USAGE = f"""{STATIC_USAGE}
+```
 
 The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, \
 where present, holds training-only parts, which are not needed for use."""
@@ -57,7 +56,6 @@ def model_card(
     scores: Mapping[str, float] | None = None,
     start_scores: Mapping[str, float] | None = None,
     embedding: str = "",
-    usage: str = USAGE,
 ) -> str:
     """Return the card: YAML metadata of the hub, then Markdown.
 
@@ -69,7 +67,6 @@ def model_card(
         scores: Development scores by name, in points.
         start_scores: Development scores of the encoder that training started from.
         embedding: One line on dimension and pooling.
-        usage: How to load the model.
     """
     fields: dict[str, Any] = {
         "language": list(data.languages),
@@ -96,7 +93,7 @@ def model_card(
         f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
         f"Training started from {data.start}." if data.start else "",
         embedding,
-        _section("Use", usage),
+        _section("Use", USAGE),
         _section("Training data", _table(("data", "dump date", "licence"), sources)),
         _section("Languages", ", ".join(data.languages)),
         _section("Development scores", _table(("score", "points", "before training")[:columns], points) + warning),

@@ -35,6 +35,9 @@ SINGLE = {"teach.accept": bool, "teach.max_unknown_words": float}
 SHARED = "_"
 """Prefix of parameters that only other parameters refer to (`${_dueam_data.${_dueam}}`)"""
 
+STUDENTS = ("distill", "distill_monolingual", "static_student", "shallow_student")
+"""Pipelines and parameters of earlier versions, which trained small encoders"""
+
 
 class ConfigLoader(OmegaConfigLoader):
     """Resolves each kind of configuration once; Kedro's loader does so at each request."""
@@ -133,7 +136,14 @@ def _words(value: Any) -> list[str]:
 def _check(option: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
     for name in names:
         if name not in known:
-            raise EaseError(f"Unknown name {name!r} in {option}{where}: {suggest(name, known)}")
+            raise EaseError(f"Unknown name {name!r} in {option}{where}: {_suggest(name, known)}")
+
+
+def _suggest(name: str, known: Collection[str]) -> str:
+    """Return the nearest names, or the document that replaces what existed in earlier versions."""
+    if any(part in STUDENTS for part in name.split(".")):
+        return "small encoders are made by other libraries, as docs/small_models.md shows."
+    return suggest(name, known)
 
 
 def _check_shared_values(given: Mapping[str, Any], loader: Any) -> None:
@@ -170,6 +180,8 @@ def _is_within(field: str, group: str) -> bool:
 def _hint(name: str, read: set[str]) -> str:
     """Replace the first part of a dotted name that does not exist by the nearest known ones."""
     parts = name.split(".")
+    if set(parts) & set(STUDENTS):
+        return _suggest(name, read)
     for depth in range(1, len(parts) + 1):
         group, field = ".".join(parts[:depth]), parts[depth:]
         if any(known.startswith(f"{group}.") for known in read):

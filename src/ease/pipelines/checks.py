@@ -39,7 +39,6 @@ from ease.pipelines.acquire_evaluation.nodes import (
     locate_baseline_sets,
     locate_evaluation_sets,
 )
-from ease.pipelines.distill.nodes import distill_shallow, distill_static
 from ease.pipelines.entity_embeddings.nodes import make_entity_embeddings
 from ease.pipelines.entity_pairs.nodes import make_pairs
 from ease.pipelines.evaluate.nodes import EvaluateOptions, score_baselines, score_encoder
@@ -66,7 +65,6 @@ from ease.pipelines.train.nodes import (
 )
 from ease.texts import source_options
 from ease.texts.pairs import PREPARATION
-from ease.training.options import ShallowOptions, StaticOptions
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
@@ -325,16 +323,16 @@ def _check_start(node: Node, run: Run) -> None:
             )
 
 
-def _check_other_encoder(kind: Any, field: str, purpose: str, option: str, node: Node, run: Run) -> None:
-    """Check the encoder that a field of a node's options names; without one, require the setting's own of EASE+."""
+def _check_mining_encoder(node: Node, run: Run) -> None:
+    """Check the encoder that `mine_bitext.encoder` names; without one, require the setting's encoder of EASE+."""
     setting = run.given(node, Setting).name
-    if given := getattr(run.given(node, kind), field):
-        check_encoder(given, transformer=field == "teacher")
+    if encoder := run.given(node, BitextOptions).encoder:
+        check_encoder(encoder)
     elif not run.has(f"{setting}.{EASE_PLUS}.encoder"):
         train = f"`kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`"
         raise EaseError(
-            f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by {preparation_of(setting)}, then train "
-            f"it by {train}, or name another encoder as `{option}`."
+            f"There is no encoder of `{EASE_PLUS}` to compare the sentences by: make the data by "
+            f"{preparation_of(setting)}, then train it by {train}, or name another encoder as `mine_bitext.encoder`."
         )
 
 
@@ -407,8 +405,6 @@ def _check_variant(
         )
 
 
-TEACHER = ("teacher", "for the students to learn from", "teacher")
-MINER = ("encoder", "to compare the sentences by", "mine_bitext.encoder")
 CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     locate_dumps: [_check_dumps],
     locate_taught_dumps: [_check_taught_dumps],
@@ -421,9 +417,7 @@ CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     train_encoder: [_check_start, _check_training],
     teach_encoder: [_check_training],
     fit_whitening: [_check_start],
-    distill_static: [partial(_check_other_encoder, StaticOptions, *TEACHER)],
-    distill_shallow: [partial(_check_other_encoder, ShallowOptions, *TEACHER)],
-    mine_pairs: [partial(_check_other_encoder, BitextOptions, *MINER)],
+    mine_pairs: [_check_mining_encoder],
     locate_evaluation_sets: [_check_sets],
     locate_taught_sets: [_check_sets],
     locate_baseline_sets: [_check_scored],

@@ -17,7 +17,7 @@ from ease.texts.pairs import PREPARATION
 from ease.wikimedia.languages import Language, check_codes
 
 EASE_PLUS = "ease_plus"
-"""The method whose encoder teaches students, mines parallel sentences, and is taught a language, by default"""
+"""The method whose encoder mines parallel sentences, and is taught a language, by default"""
 
 TEACH = "teach"
 """The setting of an encoder that is taught a language, the first of its languages"""

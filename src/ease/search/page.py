@@ -38,7 +38,6 @@ FAR_SENTENCE, FAR_ENTITY = 0.65, 0.58
 EASE+ trained on the sample wiki gives ten texts on its facts 0.73 or more and 0.62 or more, and twelve others (such as
 `Berlin`, `pizza`) 0.60 and 0.53 at most.
 """
-STUDENTS = ("shallow_student", "static_student")
 CODE = re.compile(r"[a-z][a-z0-9-]{1,19}")
 """Form of the codes of Wikipedia's languages"""
 PATIENCE = 8.0
@@ -164,7 +163,7 @@ def model_title(name: str) -> str:
     """Return how the page calls a model."""
     if name in method_names():
         return get_method(name).title
-    return name.replace("_", " ").capitalize() if name in (UNTRAINED, *STUDENTS) else name
+    return name.replace("_", " ").capitalize() if name == UNTRAINED else name
 
 
 def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:

@@ -25,7 +25,6 @@ from ease.lazy import ibis
 from ease.methods import method_names
 from ease.names import check_name, safe_name
 from ease.options import Rows, StrictModel
-from ease.pipelines.distill.nodes import STUDENTS
 from ease.pipelines.tracking import set_alias
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
@@ -39,7 +38,8 @@ REPLACED = ".eval_results/* entities/* onnx/* openvino/* static/* *.parquet *.tx
 """Files of an earlier push that are removed if the new folder lacks them."""
 COMPARED = 128
 """Training sentences on which each form is compared with torch"""
-CARD, ENTITIES, STATIC = "README.md", "entities", "static"
+CARD = "README.md"
+ENTITIES = "entities"
 TRAINING = "training"
 """Folder of training-only parts in a saved encoder; what is useful in it is published as `entities`."""
 FIXED = (
@@ -87,7 +87,6 @@ class PublishOptions(StrictModel):
 def write_folder(
     options: PublishOptions,
     encoder: Path | None,
-    student: Path | None,
     scores: Rows,
     vocabulary: Path | None,
     training_pairs: ibis.Table | None,
@@ -113,7 +112,7 @@ def write_folder(
             about = _write_data_set(folder, mewsc16)
         else:
             chosen = _chosen(options, encoder)
-            about = _write_model(folder, options, chosen, student, scores, vocabulary, training_pairs)
+            about = _write_model(folder, options, chosen, scores, vocabulary, training_pairs)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         about["files"] = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
         text = json.dumps(about, indent=2, ensure_ascii=False)
@@ -126,7 +125,7 @@ def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
     """Return the encoder that the parameters name, which must be the one that the catalog reads."""
     name = options.encoder
     if encoder is None:
-        check_name(options.method, [*method_names(), *STUDENTS], "training method")
+        check_name(options.method, method_names(), "training method")
         raise EaseError(
             f"There is no trained encoder {name} to publish: train it by `kedro run --pipelines=train "
             f"--namespaces={name}`, or choose one by --params publish.setting=…,publish.method=…."
@@ -143,12 +142,11 @@ def _write_model(
     folder: Path,
     options: PublishOptions,
     encoder: Path,
-    student: Path | None,
     scores: Rows,
     vocabulary: Path | None,
     training_pairs: ibis.Table | None,
 ) -> dict[str, Any]:
-    """Write an encoder with its card, entities, exported forms and static student."""
+    """Write an encoder with its card, entities and exported forms."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.exports import export_encoder
     from ease.entities.links import distinct_sentences
@@ -183,9 +181,6 @@ def _write_model(
             f"included.\n\n{format_table(compared)}\n\nThe cosines are over {len(texts)} sentences. `int8` has "
             "weights of 8 bits."
         )
-    if student is not None and options.method != "static_student" and _is_of(student, encoder, options):
-        shutil.copytree(student, folder / STATIC, ignore=shutil.ignore_patterns(TRAINING))
-        sections["Static student"] = f"`{STATIC}` is a small encoder that reproduces this one by one vector per token."
     rows = _write_card(folder, options, version, scores, sections)
     return {
         "what": "model",
@@ -225,18 +220,6 @@ def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
             f"The entity vocabulary of {setting} that {encoder} was trained with is gone: train the encoder again."
         )
     return pd.read_parquet(path)
-
-
-def _is_of(student: Path, encoder: Path, options: PublishOptions) -> bool:
-    """Return whether a student was distilled from this very encoder."""
-    made = provenance_of(student.parent)
-    given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
-    own = made.get("inputs", {}).get(f"{options.encoder}.encoder")
-    # The setting's encoder is an input of the student's node even if the parameters name another teacher.
-    if own == encoder.parent.name and given.get("teacher") is None:
-        return True
-    logger.warning("The static student is of another encoder and is not published: run `kedro run --pipelines=distill`")
-    return False
 
 
 def _write_card(

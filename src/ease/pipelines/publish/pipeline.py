@@ -10,7 +10,7 @@ from ease.pipelines.wiring import step
 
 def create_pipeline() -> Pipeline:
     """Create `publish`, whose encoder the parameters choose."""
-    read = ("encoder", "student", "scores", "vocabulary", "training_pairs", "mewsc16")
+    read = ("encoder", "scores", "vocabulary", "training_pairs", "mewsc16")
     given = {name: f"published.{name}" for name in read}
     given["options"], summary = "params:publish", "published.summary"
     announced = {"options": given["options"], "summary": summary, "encoder": given["encoder"]}
