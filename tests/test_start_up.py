@@ -11,7 +11,6 @@ from typing import get_type_hints
 
 import pytest
 
-from ease.methods import get_method, method_names, reads_entities
 from ease.pipeline_registry import register_pipelines
 from ease.servers import main
 from tests.project import SAMPLE, make_project
@@ -55,11 +54,6 @@ def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:
     for pipeline in register_pipelines().values():
         for node in pipeline.nodes:
             get_type_hints(node.func)
-
-
-def test_the_source_of_a_method_says_whether_it_reads_entities() -> None:
-    names = method_names()
-    assert [reads_entities(name) for name in names] == [get_method(name).reads_entities for name in names]
 
 
 def test_a_port_in_use_is_named_with_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:

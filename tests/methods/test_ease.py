@@ -102,7 +102,7 @@ def test_options_change_the_denominators(options: dict[str, Any]) -> None:
 
 def test_terms_and_hard_negatives_may_be_missing() -> None:
     method = build("ease", self_supervised=False, entity_weight=0.5, temperature=0.5)
-    assert method.views == ("sentence",)
+    assert method.reads(method.options).views == ("sentence",)
     lacking = Entities(ENTITIES.positives, torch.full((4,), -1))
     terms = method(inputs(SENTENCES[:1], lacking))
     assert set(terms) == {TOTAL, "entity_loss"}

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import ease.methods
 from ease.errors import EaseError
-from ease.methods import method_names, method_options
+from ease.methods import MethodRecord, get_method, method_names, method_options, method_record, records, register
 from ease.methods.base import TOTAL
+from ease.methods.simcse import Simcse
 from tests.methods.made import ENTITIES, build, floats, inputs
+
+
+class Mine(Simcse):
+    """A method outside the package."""
 
 
 @pytest.mark.parametrize("name", method_names())
 def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: str) -> None:
     method = build(name)
-    sentences = floats(1, len(method.views), 4, 6).requires_grad_()
+    views = method.reads(method.options).views
+    sentences = floats(1, len(views), 4, 6).requires_grad_()
     total = method(inputs(sentences, ENTITIES))[TOTAL]
     assert total.shape == ()
-    if not method.views:  # it reads tokens alone
+    if not views:  # it reads tokens alone
         assert total.requires_grad
         return
     (gradient,) = torch.autograd.grad(total, sentences)
@@ -29,12 +33,37 @@ def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: s
     assert (gradient.abs().sum(-1) > 0).all()
 
 
-def test_reads_entities_is_found_in_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ease.methods, "__path__", [str(tmp_path)])
-    lines = {"one": "reads_entities = True", "two": "reads_entities: ClassVar[bool] = True", "none": "pass"}
-    for name, line in lines.items():
-        (tmp_path / f"{name}.py").write_text(f"class Mine:\n    {line}\n", encoding="utf-8")
-        assert ease.methods.reads_entities(name) == (name != "none")
+@pytest.mark.parametrize("name", method_names())
+def test_a_record_agrees_with_its_class(name: str) -> None:
+    method, record = get_method(name), method_record(name)
+    assert method.reads(method.Options()).entities == record.reads_entities
+    assert method.__module__ == record.implementation.partition(":")[0]
+
+
+def test_a_method_of_another_package_is_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_registered", {**records._registered})
+    record = MethodRecord(name="mine", title="Mine", summary="", implementation="tests.methods.test_methods:Mine")
+    register(record)
+    register(record)
+    assert "mine" in method_names()
+    assert get_method("mine") is Mine
+    with pytest.raises(EaseError, match="There is a training method 'ease' already"):
+        register(record.model_copy(update={"name": "ease"}))
+
+
+@pytest.mark.parametrize(
+    ("implementation", "said"),
+    [
+        ("tests.nowhere:Mine", "cannot be imported .No module named 'tests.nowhere'"),
+        ("tests.methods.test_methods:Yours", "cannot be imported"),
+        ("tests.methods.test_methods:pytest", "is not a subclass of `TrainingMethod`"),
+    ],
+)
+def test_a_record_without_a_class_is_refused(implementation: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_registered", {})
+    register(MethodRecord(name="lost", title="Lost", summary="", implementation=implementation))
+    with pytest.raises(EaseError, match=said):
+        get_method("lost")
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,14 @@ def test_the_mlm_loss_is_added_by_its_weight_and_draws_nothing_without_one() -> 
     sentences = floats(1, 2, 4, 6)
     with_mlm = build("simcse", mlm_weight=0.1, mlm_probability=0.5)
     terms = with_mlm(inputs(sentences))
-    assert with_mlm.token_columns == ("sentence",)
+    assert with_mlm.reads(with_mlm.options).token_columns == ("sentence",)
     assert terms["mlm_loss"].item() > 1
     expected = self_loss(sentences, 0.05) + 0.1 * terms["mlm_loss"].item()
     assert terms[TOTAL].item() == pytest.approx(expected, rel=1e-5)
     without, state = build("simcse"), torch.get_rng_state()
     assert set(without(inputs(sentences))) == {TOTAL, "self_loss"}
     assert torch.equal(torch.get_rng_state(), state)
-    assert without.token_columns == ()
+    assert without.reads(without.options).token_columns == ()
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ def batch_of(
         np.array(open_pairs(prepared, layout)[rows]),
         model.encoder.tokenizer.pad_token_id,
         chunks,
-        method.views,
-        method.token_columns,
+        model.reads.views,
+        model.reads.token_columns,
         with_entities=vocabulary is not None,
         packed=packed,
     )

@@ -13,7 +13,7 @@ from torch._inductor.utils import fresh_cache
 
 from ease.encoders.onednn import OneDnnLinear
 from ease.errors import EaseError
-from ease.methods import get_method, method_names
+from ease.methods import method_names, method_record
 from ease.methods.base import TOTAL
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
@@ -134,7 +134,7 @@ def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:
         run_job(make_job(training={"compiled": True}, **STILL))
 
 
-@pytest.mark.parametrize("name", [name for name in method_names() if get_method(name).matryoshka])
+@pytest.mark.parametrize("name", [name for name in method_names() if method_record(name).matryoshka])
 def test_the_loss_is_the_mean_over_the_dimensions(files: Path, tmp_path: Path, name: str) -> None:
     still: dict[str, Any] = {"dropout": None} if name == "mirror_bert" else {}
     case = Case(files, name, still, 16, encoder="encoder_without_dropout")

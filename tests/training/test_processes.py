@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
+from ease.methods import MethodRecord, records, register
 from ease.training.job import run_job
 from ease.training.processes import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
 from tests.training.processes import finish, messages, start
@@ -84,6 +85,30 @@ def test_an_error_of_a_process_is_raised(make_job: MakeJob) -> None:
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
         run_job(make_job(training=training, development={}), lambda step, _: reported.append(step))
     assert reported[0] == 1
+
+
+def test_processes_find_the_method_of_another_package(
+    make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "src" / "my_project"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "mine.py").write_text(
+        "from ease.methods.simcse import Simcse\n\n\nclass Mine(Simcse):\n    pass\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setattr(records, "_registered", {**records._registered})
+    register(MethodRecord(name="mine", title="Mine", summary="Mine.", implementation="my_project.mine:Mine"))
+    texts: dict[str, Any] = {
+        "vocabulary": None,
+        "table": None,
+        "method_options": {"gather_negatives": True},
+        "development": {},
+    }
+    texts["training"] = {"max_steps": 3, "processes": 2}
+    simcse = run_job(make_job("simcse", method="simcse", **texts))
+    mine = run_job(make_job("mine", method="mine", **texts))
+    assert [line["loss"] for line in mine.history] == [line["loss"] for line in simcse.history]
 
 
 def test_a_batch_size_that_is_no_multiple_of_torchrun_s_processes_is_refused(

@@ -1,33 +1,39 @@
-"""Training methods, one per file; the file's name is the method's name.
+"""Training methods: a record of each (`records.py`), and its class in a module of its own.
 
 Importing this package does not import torch, because Kedro imports it at every start.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
+import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ease.names import check_name, module_names, named_module
+from ease.errors import EaseError
+from ease.methods.records import MethodRecord, method_names, method_record, register
 from ease.options import validate
 
 if TYPE_CHECKING:
     from ease.methods.base import TrainingMethod
 
+__all__ = [
+    "UNTRAINED",
+    "MethodRecord",
+    "get_method",
+    "in_order",
+    "method_names",
+    "method_options",
+    "method_record",
+    "register",
+]
+
+
 UNTRAINED = "untrained"
 """Name, in place of a method, of the encoder that methods start from"""
-
-
-def method_names() -> list[str]:
-    """Return the names of all methods, sorted."""
-    return module_names(__path__)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -38,25 +44,21 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 @cache
 def get_method(name: str) -> type[TrainingMethod[Any]]:
-    """Return the class of a method."""
-    module = named_module(__name__, name, method_names(), "training method")
-    training_method: type[TrainingMethod[Any]] = import_module(f"{__name__}.base").TrainingMethod
-    (found,) = (
-        value
-        for _, value in inspect.getmembers(module, inspect.isclass)
-        if issubclass(value, training_method) and value.__module__ == module.__name__
-    )
-    if found.reads_entities != reads_entities(name):
-        raise TypeError(f"{module.__name__}: write `reads_entities = True` as one line of the class.")
-    return found
+    """Import the class of a method.
 
-
-@cache
-def reads_entities(name: str) -> bool:
-    """Return a method's `reads_entities`, found in its source because importing the method would import torch."""
-    check_name(name, method_names(), "training method")
-    source = Path(__path__[0], f"{name}.py").read_text(encoding="utf-8")
-    return re.search(r"^    reads_entities(: .+)? = True$", source, re.MULTILINE) is not None
+    Raises:
+        EaseError: If there is no such method, or its record's `implementation` is not a subclass of `TrainingMethod`.
+    """
+    implementation = method_record(name).implementation
+    # Imported here, since the base class imports torch.
+    base = import_module("ease.methods.base").TrainingMethod
+    try:
+        method: type[TrainingMethod[Any]] = pkgutil.resolve_name(implementation)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise EaseError(f"Training method {name!r}: {implementation} cannot be imported ({error}).") from error
+    if not (isinstance(method, type) and issubclass(method, base)):
+        raise EaseError(f"Training method {name!r}: {implementation} is not a subclass of `TrainingMethod`.")
+    return method
 
 
 def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:

@@ -85,41 +85,35 @@ Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]
 """Makes a text column from the sentences and their row numbers; None for a row without a text."""
 
 
+class Reads(NamedTuple):
+    """What a method reads of the training data, which may depend on its options."""
+
+    views: tuple[str, ...] = ()
+    """The text column of each view; a column that is named twice is encoded twice, with different dropout masks."""
+    required: tuple[str, ...] = (SENTENCE,)
+    """Columns in which every row must have a text."""
+    token_columns: tuple[str, ...] = ()
+    """Columns whose tokens the method reads."""
+    entities: bool = False
+    """Whether a batch has its pairs' entities."""
+    table: bool = False
+    """Whether there is an entity table, which starts with the entity embeddings."""
+    hard_negatives: bool = False
+    """Whether the rows of hard negatives are looked up in the entity table."""
+    further_positives: int = 0
+    """The number of further entities of each sentence."""
+    subjects: bool = False
+    """Whether the subject of each sentence's page is read."""
+
+
 class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     """A training objective: its loss, and the parameters that are trained with the encoder.
 
-    Each file of this package has one subclass.
+    What is known without options is in the method's record (`records.py`).
     """
 
     Options: ClassVar[type[BaseModel]]
     """The method's parameters, a frozen Pydantic model."""
-
-    title: ClassVar[str]
-    """The method's name in tables and plots."""
-
-    summary: ClassVar[str]
-    """One sentence about the method for model cards."""
-
-    negatives_summary: ClassVar[str] = ""
-    """One sentence about the hard negatives, added to the model card if the training data has any."""
-
-    matryoshka: ClassVar[bool] = True
-    """Whether the loss can be computed on the first dimensions of the embeddings, as contrastive losses can"""
-
-    guided: ClassVar[bool] = False
-    """Whether the method reads a guide's embeddings"""
-
-    reads_entities: ClassVar[bool] = False
-    """Whether the method trains on the setting's pairs with their entities, rather than on the recipe's texts."""
-
-    views: tuple[str, ...]
-    """The text column of each view; a column named twice is encoded twice, with different dropout masks."""
-
-    required: tuple[str, ...] = (SENTENCE,)
-    """Columns in which every row must have a text."""
-
-    token_columns: tuple[str, ...] = ()
-    """Columns whose tokens the method reads."""
 
     def __init__(self, options: Opts) -> None:
         super().__init__()
@@ -133,7 +127,7 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
         Args:
             options: An instance of `Options`.
             encoder: The encoder to train; a method may change its dropout.
-            embeddings: Initial entity embeddings, shape (entities, entity dimension), if `reads_entities`.
+            embeddings: Initial entity embeddings, shape (entities, entity dimension), if it reads a `table`.
 
         Raises:
             EaseError: If the encoder does not support the method.
@@ -141,24 +135,9 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
         return cls(options)
 
     @classmethod
-    def further_positives(cls, options: Opts) -> int:
-        """Return the number of further entities of each sentence that the method reads."""
-        return 0
-
-    @classmethod
-    def reads_hard_negatives(cls, options: Opts) -> bool:
-        """Return whether the method reads the hard negatives of entities."""
-        return True
-
-    @classmethod
-    def reads_table(cls, options: Opts) -> bool:
-        """Return whether the method has an entity table, which starts with the entity embeddings."""
-        return cls.reads_entities
-
-    @classmethod
-    def reads_subjects(cls, options: Opts) -> bool:
-        """Return whether the method reads the subject of each sentence's page."""
-        return False
+    @abstractmethod
+    def reads(cls, options: Opts) -> Reads:
+        """Return what the method reads with these options."""
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
         """Return functions that make missing columns, or missing texts of a column, from the sentences."""
@@ -210,10 +189,9 @@ class EntityMethod(TrainingMethod[EntityOpts]):
             bias: Whether the projection has a bias.
         """
         super().__init__(options)
-        self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
         if options.entity_weight:
             if embeddings is None:
-                raise EaseError(f"{self.title} needs entity embeddings: give some, or set `entity_weight` to 0.")
+                raise EaseError("There are no entity embeddings to train: give some, or set `entity_weight` to 0.")
             self.table = EntityTable(embeddings)
             self.projection = nn.Linear(embeddings.shape[1], dimension, bias=bias)
 
@@ -223,14 +201,12 @@ class EntityMethod(TrainingMethod[EntityOpts]):
         return cls(options, embedding_dimension(encoder), embeddings)
 
     @classmethod
-    def reads_table(cls, options: EntityOpts) -> bool:
-        """Return whether there is an entity loss."""
-        return options.entity_weight > 0
-
-    @classmethod
-    def reads_hard_negatives(cls, options: EntityOpts) -> bool:
-        """Return whether hard negatives are among the candidates."""
-        return options.hard_negatives
+    def reads(cls, options: EntityOpts) -> Reads:
+        """Return the views of each loss, and the entity table with its hard negatives, unless λ is 0."""
+        views: tuple[str, ...] = (SENTENCE,)
+        if options.self_supervised:
+            views = (SENTENCE, SENTENCE)
+        return Reads(views=views, entities=True, table=options.entity_weight > 0, hard_negatives=options.hard_negatives)
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 of EASE, the sum of SimCSE's loss and the weighted entity loss, and both terms."""

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE, TOTAL, Inputs, Texts, TrainingMethod
+from ease.methods.base import SENTENCE, TOTAL, Inputs, Reads, Texts, TrainingMethod
 from ease.options import StrictModel
 
 POSITIVE = "positive"
@@ -65,19 +65,16 @@ class Dueam(TrainingMethod[DueamOptions]):
     """DuEAM; the encoder is the learner, and no other parameters are trained."""
 
     Options = DueamOptions
-    matryoshka = False
-    title = "DuEAM"
-    summary = (
-        "DuEAM matches the Euclidean distance of two sentences to the Word Mover's Distance of their tokens in a "
-        "frozen encoder, and slightly raises their cosine."
-    )
-    views = (SENTENCE, POSITIVE)
-    required = (SENTENCE, POSITIVE)
-    token_columns = (SENTENCE, POSITIVE)
 
     def __init__(self, options: DueamOptions, anchor: Anchor | None) -> None:
         super().__init__(options)
         self.anchor = anchor
+
+    @classmethod
+    def reads(cls, options: DueamOptions) -> Reads:
+        """Return both sentences of a pair, as embeddings of the learner and as tokens of the anchor."""
+        pair = (SENTENCE, POSITIVE)
+        return Reads(views=pair, required=pair, token_columns=pair)
 
     @classmethod
     def build(cls, options: DueamOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:

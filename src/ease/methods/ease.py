@@ -31,13 +31,6 @@ class Ease(EntityMethod[EaseOptions]):
     """EASE, with an entity table and its projection into the encoder's space."""
 
     Options = EaseOptions
-    reads_entities = True
-    title = "EASE"
-    summary = (
-        "EASE pulls a sentence towards the embedding of an entity that it links to and towards its own encoding "
-        "under another dropout mask; other entities are negatives."
-    )
-    negatives_summary = "Entities of the same type are hard negatives."
 
     def __init__(self, options: EaseOptions, dimension: int, embeddings: Tensor | None) -> None:
         super().__init__(options, dimension, embeddings, bias=options.projection == "tanh")

@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ease.entities.pairs import MAX_FURTHER
-from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inputs, own_rows
+from ease.methods.base import TOTAL, Entities, EntityMethod, EntityOptions, Inputs, Reads, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
@@ -39,24 +39,12 @@ class EasePlus(EntityMethod[EasePlusOptions]):
     """EASE+, with an entity table and its projection into the encoder's space."""
 
     Options = EasePlusOptions
-    reads_entities = True
-    guided = True
-    title = "EASE+"
-    summary = (
-        "EASE+ pulls a sentence towards the embeddings of all entities that it links to; entities of other sentences "
-        "are negatives."
-    )
-    negatives_summary = "Entities of the same type are hard negatives."
 
     @classmethod
-    def further_positives(cls, options: EasePlusOptions) -> int:
-        """Return the number of positives beside the pair's own."""
-        return options.positives - 1
-
-    @classmethod
-    def reads_subjects(cls, options: EasePlusOptions) -> bool:
-        """Return whether the page's subject has a weight."""
-        return options.subject_weight > 0
+    def reads(cls, options: EasePlusOptions) -> Reads:
+        """Add the sentence's other entities, and the page's subject if it has a weight."""
+        further = options.positives - 1  # the pair's own entity is the first
+        return super().reads(options)._replace(further_positives=further, subjects=options.subject_weight > 0)
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Add the attraction between sentences of the same entity to equation 4."""

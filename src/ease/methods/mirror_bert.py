@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
+from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
 from ease.methods.components.losses import mean_over_rows, own_columns, unit
@@ -79,17 +79,15 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
     """Mirror-BERT; it sets the encoder's dropout and trains no parameters other than the encoder's."""
 
     Options = MirrorBertOptions
-    title = "Mirror-BERT"
-    summary = (
-        "Mirror-BERT pulls a string towards its second encoding, under another dropout mask and with a span of "
-        "characters masked; both encodings of all other strings are negatives."
-    )
 
-    def __init__(self, options: MirrorBertOptions) -> None:
-        """Choose the views: with controlled dropout, both views are the same encoding."""
-        super().__init__(options)
-        second = (MASKED if options.changes_text else SENTENCE,)
-        self.views = (SENTENCE, *(() if options.controlled_dropout else second))
+    @classmethod
+    def reads(cls, options: MirrorBertOptions) -> Reads:
+        """Return the views: with controlled dropout, both views are the same encoding."""
+        if options.controlled_dropout:
+            return Reads(views=(SENTENCE,))
+        if options.changes_text:
+            return Reads(views=(SENTENCE, MASKED))
+        return Reads(views=(SENTENCE, SENTENCE))
 
     @classmethod
     def build(cls, options: MirrorBertOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:

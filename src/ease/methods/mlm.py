@@ -18,7 +18,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ease.encoders.token_batches import padding_known
 from ease.errors import EaseError
-from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod
+from ease.methods.base import SENTENCE, TOTAL, Inputs, Reads, TrainingMethod
 from ease.options import StrictModel
 
 MASKED, RANDOM = 0.8, 0.1
@@ -38,15 +38,15 @@ class Mlm(TrainingMethod[MlmOptions]):
     """Masked-language modelling, to make an encoder that other methods start from."""
 
     Options = MlmOptions
-    matryoshka = False
-    title = "MLM"
-    summary = "Masked-language modelling trains the encoder to predict masked tokens, as BERT's pre-training does."
-    views = ()
-    token_columns = (SENTENCE,)
 
     def __init__(self, options: MlmOptions, encoder: SentenceTransformer) -> None:
         super().__init__(options)
         self.masked = MaskedLanguageModel(encoder, options.probability)
+
+    @classmethod
+    def reads(cls, options: MlmOptions) -> Reads:
+        """Return the tokens alone: there is no loss of embeddings."""
+        return Reads(token_columns=(SENTENCE,))
 
     @classmethod
     def build(cls, options: MlmOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
-from ease.methods.base import SENTENCE, Derive
+from ease.methods.base import SENTENCE, Derive, Reads
 from ease.methods.supervised_simcse import POSITIVE, SupervisedSimcse, SupervisedSimcseOptions
 
 
@@ -21,26 +21,22 @@ class MsimcseOptions(SupervisedSimcseOptions):
     )
 
 
-class Msimcse(SupervisedSimcse):
+class Msimcse(SupervisedSimcse[MsimcseOptions]):
     """mSimCSE; the positive of a row without one is the sentence itself under another dropout mask."""
 
     Options = MsimcseOptions
-    title = "mSimCSE"
-    summary = (
-        "mSimCSE pulls a sentence towards its own encoding under another dropout mask, a sentence that it entails, or "
-        "its translation; the other sentences of the batch are negatives."
-    )
-    negatives_summary = "Sentences that contradict it are hard negatives."
 
-    def __init__(self, options: MsimcseOptions) -> None:
+    @classmethod
+    def reads(cls, options: MsimcseOptions) -> Reads:
         """Require positives unless the strategy has rows without one."""
-        super().__init__(options)
+        reads = super().reads(options)
         if options.strategy in ("unsupervised", "mixture"):
-            self.required = (SENTENCE,)
+            return reads._replace(required=(SENTENCE,))
+        return reads
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
         """Use the sentence as its own positive if positives are not required."""
         derived = super().derived_columns(encoder, seed)
-        if POSITIVE in self.required:
+        if POSITIVE in self.reads(self.options).required:
             return derived
         return {**derived, POSITIVE: lambda sentences, rows: sentences}

@@ -8,7 +8,7 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
+from ease.methods.base import SENTENCE, TOTAL, Inputs, Reads, TrainingMethod, self_supervised_term
 from ease.methods.mlm import MaskedLanguageModel
 from ease.options import StrictModel
 
@@ -32,17 +32,21 @@ class Simcse(TrainingMethod[SimcseOptions]):
     """SimCSE, optionally with an auxiliary masked-language-modelling loss."""
 
     Options = SimcseOptions
-    title = "SimCSE"
-    summary = "SimCSE pulls a sentence towards its own encoding under another dropout mask."
-    views = (SENTENCE, SENTENCE)
 
     def __init__(self, options: SimcseOptions, encoder: SentenceTransformer) -> None:
         """Make the prediction head of the auxiliary loss if that loss has a weight."""
         super().__init__(options)
         self.masked: MaskedLanguageModel | None = None
         if options.mlm_weight:
-            self.token_columns = (SENTENCE,)
             self.masked = MaskedLanguageModel(encoder, options.mlm_probability)
+
+    @classmethod
+    def reads(cls, options: SimcseOptions) -> Reads:
+        """Return both views of a sentence; the auxiliary loss also reads its tokens."""
+        views = (SENTENCE, SENTENCE)
+        if options.mlm_weight:
+            return Reads(views=views, token_columns=(SENTENCE,))
+        return Reads(views=views)
 
     @classmethod
     def build(cls, options: SimcseOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:

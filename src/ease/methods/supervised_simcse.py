@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import torch
 from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
+from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, Reads, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.losses import info_nce
 from ease.options import StrictModel
@@ -30,18 +30,18 @@ class SupervisedSimcseOptions(StrictModel):
     )
 
 
-class SupervisedSimcse(TrainingMethod[SupervisedSimcseOptions]):
+SupervisedOpts = TypeVar("SupervisedOpts", bound=SupervisedSimcseOptions)
+
+
+class SupervisedSimcse(TrainingMethod[SupervisedOpts]):
     """Supervised SimCSE; it trains no parameters other than the encoder's."""
 
     Options: ClassVar[type[BaseModel]] = SupervisedSimcseOptions
-    title = "supervised SimCSE"
-    summary = (
-        "Supervised SimCSE pulls a sentence towards one that it entails; the other sentences of the batch are "
-        "negatives."
-    )
-    negatives_summary = "Sentences that contradict it are hard negatives."
-    views = (SENTENCE, POSITIVE, NEGATIVE)
-    required: tuple[str, ...] = (SENTENCE, POSITIVE)
+
+    @classmethod
+    def reads(cls, options: SupervisedOpts) -> Reads:
+        """Return the premise, the hypothesis that it entails, and one that contradicts it."""
+        return Reads(views=(SENTENCE, POSITIVE, NEGATIVE), required=(SENTENCE, POSITIVE))
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
         """Accept texts without a column of hard negatives."""

@@ -28,7 +28,7 @@ from ease.evaluation.sets import LocatedSet, check_scorable, read_located, requi
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.versions import provenance_of
-from ease.methods import UNTRAINED, method_names, reads_entities
+from ease.methods import UNTRAINED, method_names, method_record
 from ease.options import dotted, format_validation_error
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import (
@@ -390,7 +390,7 @@ def _check_variant(
         recipe = one.varied(recipes, variant.seeds[0])
         run.check(recipe.check_texts)
         run.check(recipe.check_frozen)
-        entities = reads_entities(recipe.method)
+        entities = method_record(recipe.method).reads_entities
         if entities or any(source_options(text).reads_pairs for text in recipe.data or ()):
             needs["training_pairs"] = "training pairs"
         if entities and "entity_vocabulary" not in available:

@@ -12,7 +12,7 @@ from ease.encoders.check import base_model_of, configuration_of, is_sentence_enc
 from ease.encoders.known import MethodDefaults, complete_lora, known_encoder, language_model_like, last_part
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
-from ease.methods import method_options, reads_entities
+from ease.methods import method_options, method_record
 from ease.options import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.texts import source_options
@@ -133,7 +133,7 @@ class Recipe(StrictModel):
         loop = _training(self.training)
         for source in self.data or ():
             source_options(source)
-        if reads_entities(self.method):
+        if method_record(self.method).reads_entities:
             if self.data is not None or self.rows is not None:
                 raise EaseError(
                     f"Method {self.method!r} is trained on the setting's pairs of sentences and entities: set `data` "

@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from ease.errors import EaseError
-from ease.methods import UNTRAINED, get_method, method_names
+from ease.methods import UNTRAINED, method_names, method_record
 from ease.names import check_name
 from ease.search.engine import Opening, Search, Sources, words_of
 from ease.wikimedia.languages import Language
@@ -162,7 +162,7 @@ def _answer(model: OpenModel, asked: Asked) -> dict[str, Any]:
 def model_title(name: str) -> str:
     """Return how the page calls a model."""
     if name in method_names():
-        return get_method(name).title
+        return method_record(name).title
     return name.replace("_", " ").capitalize() if name == UNTRAINED else name
 
 

@@ -21,8 +21,8 @@ from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
-from ease.methods import get_method, method_options
-from ease.methods.base import SENTENCE
+from ease.methods import get_method, method_options, method_record
+from ease.methods.base import SENTENCE, Reads
 from ease.names import suggest
 from ease.options import validate
 from ease.training.job import run_job
@@ -84,13 +84,15 @@ def train(
     with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
         work = lock.folder
         own, loop = _parse(method, options, work)
+        reads = get_method(method).reads(own)
+        _check_texts(table, reads)
         if str(encoder).startswith(RANDOM):
             made = EncoderOptions(name=str(encoder), seed=loop.seed)
             encoder = build_encoder(made, table[SENTENCE].to_pylist())
         start, files = _saved(encoder, work / "start"), dict[str, Path]()
-        if get_method(method).reads_entities:
+        if method_record(method).reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
-            table, entities = _number_entities(table, method, own)
+            table, entities = _number_entities(table, reads)
             files = _write_entities(_initial(entities, entity_embeddings, dimension, loop.seed), work)
         values = {
             "folder": work,
@@ -145,17 +147,23 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
             raise EaseError(f"`pairs` must be a DataFrame, an Arrow table or a Parquet file: {error}") from error
     if not len(table):
         raise EaseError("The pairs have no row: give at least `batch_size` rows.")
-    found = get_method(method)
-    for name in (SENTENCE, "entity") if found.reads_entities else (SENTENCE,):
+    required = [SENTENCE]
+    if method_record(method).reads_entities:
+        required.append("entity")
+    for name in required:
         if name not in table.column_names:
             raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
         if missing := table[name].null_count:
             row = table[name].is_null().index(True).as_py()
             raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
-    for name in (*found.required, *getattr(found, "views", ())):
+    return table
+
+
+def _check_texts(table: pa.Table, reads: Reads) -> None:
+    """Refuse a column of texts that holds something else."""
+    for name in (*reads.required, *reads.views):
         if name in table.column_names and not _may_be_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
-    return table
 
 
 def _may_be_text(column: pa.DataType) -> bool:
@@ -165,10 +173,9 @@ def _may_be_text(column: pa.DataType) -> bool:
     return any(is_kind(values) for is_kind in kinds)
 
 
-def _number_entities(table: pa.Table, method: str, options: Any) -> tuple[pa.Table, list[Any]]:
+def _number_entities(table: pa.Table, reads: Reads) -> tuple[pa.Table, list[Any]]:
     """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
-    found = get_method(method)
-    names = entity_columns(found.further_positives(options) > 0, found.reads_subjects(options))
+    names = entity_columns(reads.further_positives > 0, reads.subjects)
     of_texts = _may_be_text(table["entity"].type)
     entity = pa.string() if of_texts else pa.int64()
     columns: dict[str, pa.Array] = {}

@@ -29,7 +29,7 @@ from ease.evaluation.tasks import average_main_scores, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import FolderLock, folder_lock
-from ease.methods import get_method
+from ease.methods import get_method, method_record
 from ease.methods.components.distributed import process_rank
 from ease.methods.components.drophead import has_dropout
 from ease.training.accelerator import accelerated, compile_layers, uses_gpu
@@ -102,17 +102,17 @@ def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
 
 def _check(job: TrainingJob, processes: int) -> None:
     """Refuse parameters that do not fit together before anything large is read."""
-    method, training = get_method(job.method), job.training
-    with_table = method.reads_table(job.method_options)
+    record, training = method_record(job.method), job.training
+    reads = get_method(job.method).reads(job.method_options)
     check_share(training, processes)
     several, guided = training.batches.sentences_per_entity > 1, training.guide.encoder is not None
     for wrong, fault in (
-        (method.reads_entities and job.vocabulary is None, "needs the entity `vocabulary`."),
-        (with_table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
-        (several and not method.reads_entities, "reads no entities: set `batches.sentences_per_entity` to 1."),
-        (training.matryoshka and not method.matryoshka, "has no contrastive loss: set `matryoshka` to []."),
+        (reads.entities and job.vocabulary is None, "needs the entity `vocabulary`."),
+        (reads.table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
+        (several and not reads.entities, "reads no entities: set `batches.sentences_per_entity` to 1."),
+        (training.matryoshka and not record.matryoshka, "has no contrastive loss: set `matryoshka` to []."),
         (
-            guided and not (method.guided and with_table),
+            guided and not (record.guided and reads.table),
             "does not read a guide: set `guide.encoder` to null, or train `ease_plus` with an `entity_weight` above 0.",
         ),
     ):
@@ -165,7 +165,7 @@ def prepare(job: TrainingJob, model: TrainingModel, fingerprint: str, accelerato
     prepared = job.folder / f"inputs-{fingerprint[:16]}-pairs.bin"
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
-        vocabulary = job.vocabulary if model.method.reads_entities else None
+        vocabulary = job.vocabulary if model.reads.entities else None
         derived = model.method.derived_columns(model.encoder, job.training.seed)
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()
@@ -196,19 +196,20 @@ def build_model(job: TrainingJob) -> TrainingModel:
         raise EaseError(f"`matryoshka` {wrong[0]}: give numbers from 1 to {full - 1}, below the encoder's {full}.")
     method, options = get_method(job.method), job.method_options
     table, rows = None, None
-    if method.reads_table(options) and job.table is not None and job.vocabulary is not None:
-        columns = entity_columns(method.further_positives(options) > 0, method.reads_subjects(options))
+    reads = method.reads(options)
+    if reads.table and job.table is not None and job.vocabulary is not None:
+        columns = entity_columns(reads.further_positives > 0, reads.subjects)
         used = used_entities(job.pairs, job.vocabulary, columns)
         table = read_table(job.table, used.vocabulary_rows, total=used.total)
         rows = torch.from_numpy(used.vocabulary_rows)
     built = method.build(options, encoder, table)
-    repeated = len(set(built.views)) < len(built.views)
+    repeated = len(set(reads.views)) < len(reads.views)
     if repeated and not has_dropout(encoder):
         logger.warning(
             "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
             "as to 0.1."
         )
-    graphs = transformer_graphs(training, len(set(built.views)), encoder)
+    graphs = transformer_graphs(training, len(set(reads.views)), encoder)
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, training.seed),
@@ -251,7 +252,7 @@ def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: P
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
     )
-    _log_gain(result, judged=bool(model.method.views))
+    _log_gain(result, judged=bool(model.reads.views))
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     for name in ("checkpoints", CACHE):
@@ -284,7 +285,8 @@ def _card(
     if job.card is None:
         return None
     negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
-    summaries = (model.method.summary, model.method.negatives_summary if negatives else "")
+    record = method_record(job.method)
+    summaries = (record.summary, record.negatives_summary if negatives else "")
     options = job.method_options.model_dump()
     if not negatives:
         options = {name: value for name, value in options.items() if "hard_negative" not in name}

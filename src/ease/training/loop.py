@@ -288,21 +288,20 @@ def _batches(
     if options.mini_batch_size is not None:
         chunks = max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))
     parts = options.batch_size // options.contrasted  # the sub-batches of a step
-    hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
     def make(indices: NDArray[np.int64]) -> Batch:
         batch = make_batch(
             pairs[indices[share]],
             padding,
             chunks,
-            model.method.views,
-            model.method.token_columns,
-            with_entities=model.method.reads_entities,
+            model.reads.views,
+            model.reads.token_columns,
+            with_entities=model.reads.entities,
             packed=model.packed,
             masked=options.compiled,  # a batch without a mask would need a compilation of its own
         )
         if batch.entities is not None and model.method.table is not None:
-            used = used_rows(pairs[indices], hard_negatives)
+            used = used_rows(pairs[indices], model.reads.hard_negatives)
             batch = batch._replace(entities=batch.entities._replace(used=used))
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))

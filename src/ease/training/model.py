@@ -68,9 +68,10 @@ class TrainingModel(nn.Module):
         self.mini_batch_size = mini_batch_size
         self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
         self.teacher = teacher if teacher is not None and teacher.encoder is not None else None
-        if self.teacher is not None and SENTENCE not in method.views:
+        self.reads = method.reads(method.options)
+        if self.teacher is not None and SENTENCE not in self.reads.views:
             raise EaseError(
-                f"{method.title} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
+                f"{type(method).__name__} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
             )
         if self.teacher is not None and self.teacher.form == "cosine" and not isinstance(head, nn.Identity):
             raise EaseError(
@@ -93,13 +94,13 @@ class TrainingModel(nn.Module):
 
         The tokens of the encoder's prompt are added to `max_tokens`.
         """
-        method, options = self.method, self.method.options
+        reads = self.reads
         return Layout(
             max_tokens + prompt_tokens(self.encoder),
-            tuple(dict.fromkeys([*method.views, *method.token_columns])),
-            method.required,
-            method.further_positives(options),
-            method.reads_subjects(options),
+            tuple(dict.fromkeys([*reads.views, *reads.token_columns])),
+            reads.required,
+            reads.further_positives,
+            reads.subjects,
             languages,
         )
 
@@ -121,7 +122,7 @@ class TrainingModel(nn.Module):
 
     def encode(self, batch: Batch) -> Inputs:
         """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
-        views = self.method.views
+        views = self.reads.views
         encode: Callable[..., Tensor] = self._encode_chunk
         if self.mini_batch_size is not None:
             # Gradient caching (Gao et al. 2021, section 3): keep each chunk's embeddings without its activations, and
@@ -139,7 +140,7 @@ class TrainingModel(nn.Module):
 
     def _teacher_loss(self, options: TeacherOptions, inputs: Inputs, teachers: Tensor) -> Tensor:
         """Compare the sentences of a batch with the teacher's embeddings, in all dimensions."""
-        students = inputs.sentences[self.method.views.index(SENTENCE)]
+        students = inputs.sentences[self.reads.views.index(SENTENCE)]
         if options.form == "cosine":
             return cosine_distillation(students, teachers)
         gathered = getattr(self.method.options, "gather_negatives", False)

@@ -12,7 +12,8 @@ from ease.encoders.check import check_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.methods import method_options
+from ease.methods import MethodRecord, method_options, method_record, register
+from ease.methods.records import RECORDS
 from ease.options import Numbers, StrictModel, Words, validate
 
 
@@ -272,7 +273,11 @@ class TrainingJob(StrictModel):
     pairs: Path = Field(description="training pairs, a Parquet file or a folder of them")
     encoder: str = Field(description="the encoder to train, a folder or a hub name")
     pooling: PoolingName | None = Field(None, description="null: the saved encoder's")
-    method: str = Field(description="training method, the name of a file in ease/methods")
+    method: str = Field(description="training method")
+    record: MethodRecord | None = Field(
+        None,
+        description="the record of a method from another package, by which the training's processes find its class",
+    )
     method_options: SerializeAsAny[BaseModel] = Field(
         default_factory=BaseModel, description="the method's `Options`, or their values; validated in either case"
     )
@@ -289,6 +294,10 @@ class TrainingJob(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _parse_method_options(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if values.get("record") is not None:
+            register(validate(MethodRecord, values["record"], "The job's `record`"))
+        elif "method" in values and (record := method_record(values["method"])) not in RECORDS:
+            values = {**values, "record": record}
         options = values.get("method_options", {})
         if isinstance(options, BaseModel) or "method" not in values:
             return values

@@ -105,8 +105,8 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
     failure, metrics = lock.folder / FAILURE, lock.folder / "metrics.jsonl"
     failure.unlink(missing_ok=True)
     known = read_metrics(metrics)
-    # The processes import the same package as this one.
-    search = [str(Path(ease.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    # The processes import the same package as this one, and the modules of other packages' methods.
+    search = [str(Path(ease.__file__).parents[1]), *sys.path]
     environment = {
         "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // processes)),
         # A step or a checkpoint may take longer than the 30 seconds that stopped processes have by default.

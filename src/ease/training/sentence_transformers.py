@@ -97,7 +97,7 @@ class EntityContrastiveLoss(nn.Module):
         """
         if process_count() > 1:
             raise EaseError("EntityContrastiveLoss trains in one process: use `ease.train` for several.")
-        features, views = dict(next(iter(sentence_features))), len(self.method.views)
+        features, views = dict(next(iter(sentence_features))), len(self.method.reads(self.method.options).views)
         for name, value in features.items():
             if isinstance(value, Tensor) and len(value) == len(labels):
                 features[name] = torch.cat([value] * views)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedro.pipeline import Pipeline
 
-from ease.methods import UNTRAINED, reads_entities
+from ease.methods import UNTRAINED, method_record
 from ease.pipelines.setting import MLM
 from ease.pipelines.tracking import (
     TRAINING_TAG,
@@ -35,7 +35,7 @@ def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeli
     made = ["encoder", "history"]
     if method == WHITENING:
         nodes = [step(fit_whitening, "encoder", tags=TRAINING_TAG, options="params:recipe", **starts)]
-    elif reads_entities(method):
+    elif method_record(method).reads_entities:
         given = {"rows": "training_pairs", **starts, **DATA, **ENTITIES}
         nodes = [step(train_encoder, made, tags=TRAINING_TAG, **given)]
     else:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.io.files import read_data_file
-from ease.methods import UNTRAINED, get_method, method_names
+from ease.methods import UNTRAINED, method_names, method_record
 
 
 class Style(NamedTuple):
@@ -75,7 +75,7 @@ def method_label(method: str) -> str:
     """Return a method's title; other names, such as variants, have spaces for underscores."""
     if method == UNTRAINED:
         return "Untrained"
-    return get_method(method).title if method in method_names() else method.replace("_", " ")
+    return method_record(method).title if method in method_names() else method.replace("_", " ")
 
 
 def stack_bars(title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: Mapping[str, Style]) -> go.Figure:
