@@ -7,10 +7,17 @@ from typing import ClassVar
 from pydantic import Field
 
 from ease.io.text_tables import Column
-from ease.texts.components.sources import COLUMNS, FileOptions, Source, Workspace, read_fields, store_texts
+from ease.texts.components.sources import (
+    TEXT_COLUMNS,
+    FileOptions,
+    SourceTexts,
+    Workspace,
+    read_fields,
+    store_texts,
+)
 
 
-class Options(FileOptions):
+class TableColumnOptions(FileOptions):
     """The file, and its columns by name, or by number from 1 if the file has no header."""
 
     title: ClassVar[str] = "Columns of a table"
@@ -20,9 +27,10 @@ class Options(FileOptions):
     negative: Column | None = Field(None, description="the column of hard negatives, which may be blank; null: none")
     distinct: bool = Field(False, description="use each sentence once, in the first row that has it")
 
-
-def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every row, or one for each sentence; rows with a blank sentence or positive are dropped and counted."""
-    chosen = {name: column for name in COLUMNS if (column := getattr(options, name)) is not None}
-    source = store_texts(read_fields(options.path, tuple(chosen.values())), tuple(chosen), workspace)
-    return source.without_repetitions() if options.distinct else source
+    def read(self, workspace: Workspace, seed: int) -> SourceTexts:
+        """Return every row, or one for each sentence; rows with a blank sentence or positive are dropped and counted."""
+        columns = {name: getattr(self, name) for name in TEXT_COLUMNS if getattr(self, name) is not None}
+        texts = store_texts(read_fields(self.path, tuple(columns.values())), tuple(columns), workspace)
+        if self.distinct:
+            return texts.without_repetitions()
+        return texts

@@ -8,10 +8,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from ease.io.text_tables import read_lines
-from ease.texts.components.sources import FileOptions, Source, Workspace, store_texts
+from ease.texts.components.sources import FileOptions, SourceTexts, Workspace, store_texts
 
 
-class Options(FileOptions):
+class LineOptions(FileOptions):
     """A text file in UTF-8, plain, gzip or bzip2."""
 
     title: ClassVar[str] = "Lines of text"
@@ -22,13 +22,14 @@ class Options(FileOptions):
     skip: int = Field(0, ge=0, description="first lines to skip, such as more frequent words")
     take: int | None = Field(None, ge=1, description="lines to read after those; null: all")
 
-
-def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return each distinct string once, in the order of first occurrence; comments do not count as lines."""
-    comment, end = options.comment, None if options.take is None else options.skip + options.take
-    lines = (
-        (number, (line,))
-        for number, line in read_lines(options.path)
-        if comment is None or not line.startswith(comment)
-    )
-    return store_texts(islice(lines, options.skip, end), ("sentence",), workspace).without_repetitions()
+    def read(self, workspace: Workspace, seed: int) -> SourceTexts:
+        """Return each distinct string once, in the order of first occurrence; comments do not count as lines."""
+        lines = (
+            (number, (line,))
+            for number, line in read_lines(self.path)
+            if self.comment is None or not line.startswith(self.comment)
+        )
+        end = None
+        if self.take is not None:
+            end = self.skip + self.take
+        return store_texts(islice(lines, self.skip, end), ("sentence",), workspace).without_repetitions()

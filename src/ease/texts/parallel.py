@@ -1,7 +1,8 @@
-"""Training texts from parallel sentences: the positive is a translation, or another sentence of the other language."""
+"""Training texts from parallel sentences: the positive is a translation, or another sentence in the other language."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -10,9 +11,10 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.io.text_tables import Column, read_parallel_lines
+from ease.lazy import ir
 from ease.texts.components.sources import (
-    Source,
     SourceOptions,
+    SourceTexts,
     Workspace,
     check_languages,
     column_names,
@@ -22,12 +24,12 @@ from ease.texts.components.sources import (
     store_texts,
 )
 
-NAMES = ("sentence", "positive")
-FACTS = ("fact_id", "language", "text")
+PARALLEL_COLUMNS = ("sentence", "positive")
+FACT_COLUMNS = ("fact_id", "language", "text")
 """Columns of a table with each fact in several languages."""
 
 
-class Options(SourceOptions):
+class ParallelTextOptions(SourceOptions):
     """One file with two columns, two parallel files, or a table of facts by language."""
 
     title: ClassVar[str] = "Parallel sentences"
@@ -53,7 +55,7 @@ class Options(SourceOptions):
     )
 
     @model_validator(mode="after")
-    def _one_form(self) -> Options:
+    def _check_paths(self) -> ParallelTextOptions:
         if (self.path is None) is (self.paths is None):
             raise EaseError("Parallel sentences need `path` or `paths`: give one of the two.")
         return self
@@ -61,34 +63,58 @@ class Options(SourceOptions):
     @property
     def places(self) -> tuple[Path, ...]:
         """The table or the two files."""
-        return (self.path,) if self.path is not None else self.paths or ()
+        if self.path is not None:
+            return (self.path,)
+        return self.paths or ()
 
+    def read(self, workspace: Workspace, seed: int) -> SourceTexts:
+        """Return every pair in the chosen form; pairs with a blank sentence are dropped and counted."""
+        if self.path is not None and self._has_facts(self.path):
+            if self.form != "translations":
+                raise EaseError(
+                    f"{self.path} states facts, which have no order across languages: `form` {self.form!r} needs two "
+                    "columns or two parallel line files."
+                )
+            facts = store_texts(islice(read_fields(self.path, FACT_COLUMNS), self.skip, None), FACT_COLUMNS, workspace)
+            table = self._join_facts(facts.table, self.path)
+            counts = facts.counts
+        else:
+            pairs = store_texts(islice(self._read_pairs(), self.skip, None), PARALLEL_COLUMNS, workspace)
+            table = self._arrange(pairs.table, seed)
+            counts = pairs.counts
+        if self.skip:
+            counts = {**counts, "skipped": self.skip}
+        return SourceTexts(table, counts)
 
-def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every pair with two sentences, in the chosen form; the others are dropped and counted."""
-    path = options.path
-    named = path is None or "fact_id" in options.columns or file_kind(path) != "tsv"
-    of_facts = path is not None and not named and column_names(path) == FACTS
-    if of_facts and options.form != "translations":
-        raise EaseError(
-            f"{path} states facts, which have no order across languages: `form` {options.form!r} needs two columns or "
-            "two parallel line files."
-        )
-    columns = FACTS if of_facts else options.columns
-    rows = read_parallel_lines(options.places) if path is None else read_fields(path, columns)
-    rows = islice(rows, options.skip, None)
-    table, counts = store_texts(rows, FACTS if of_facts else NAMES, workspace)
-    if of_facts and path is not None:
-        check_languages(table.language, (options.pivot, *(options.languages or ())), path)
-        others = table.filter(table.language != options.pivot)
-        if options.languages:
-            others = others.filter(others.language.isin(list(options.languages)))
-        pivots = table.filter(table.language == options.pivot).select("fact_id", sentence="text")
-        joined = others.select("key", "fact_id", positive="text").inner_join(pivots, "fact_id")
-        table = joined.select("key", "sentence", "positive")
-    elif options.form == "following":  # unless one of the two lines was dropped
-        nexts = table.select(key=table.key - 1, positive="positive")
-        table = table.select("key", "sentence").inner_join(nexts, "key").select("key", "sentence", "positive")
-    elif options.form == "shuffled":
-        table = random_pairs(table, seed, draws=(0, 1))
-    return Source(table, {**counts, "skipped": options.skip} if options.skip else counts)
+    def _has_facts(self, path: Path) -> bool:
+        """Whether a table has the columns of `FACT_COLUMNS`, and its own `columns` do not say otherwise."""
+        if "fact_id" in self.columns or file_kind(path) != "tsv":
+            return False
+        return column_names(path) == FACT_COLUMNS
+
+    def _read_pairs(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Yield (number, both sentences) for each row of the table or of the parallel files."""
+        if self.path is None:
+            return read_parallel_lines(self.places)
+        return read_fields(self.path, self.columns)
+
+    def _join_facts(self, facts: ir.Table, path: Path) -> ir.Table:
+        """Return the pivot language's text of each fact with its text in each other language."""
+        check_languages(facts.language, (self.pivot, *(self.languages or ())), path)
+        translations = facts.filter(facts.language != self.pivot)
+        if self.languages:
+            translations = translations.filter(translations.language.isin(list(self.languages)))
+        pivots = facts.filter(facts.language == self.pivot).select("fact_id", sentence="text")
+        joined = translations.select("key", "fact_id", positive="text").inner_join(pivots, "fact_id")
+        return joined.select("key", "sentence", "positive")
+
+    def _arrange(self, pairs: ir.Table, seed: int) -> ir.Table:
+        """Return the pairs in the chosen form."""
+        if self.form == "following":
+            # Keys are line numbers: the join drops a line whose next line was dropped.
+            following = pairs.select(key=pairs.key - 1, positive="positive")
+            joined = pairs.select("key", "sentence").inner_join(following, "key")
+            return joined.select("key", "sentence", "positive")
+        if self.form == "shuffled":
+            return random_pairs(pairs, seed, draws=(0, 1))
+        return pairs

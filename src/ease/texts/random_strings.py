@@ -10,30 +10,31 @@ from typing import ClassVar
 import pyarrow as pa
 from pydantic import Field
 
-from ease.texts.components.sources import Source, SourceOptions, Workspace
+from ease.texts.components.sources import SourceOptions, SourceTexts, Workspace
 
-SHORTEST, LONGEST = 3, 10
-"""Lengths of the strings, all equally likely; the paper does not state them"""
-CHARACTERS = string.ascii_letters + string.digits
+# All lengths are equally likely; the paper does not state them.
+MIN_STRING_LENGTH = 3
+MAX_STRING_LENGTH = 10
+STRING_CHARACTERS = string.ascii_letters + string.digits
 
 
-class Options(SourceOptions):
+class RandomStringOptions(SourceOptions):
     """The number of strings."""
 
     title: ClassVar[str] = "Random strings"
 
     rows: int = Field(10_000, ge=1, description="number of strings")
 
+    def read(self, workspace: Workspace, seed: int) -> SourceTexts:
+        """Return distinct strings, the same for the same seed."""
+        schema = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
+        strings = SourceTexts(workspace.store(self._draw_strings(seed), schema), {})
+        distinct = strings.without_repetitions().table
+        return SourceTexts(distinct.order_by("key").limit(self.rows), {"made": self.rows})
 
-def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return distinct strings, the same for the same seed."""
-    random = Random(f"random strings {seed}")
-
-    def strings() -> Iterator[tuple[int, str]]:
-        for number in range(4 * options.rows + 100):  # more than wanted, as short ones may be repeated
-            length = random.randint(SHORTEST, LONGEST)
-            yield number, "".join(random.choices(CHARACTERS, k=length))
-
-    schema = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
-    distinct = Source(workspace.store(strings(), schema), {}).without_repetitions().table
-    return Source(distinct.order_by("key").limit(options.rows), {"made": options.rows})
+    def _draw_strings(self, seed: int) -> Iterator[tuple[int, str]]:
+        """Yield numbered strings, more than `rows`, because short strings may be repeated."""
+        generator = Random(f"random strings {seed}")
+        for number in range(4 * self.rows + 100):
+            length = generator.randint(MIN_STRING_LENGTH, MAX_STRING_LENGTH)
+            yield number, "".join(generator.choices(STRING_CHARACTERS, k=length))

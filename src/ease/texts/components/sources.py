@@ -1,7 +1,8 @@
-"""What kinds of training texts share: options, the workspace, readers of tables, and random pairs."""
+"""Code that several kinds of training texts share: options, the workspace, readers of tables, and random pairs."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
@@ -20,17 +21,35 @@ from ease.io.text_tables import Column, find_columns, read_columns, read_rows
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
 
-COLUMNS = ("sentence", "positive", "negative")
+TEXT_COLUMNS = ("sentence", "positive", "negative")
 """The columns of texts; only the sentence is never null."""
+BATCH_ROWS = 8192
+"""Rows held in memory while a file is read"""
+
+
+class SourceTexts(NamedTuple):
+    """Texts read from a source."""
+
+    table: ir.Table
+    """Columns key (a distinct integer that orders the rows), sentence and, in some kinds, positive and negative"""
+    counts: Mapping[str, int]
+    """Numbers of read rows, and of dropped rows by reason"""
+
+    def without_repetitions(self) -> SourceTexts:
+        """Return the first text with each sentence; the repeated texts are counted."""
+        first = self.table.group_by("sentence").agg(key=self.table.key.min())
+        table = self.table.semi_join(first, "key")
+        repeated = int(self.table.count().execute()) - int(table.count().execute())
+        return SourceTexts(table, {**self.counts, "repeated": repeated})
 
 
 class SourceOptions(StrictModel):
-    """Options of one source of training texts; each kind's `Options` adds its own."""
+    """Options of one source of training texts; each kind's subclass adds its own."""
 
     title: ClassVar[str]
-    """What the model card calls the texts"""
+    """Name of the texts in the model card"""
     reads_pairs: ClassVar[bool] = False
-    """Whether the texts are the setting's pairs; those of neither pairs nor `places` are made by this project"""
+    """Whether the texts are the setting's pairs; texts from neither pairs nor `places` are made by this project"""
 
     kind: str = Field(description="the name of a file in ease/texts")
     rows: int | None = Field(None, ge=1, description="rows to draw from this source; null: all")
@@ -45,8 +64,20 @@ class SourceOptions(StrictModel):
 
     @property
     def required(self) -> tuple[Path, ...]:
-        """All files and folders that must exist before a run: `places`, and a folder's files of each language."""
+        """All files and folders that must exist before a run: `places`, and a folder's file for each language."""
         return self.places
+
+    @abstractmethod
+    def read(self, workspace: Workspace, seed: int) -> SourceTexts:
+        """Return the texts, stored in the workspace.
+
+        Args:
+            workspace: Folder and DuckDB for the texts.
+            seed: Seed of random choices.
+
+        Raises:
+            EaseError: If the source cannot be read.
+        """
 
 
 class FileOptions(SourceOptions):
@@ -60,26 +91,6 @@ class FileOptions(SourceOptions):
         return (self.path,)
 
 
-class Source(NamedTuple):
-    """Texts read from a source."""
-
-    table: ir.Table
-    """Columns key (a distinct integer that orders the rows), sentence and, in some kinds, positive and negative"""
-    counts: Mapping[str, int]
-    """Numbers of read rows, and of dropped rows by reason"""
-
-    def without_repetitions(self) -> Source:
-        """Return the first text with each sentence; the others are counted."""
-        first = self.table.group_by("sentence").agg(key=self.table.key.min())
-        table = self.table.semi_join(first, "key")
-        repeated = int(self.table.count().execute()) - int(table.count().execute())
-        return Source(table, {**self.counts, "repeated": repeated})
-
-
-BATCH_ROWS = 8192
-"""Rows held in memory while a file is read."""
-
-
 class Workspace:
     """A folder of Parquet files, which the caller removes, and a DuckDB of its own, which spills into the folder."""
 
@@ -89,15 +100,17 @@ class Workspace:
         """Connect to DuckDB.
 
         Args:
-            folder: Made if missing.
+            folder: Folder of the files; created if missing.
             memory_limit: In DuckDB's notation, such as `4GB`.
             threads: Threads of DuckDB.
             pairs: The setting's training pairs, on any engine.
         """
         limits = {"memory_limit": memory_limit, "threads": threads}
-        given = {name: value for name, value in limits.items() if value is not None}
-        self.connection = ibis.duckdb.connect(":memory:", temp_directory=str(folder / "spill"), **given)
-        self.folder, self.pairs, self._numbers = folder, pairs, count()
+        settings = {name: value for name, value in limits.items() if value is not None}
+        self.connection = ibis.duckdb.connect(":memory:", temp_directory=str(folder / "spill"), **settings)
+        self.folder = folder
+        self.pairs = pairs
+        self._numbers = count()
 
     def store(self, rows: Iterable[Sequence[Any]], schema: pa.Schema) -> ir.Table:
         """Write rows to a file, and return it as a table."""
@@ -121,11 +134,14 @@ class Workspace:
         return self.connection.read_parquet(str(path))
 
 
-def store_texts(rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str], workspace: Workspace) -> Source:
-    """Store the stripped texts of rows with their numbers as keys; drop rows with a blank text but the negative."""
+def store_texts(rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str], workspace: Workspace) -> SourceTexts:
+    """Store the stripped texts of rows with their numbers as keys.
+
+    A row with a blank text is dropped and counted; only a negative may be blank, and becomes null.
+    """
     counts = Counter({"read": 0, "blank": 0})
 
-    def kept() -> Iterator[tuple[int | str | None, ...]]:
+    def complete_rows() -> Iterator[tuple[int | str | None, ...]]:
         for number, fields in rows:
             counts["read"] += 1
             texts = [field.strip() for field in fields]
@@ -135,28 +151,34 @@ def store_texts(rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str],
                 counts["blank"] += 1
 
     schema = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in names)])
-    return Source(workspace.store(kept(), schema), counts)
+    return SourceTexts(workspace.store(complete_rows(), schema), counts)
 
 
 def file_kind(path: Path) -> str:
-    """Return the extension of a file's name, without that of its compression: csv, tsv, and parquet for a folder."""
+    """Return a file's extension in lower case, without that of its compression; `parquet` for a folder."""
     if path.is_dir():
         return "parquet"
     return Path(path.name.removesuffix(".gz").removesuffix(".bz2")).suffix.removeprefix(".").lower()
 
 
 def read_fields(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the number and the chosen columns of each row of a Parquet, csv or else unquoted tab-separated file."""
-    kind = file_kind(path)
-    if kind == "parquet":
+    """Yield (row number, fields of some columns) for each row of a Parquet, csv or else unquoted tab-separated file."""
+    if file_kind(path) == "parquet":
         return _parquet_fields(path, [str(column) for column in columns])
-    return read_columns(path, columns, "," if kind == "csv" else "\t", quoted=kind == "csv")
+    delimiter = _delimiter(path)
+    return read_columns(path, columns, delimiter, quoted=delimiter == ",")
+
+
+def _delimiter(path: Path) -> str:
+    if file_kind(path) == "csv":
+        return ","
+    return "\t"
 
 
 def column_names(path: Path) -> tuple[str, ...]:
     """Return the names in the first line of a text table."""
-    is_csv = file_kind(path) == "csv"
-    for _, names in read_rows(path, "," if is_csv else "\t", quoted=is_csv):
+    delimiter = _delimiter(path)
+    for _, names in read_rows(path, delimiter, quoted=delimiter == ","):
         if names:
             return tuple(names)
     raise EaseError(f"{path} is empty: give a file with a header.")
@@ -171,26 +193,29 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
     number = count(1)
     for batch in source.to_batches(columns=names, batch_size=BATCH_ROWS):
         try:
+            # A null is a blank text, as in text tables.
             texts = [[value or "" for value in batch[name].cast(pa.string()).to_pylist()] for name in names]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise EaseError(f"{path}: {', '.join(names)} hold no texts: {error}") from error
         yield from ((next(number), fields) for fields in zip(*texts, strict=True))
 
 
-def check_languages(column: ir.StringColumn, wanted: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Return the sorted languages of a file."""
-    found = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
-    if absent := [language for language in wanted if language not in found]:
-        named = ", ".join(filter(None, found))
-        raise EaseError(
-            f"{path} has nothing in {', '.join(absent)}: "
-            f"{f'it has {named}; choose from these' if named else 'it names no languages; leave `languages` null'}."
-        )
-    return found
+def check_languages(column: ir.StringColumn, languages: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Return the sorted languages of a file; raises EaseError if one of `languages` is not among them."""
+    present = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
+    absent = [language for language in languages if language not in present]
+    if absent:
+        # A file that names no languages has the empty one alone.
+        choices = ", ".join(filter(None, present))
+        advice = "it names no languages; leave `languages` null"
+        if choices:
+            advice = f"it has {choices}; choose from these"
+        raise EaseError(f"{path} has nothing in {', '.join(absent)}: {advice}.")
+    return present
 
 
 def random_pairs(table: ir.Table, seed: int, draws: tuple[int, int], within: Sequence[str] = ()) -> ir.Table:
-    """Join two random orders of the rows; a row that meets itself is dropped.
+    """Return each sentence with the positive of a random row; a row that meets itself is dropped.
 
     Args:
         table: Columns key, sentence and positive.
@@ -199,14 +224,16 @@ def random_pairs(table: ir.Table, seed: int, draws: tuple[int, int], within: Seq
         within: Columns in which both rows of a pair are equal.
 
     Returns:
-        Columns key, sentence and positive: the sentence of one row and the positive of another.
+        Columns key, sentence and positive: the sentence of one row and the positive of another row.
     """
+    # Two random orders are joined by place: every text occurs once on either side, which independent draws of
+    # positives would not give.
     left, right = (
         ibis.row_number().over(group_by=list(within), order_by=[draw(seed, table.key, ibis.literal(number)), table.key])
         for number in draws
     )
-    placed = table.mutate(left=left, right=right)
-    sentences = placed.select(*within, "key", "sentence", place="left")
-    positives = placed.select(*within, "positive", other="key", place="right")
+    ordered = table.mutate(left=left, right=right)
+    sentences = ordered.select(*within, "key", "sentence", place="left")
+    positives = ordered.select(*within, "positive", other="key", place="right")
     paired = sentences.inner_join(positives, [*within, "place"])
     return paired.filter(paired.key != paired.other).select("key", "sentence", "positive")
