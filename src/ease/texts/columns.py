@@ -28,8 +28,12 @@ class TableColumnOptions(FileOptions):
     distinct: bool = Field(False, description="use each sentence once, in the first row that has it")
 
     def read(self, workspace: Workspace, seed: int) -> SourceTexts:
-        """Return every row, or one for each sentence; rows with a blank sentence or positive are dropped and counted."""
-        columns = {name: getattr(self, name) for name in TEXT_COLUMNS if getattr(self, name) is not None}
+        """Return every row, or one for each sentence; drop and count rows with a blank sentence or positive."""
+        columns: dict[str, Column] = {}
+        for name in TEXT_COLUMNS:
+            column = getattr(self, name)
+            if column is not None:
+                columns[name] = column
         texts = store_texts(read_fields(self.path, tuple(columns.values())), tuple(columns), workspace)
         if self.distinct:
             return texts.without_repetitions()
