@@ -32,18 +32,20 @@ _BLOCK_MARKER = 0x314159265359
 _END_MARKER = 0x177245385090
 _END_BITS = _MARKER_BITS + 32
 _HEADER_BYTES = 4
-_HEADER = b"BZh9"  # Header with the largest block size, which decodes blocks of any size
-_MAX_BLOCK_BYTES = 1_200_000  # Upper bound of a compressed block, whose content may be incompressible
+# The header with the largest block size decodes blocks of any size.
+_HEADER = b"BZh9"
+# Upper bound of a compressed block, whose content may be incompressible.
+_MAX_BLOCK_BYTES = 1_200_000
+# Markers that are tried as the start or the end of a block: one or two may stand in it by chance, more only on purpose.
 _MAX_TRIES = 8
-"""Markers that are tried as the start or the end of a block: one or two may stand in it by chance, more only on
-purpose."""
-_WINDOW = 7  # Bytes that contain a marker starting at any bit of the first byte
+# Bytes that contain a marker starting at any bit of the first byte.
+_WINDOW = 7
+# Markers and their first bits, by the bytes 2 to 6 of a window, which the marker fills.
 _MARKERS = {
     (marker << (8 - bit)).to_bytes(_WINDOW, "big")[1:6]: (marker, bit)
     for marker in (_BLOCK_MARKER, _END_MARKER)
     for bit in range(8)
 }
-"""Markers and their first bits, by the bytes 2 to 6 of a window, which the marker fills."""
 _MIDDLES = re.compile(b"|".join(map(re.escape, _MARKERS)))
 
 _Marker = tuple[int, bool]
@@ -51,7 +53,7 @@ _Marker = tuple[int, bool]
 
 
 class _Block(NamedTuple):
-    """The bytes with a block, not decoded, and its start and end in bits from the start of the file."""
+    """The compressed bytes that contain a block, and its start and end in bits from the start of the file."""
 
     start: int
     end: int
@@ -60,17 +62,23 @@ class _Block(NamedTuple):
     """Whether the file ends here, inside a stream."""
 
     def decode(self) -> bytes:
-        """Return what the block contains; empty if it is broken or incomplete."""
+        """Return the block's decompressed bytes; empty if it is broken or incomplete."""
         first = self.start % 8
         return _decode(self.content, first, first + self.end - self.start)
 
 
 class BrokenBlockError(Exception):
-    """Raised for data that do not decode, from the byte `byte` of the file; `trailing`: after the last stream."""
+    """Raised for data that do not decode.
+
+    Attributes:
+        byte: Offset of the data in the file.
+        trailing: Whether the data follow the last stream.
+    """
 
     def __init__(self, byte: int, trailing: bool = False) -> None:
         super().__init__(byte)
-        self.byte, self.trailing = byte, trailing
+        self.byte = byte
+        self.trailing = trailing
 
 
 class Bz2Blocks:
@@ -85,77 +93,106 @@ class Bz2Blocks:
         """Prepare to read a seekable file; blocks that start before the byte `start` are skipped."""
         self.truncated = False
         self.position = start
-        self._file, self._start, self._threads, self._read_bytes = file, start, threads, read_bytes
+        self._file = file
+        self._start = start
+        self._threads = threads
+        self._read_bytes = read_bytes
         self._buffer = bytearray()
         self._base = start  # File offset of the buffer
-        self._searched = 0  # File offset up to which all markers have been found
-        self._markers: deque[_Marker] = deque()  # Markers in the buffer that have not been used
+        self._searched = 0  # File offset up to which the buffer has been searched for markers
+        self._markers: deque[_Marker] = deque()  # Markers in the buffer that begin no block yet
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Yield (file offset, decompressed block); raises BrokenBlockError for data that do not decode."""
         self._file.seek(self._start)
-        done, entered, failed = 0, self._start == 0, 0
+        decoded_end = 0
+        failures = 0
+        # Whether a block has decoded; until then, `start` may lie in a block that has a marker by chance.
+        entered = self._start == 0
         for block, content in self._decoded_ahead():
             byte = block.start // 8
-            if block.start < done:
-                continue  # a marker by chance, inside the previous block
-            if not content and not block.is_last:  # perhaps it ends at a marker by chance
-                here = self._file.tell()
-                self._file.seek(byte)
-                longer = self._file.read(_MAX_BLOCK_BYTES)
-                self._file.seek(here)
-                ends = (bit for bit, _ in _find_markers(longer) if 8 * byte + bit > block.end)
-                for end in islice(ends, _MAX_TRIES):
-                    if content := _decode(longer, block.start % 8, end):
-                        done = 8 * byte + end
-                        break
+            if block.start < decoded_end:
+                # A marker by chance, inside the previous block.
+                continue
+            if not content and not block.is_last:
+                # The block may end later than at the next marker, which may be one by chance.
+                content, end = self._decode_longer(block)
+                if content:
+                    decoded_end = end
             if content:
                 entered = True
                 yield byte, content
             elif not block.is_last:
-                failed += 1
-                if entered or failed > _MAX_TRIES:
+                failures += 1
+                if entered or failures > _MAX_TRIES:
                     raise BrokenBlockError(byte)
-            # Otherwise the file is truncated in the block, or `start` lies in a block that has a marker by chance.
+            # Otherwise the file is truncated in the block.
+
+    def _decode_longer(self, block: _Block) -> tuple[bytes, int]:
+        """Return a block decompressed up to a later marker, and its end in bits; empty if no end gives a block."""
+        byte = block.start // 8
+        position = self._file.tell()
+        self._file.seek(byte)
+        content = self._file.read(_MAX_BLOCK_BYTES)
+        self._file.seek(position)
+        ends = (bit for bit, _ in _find_markers(content) if 8 * byte + bit > block.end)
+        for end in islice(ends, _MAX_TRIES):
+            if decoded := _decode(content, block.start % 8, end):
+                return decoded, 8 * byte + end
+        return b"", 0
 
     def _decoded_ahead(self) -> Iterator[tuple[_Block, bytes]]:
-        """Yield blocks in order with their content, and decode the next ones in threads."""
+        """Yield blocks in order with their decompressed bytes; threads decode the next ones."""
         if self._threads == 1:
             yield from ((block, block.decode()) for block in self._blocks())
             return
         with ThreadPoolExecutor(self._threads) as pool:
-            waiting: deque[tuple[_Block, Future[bytes]]] = deque()
+            pending: deque[tuple[_Block, Future[bytes]]] = deque()
             for block in self._blocks():
-                waiting.append((block, pool.submit(block.decode)))
-                if len(waiting) > 2 * self._threads:
-                    first, decoding = waiting.popleft()
+                pending.append((block, pool.submit(block.decode)))
+                # Two blocks a thread keep all threads busy; more would only fill the memory.
+                if len(pending) > 2 * self._threads:
+                    first, decoding = pending.popleft()
                     yield first, decoding.result()
-            yield from ((block, decoding.result()) for block, decoding in waiting)
+            yield from ((block, decoding.result()) for block, decoding in pending)
 
     def _blocks(self) -> Iterator[_Block]:
-        marker = self._stream_at(0) if self._start == 0 else self._next_marker()
-        while marker is not None and marker[1] and self._start and not self._stream_follows(marker[0]):
+        """Yield the blocks between markers, not decoded; sets `truncated`."""
+        if self._start == 0:
+            marker = self._stream_at(0)
+        else:
             marker = self._next_marker()
+            # An end marker before the first block is one by chance, unless a stream follows it.
+            while marker is not None and marker[1] and not self._stream_follows(marker[0]):
+                marker = self._next_marker()
         while marker is not None:
             start, is_end = marker
             if is_end:
                 marker = self._stream_at(_after(start))
                 continue
-            following = self._next_marker()
-            # An end marker is real if a stream or nothing follows it, or if the block before it decodes.
-            tried = 0
-            while following is not None and following[1] and not self._stream_follows(following[0]):
-                first = 8 * self._base
-                tried += 1
-                if tried > _MAX_TRIES or _decode(bytes(self._buffer), start - first, following[0] - first):
-                    break
-                following = self._next_marker()
-            end = 8 * (self._base + len(self._buffer)) if following is None else following[0]
+            following = self._following_marker(start)
+            if following is None:
+                end = 8 * (self._base + len(self._buffer))
+                self.truncated = True
+            else:
+                end = following[0]
             content = bytes(self._buffer[start // 8 - self._base : -(-end // 8) - self._base])
             self._forget(end // 8)
             yield _Block(start, end, content, following is None)
-            self.truncated = self.truncated or following is None
             marker = following
+
+    def _following_marker(self, start: int) -> _Marker | None:
+        """Return the marker after the block that starts at a bit; None if the file ends first."""
+        following = self._next_marker()
+        # An end marker is real if a stream or nothing follows it, or if the block before it decodes.
+        tries = 0
+        while following is not None and following[1] and not self._stream_follows(following[0]):
+            first = 8 * self._base
+            tries += 1
+            if tries > _MAX_TRIES or _decode(bytes(self._buffer), start - first, following[0] - first):
+                break
+            following = self._next_marker()
+        return following
 
     def _stream_follows(self, end: int) -> bool:
         return b"BZh".startswith(self._bytes_at(_after(end), _HEADER_BYTES)[:3])
@@ -164,16 +201,19 @@ class Bz2Blocks:
         """Return the first marker of the stream that starts at a byte; None at the end of the file."""
         head = self._bytes_at(byte, _HEADER_BYTES + _MARKER_BITS // 8)
         if not head:
-            self.truncated = byte > self.position  # in the checksum of the previous stream
+            # The file may end inside the checksum of the previous stream.
+            self.truncated = byte > self.position
             return None
         if head[:3] != b"BZh"[: len(head)]:
             raise BrokenBlockError(byte, trailing=byte > 0)
         if len(head) < _HEADER_BYTES + _MARKER_BITS // 8:
             self.truncated = True
             return None
-        number, bit = int.from_bytes(head[_HEADER_BYTES:], "big"), 8 * (byte + _HEADER_BYTES)
+        number = int.from_bytes(head[_HEADER_BYTES:], "big")
+        bit = 8 * (byte + _HEADER_BYTES)
         if number not in (_BLOCK_MARKER, _END_MARKER):
             raise BrokenBlockError(byte)
+        # The search has found this marker, too, and before it perhaps markers by chance.
         while self._markers and self._markers[0][0] <= bit:
             self._markers.popleft()
         self._forget(byte)
@@ -197,13 +237,15 @@ class Bz2Blocks:
 
     def _read_on(self) -> bool:
         """Extend the buffer and find its markers; return False at the end of the file."""
-        added = self._file.read(self._read_bytes)
-        self.position = self._base + len(self._buffer) + len(added)
-        seen = max(0, len(self._buffer) - _WINDOW + 1, self._searched - self._base)
-        self._buffer += added
-        first = 8 * (self._base + seen)
-        self._markers.extend((first + bit, is_end) for bit, is_end in _find_markers(bytes(self._buffer[seen:])))
-        return bool(added)
+        content = self._file.read(self._read_bytes)
+        self.position = self._base + len(self._buffer) + len(content)
+        # A marker may span the old and the new bytes.
+        search_start = max(0, len(self._buffer) - _WINDOW + 1, self._searched - self._base)
+        self._buffer += content
+        first = 8 * (self._base + search_start)
+        markers = _find_markers(bytes(self._buffer[search_start:]))
+        self._markers.extend((first + bit, is_end) for bit, is_end in markers)
+        return bool(content)
 
     def _forget(self, byte: int) -> None:
         del self._buffer[: byte - self._base]
@@ -219,34 +261,44 @@ def _find_markers(content: bytes) -> list[_Marker]:
     """Return the markers in some bytes, with offsets in bits; ignores a marker truncated at either end."""
     if IS_COMPILED:
         return find_markers(content)
-    found = []
+    markers = []
     for match in _MIDDLES.finditer(content, 1):
         marker, bit = _MARKERS[match[0]]
         window = content[match.start() - 1 : match.start() - 1 + _WINDOW]
+        # The middle bytes do not hold the marker's first and last bits.
         number = int.from_bytes(window, "big") >> (8 * _WINDOW - _MARKER_BITS - bit) & (1 << _MARKER_BITS) - 1
         if len(window) == _WINDOW and number == marker:
-            found.append((8 * (match.start() - 1) + bit, marker == _END_MARKER))
-    return found
+            markers.append((8 * (match.start() - 1) + bit, marker == _END_MARKER))
+    return markers
 
 
 def _decode(content: bytes, start: int, end: int) -> bytes:
-    """Return what the block between two bits contains; empty if it is broken or incomplete.
+    """Return the decompressed block between two bits; empty if it is broken or incomplete.
 
-    What the compiled decoder refuses is decoded by libbz2, as a stream of its own with the block's checksum, so the
-    results are the same without it.
+    libbz2 decodes what the compiled decoder refuses, so the results are the same without the compiled decoder.
     """
     if IS_COMPILED and (decoded := decode_block(content, start, end)):
         return decoded
-    values = np.frombuffer(content[start // 8 : -(-end // 8)], dtype=np.uint8)
-    block = (values << start % 8 | np.append(values[1:], np.uint8(0)) >> (8 - start % 8)).tobytes()
-    full, over = divmod(end - start, 8)
-    rest = block[full] >> (8 - over) if over else 0
-    checksum = int.from_bytes(block[_MARKER_BITS // 8 : _MARKER_BITS // 8 + 4], "big")
-    tail = (rest << _END_BITS | _END_MARKER << 32 | checksum) << (-(over + _END_BITS) % 8)
-    stream = _HEADER + block[:full] + tail.to_bytes(-(-(over + _END_BITS) // 8), "big")
     decoder = bz2.BZ2Decompressor()
     try:
-        decoded = decoder.decompress(stream)
+        decoded = decoder.decompress(_as_stream(content, start, end))
     except OSError:
         return b""
-    return decoded if decoder.eof else b""
+    if not decoder.eof:
+        return b""
+    return decoded
+
+
+def _as_stream(content: bytes, start: int, end: int) -> bytes:
+    """Return the block between two bits as a bz2 stream, which has the block's checksum as its own."""
+    values = np.frombuffer(content[start // 8 : -(-end // 8)], dtype=np.uint8)
+    # Shift all bits to the left, so that the block starts at a byte.
+    block = (values << start % 8 | np.append(values[1:], np.uint8(0)) >> (8 - start % 8)).tobytes()
+    full_bytes, rest_bits = divmod(end - start, 8)
+    rest = 0
+    if rest_bits:
+        rest = block[full_bytes] >> (8 - rest_bits)
+    checksum = int.from_bytes(block[_MARKER_BITS // 8 : _MARKER_BITS // 8 + 4], "big")
+    # The end marker starts at the bit after the block; zeros fill the last byte.
+    tail = (rest << _END_BITS | _END_MARKER << 32 | checksum) << (-(rest_bits + _END_BITS) % 8)
+    return _HEADER + block[:full_bytes] + tail.to_bytes(-(-(rest_bits + _END_BITS) // 8), "big")

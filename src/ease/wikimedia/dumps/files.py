@@ -44,17 +44,19 @@ CHECKSUM_LIST = "SHA256SUMS"
 """Lists the files of a content export."""
 _CHECKSUM = re.compile(r"^\\?([0-9a-fA-F]{32,64}) [ *](?:.*/)?([^/\n\r]+)", re.MULTILINE)
 _DUMP = re.compile(rf".*\.xml[^.]*{_PACKED}")
+# Other XML files that Wikimedia publishes beside the dumps, in the same folders.
 _OTHER = re.compile(r".*-(stub-|pages-(meta|logging)|abstract|siteinfo).*|.*-rss\.xml")
-"""Other XML files that Wikimedia publishes beside the dumps."""
+# Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps.
 _NO_DATA = re.compile(r"\..*|.*\.(part|md5|sha\d*|txt|html?)|.*index.*|_SUCCESS|.*SUMS")
-"""Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps."""
+# Deleted pages leave gaps in the page ids: a gap below this share of the shorter range is taken for them.
 _MIN_GAP = 0.1
-"""A gap between two files below this share of the shorter range is taken for deleted pages."""
+# Largest page id that the first file of a dump may begin with; a larger one means that a file is missing.
 _MAX_FIRST_PAGE = 1000
-"""Largest page id that the first file of a dump may begin with; a larger one means that a file is missing."""
+# Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse.
 _MAX_GZIP_SHARDS = 16
-"""Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
-_MAX_HEADER_BYTES, _PIECE = 16 << 20, 16 << 10
+# Bytes read in search of the first page, so that a large XML file of another kind is refused early.
+_MAX_HEADER_BYTES = 16 << 20
+_HEADER_PIECE_BYTES = 16 << 10
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
 Project = Literal["wiki", "wikinews"]
@@ -87,9 +89,9 @@ class DumpFile:
         return {"language": self.language, "path": address_of(self.path), "dump_date": self.dump_date}
 
     @classmethod
-    def from_json(cls, listed: Mapping[str, Any]) -> Self:
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
         """Restore a file; its path is absolute, since a Spark worker runs in another folder."""
-        return cls(located(listed["path"]).absolute(), listed["language"], listed["dump_date"])
+        return cls(located(record["path"]).absolute(), record["language"], record["dump_date"])
 
 
 @dataclass(frozen=True)
@@ -113,56 +115,84 @@ def find_dumps(
     Raises EaseError if the source is missing, lacks a language, has dumps both with and without a date, or has a file
     that is not a MediaWiki export.
     """
-
-    def may_be_dump(name: str) -> bool:
-        return bool(_match(name) or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
-
     check_codes(languages)
-    pattern = "*.xml, .xml.bz2, .xml.gz or .xml.zst"
-    files = list_files(source, may_be_dump, pattern) if isinstance(source, (str, Path)) else source
-    asked = {Language(language).database: language for language in languages}
-    found: dict[str, list[DumpFile]] = defaultdict(list)
-    unread: list[EaseError] = []
+    files: Sequence[Path]
+    if isinstance(source, (str, Path)):
+        files = list_files(source, _may_be_dump, "*.xml, .xml.bz2, .xml.gz or .xml.zst")
+    else:
+        files = source
+    dumps_by_language, faults = _recognise_dumps(files, languages, project)
+    if missing := [language for language in languages if language not in dumps_by_language]:
+        check_languages(missing)
+        of_project = ""
+        if project == "wikinews":
+            of_project = " of Wikinews"
+        raise EaseError(
+            f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(dumps_by_language)) or 'none'}"
+            f"{of_project}. Add the dumps, or remove the languages from "
+            f"`languages`. {' '.join(map(str, faults[:1]))}".strip()
+        )
+    for fault in faults:
+        logger.info("Not read: %s", fault)
+    # Single files and globs may name a part of a dump on purpose.
+    complete = isinstance(source, (str, Path)) and kind_of(located(source)) == "directory"
+    dumps = []
+    for language in languages:
+        dumps += _choose_forms(_choose_edition(dumps_by_language[language], complete))
+    for dump in dumps:
+        _check_header(dump)
+    return dumps
+
+
+def _may_be_dump(name: str) -> bool:
+    return bool(_match(name) or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
+
+
+def _recognise_dumps(
+    files: Sequence[Path], languages: Sequence[str], project: Project
+) -> tuple[dict[str, list[DumpFile]], list[EaseError]]:
+    """Return a project's dumps by language, and the faults of XML files that are not dumps."""
+    # A dump's file names the database; the language gets the code by which the caller knows it.
+    codes = {Language(language).database: language for language in languages}
+    dumps: dict[str, list[DumpFile]] = defaultdict(list)
+    faults: list[EaseError] = []
     for path in files:
         try:
-            of, dump = recognise_dump(path)
+            dump_project, dump = recognise_dump(path)
         except EaseError as error:
             if len(files) == 1 or _match(path.name):
                 raise
-            unread.append(error)  # another XML file in the folder
+            # A folder may hold other XML files.
+            faults.append(error)
             continue
-        if of == project:
-            language = asked.get(Language(dump.language).database, dump.language)
-            found[language].append(replace(dump, language=language))
-    if missing := [language for language in languages if language not in found]:
-        check_languages(missing)
+        if dump_project == project:
+            language = codes.get(Language(dump.language).database, dump.language)
+            dumps[language].append(replace(dump, language=language))
+    return dumps, faults
+
+
+def _check_header(dump: DumpFile) -> None:
+    """Raise EaseError if a content export's header names another wiki than the file's name, or cannot be read."""
+    site = read_siteinfo(dump.path, dump.language)
+    match = CONTENT_NAME.fullmatch(dump.path.name)
+    if not match or not site.dbname:
+        return
+    name = match["wiki"] + match["project"]
+    if site.dbname != name:
         raise EaseError(
-            f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
-            f"{' of Wikinews' if project == 'wikinews' else ''}. Add the dumps, or remove the languages from "
-            f"`languages`. {' '.join(map(str, unread[:1]))}".strip()
+            f"{dump.path} is an export of {site.dbname}, not of {name} as its name says: remove or rename it."
         )
-    for fault in unread:
-        logger.info("Not read: %s", fault)
-    # Single files and globs may name a part of a dump on purpose.
-    whole = isinstance(source, (str, Path)) and kind_of(located(source)) == "directory"
-    dumps = [dump for language in languages for dump in _choose_forms(_choose_edition(found[language], whole))]
-    for dump in dumps:
-        site, match = read_siteinfo(dump.path, dump.language), CONTENT_NAME.fullmatch(dump.path.name)
-        if match and site.dbname and site.dbname != (named := match["wiki"] + match["project"]):
-            raise EaseError(
-                f"{dump.path} is an export of {site.dbname}, not of {named} as its name says: remove or rename it."
-            )
-    return dumps
 
 
 def _match(name: str) -> re.Match[str] | None:
     return CONTENT_NAME.fullmatch(name) or _ARTICLES_NAME.fullmatch(name)
 
 
-def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
-    """List the files of a folder (also in its folders, with a wanted name), a glob or a single path, sorted.
+def list_files(source: str | Path, accepts: Callable[[str], object], pattern: str) -> list[Path]:
+    """List the data files of a folder (searched recursively), a glob or a single path, sorted.
 
-    Raises EaseError if there is none; the pattern describes the wanted names for the message.
+    Of a folder, only files whose names the function `accepts` are listed; the pattern describes these names for the
+    error message. Raises EaseError if there is no file.
     """
     path = located(source)
     kind = kind_of(path)
@@ -171,12 +201,12 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
     if kind is None and not glob.has_magic(str(source)):
         raise EaseError(f"{path} does not exist: set the source to a folder, a glob or a file of dumps.")
     if kind == "directory":
-        found = sorted(file for file in files_below(path) if wanted(file.name))
+        candidates = sorted(file for file in files_below(path) if accepts(file.name))
     elif is_remote(path):
-        found = sorted(files_matching(path))
+        candidates = sorted(files_matching(path))
     else:
-        found = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
-    if files := [file for file in found if not _NO_DATA.fullmatch(file.name)]:
+        candidates = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
+    if files := [file for file in candidates if not _NO_DATA.fullmatch(file.name)]:
         return files
     if kind is None:
         raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
@@ -185,11 +215,15 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
 
 def dump_date(path: Path) -> str | None:
     """Return the date YYYYMMDD in a dump's name, or the name of the nearest parent folder that is a date."""
-    name = re.sub(r"-p\d+[pr]\d+(r\d+)?", "", path.name)  # without its range of pages
-    in_name = re.findall(r"(?<!\d)(?:\d{8}|\d{4}-\d\d-\d\d)(?!\d)", name)
-    for text in (*in_name, *(parent.name for parent in path.absolute().parents)):
-        digits = text.replace("-", "") if text.count("-") in (0, 2) else ""
+    # Eight digits of a page range would be taken for a date.
+    name = re.sub(r"-p\d+[pr]\d+(r\d+)?", "", path.name)
+    dates = re.findall(r"(?<!\d)(?:\d{8}|\d{4}-\d\d-\d\d)(?!\d)", name)
+    for text in (*dates, *(parent.name for parent in path.absolute().parents)):
+        if text.count("-") not in (0, 2):
+            continue
+        digits = text.replace("-", "")
         if re.fullmatch(r"(19|20)\d{6}", digits):
+            # Other numbers of eight digits, such as 20241399, are no dates.
             with suppress(ValueError):
                 datetime.strptime(digits, "%Y%m%d")
                 return digits
@@ -197,20 +231,25 @@ def dump_date(path: Path) -> str | None:
 
 
 def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
-    """Split a file into shards of a given size; a .gz or .zst into at most 16."""
+    """Split a file into shards of a size in bytes; a .gz or .zst into at most 16."""
     size = dump.path.stat().st_size
-    most = _MAX_GZIP_SHARDS if dump.compression in FROM_THE_BEGINNING else size
-    step = max(bytes_per_shard, -(-size // max(1, most)))
+    max_shards = size
+    if dump.compression in FROM_THE_BEGINNING:
+        max_shards = _MAX_GZIP_SHARDS
+    step = max(bytes_per_shard, -(-size // max(1, max_shards)))
     return [Shard(dump, start, min(size, start + step)) for start in range(0, max(1, size), step)]
 
 
 def recognise_dump(path: Path) -> tuple[str, DumpFile]:
     """Return a dump's project and file; the language comes from the name, else from the header."""
     if match := _match(path.name):
-        project, database = match["project"], match["wiki"]
+        project = match["project"]
+        database = match["wiki"]
     else:
         header = read_siteinfo(path)
-        project = "wikinews" if header.dbname.endswith("wikinews") else "wiki"
+        project = "wiki"
+        if header.dbname.endswith("wikinews"):
+            project = "wikinews"
         database = header.dbname.removesuffix(project) or header.language
         if not database:
             raise EaseError(
@@ -220,7 +259,7 @@ def recognise_dump(path: Path) -> tuple[str, DumpFile]:
 
 
 def table_folders(source: str, dumps: Iterable[DumpFile]) -> list[Path]:
-    """Return the folders that may have the wikis' other tables: the source if it is one, else those of its dumps."""
+    """Return the folders that may have the wikis' other tables: the source if it is a folder, else its dumps' ones."""
     if kind_of(located(source)) == "directory":
         return [located(source)]
     return sorted({dump.path.parent for dump in dumps})
@@ -238,10 +277,10 @@ def check_dates(dumps: Sequence[DumpFile]) -> None:
 
 
 def nearest_table_first(dates: Iterable[str], date: str) -> list[str]:
-    """Sort dates (YYYYMMDD): those at or before a date, the newest first, then later ones, the oldest first."""
-    known = sorted(set(dates))
-    before = [other for other in known if other <= date]
-    return before[::-1] + known[len(before) :]
+    """Sort dates (YYYYMMDD): first those until a date, the newest first, then the later ones, the oldest first."""
+    ascending = sorted(set(dates))
+    earlier = [candidate for candidate in ascending if candidate <= date]
+    return earlier[::-1] + ascending[len(earlier) :]
 
 
 def parse_checksums(text: str) -> dict[str, str]:
@@ -249,11 +288,11 @@ def parse_checksums(text: str) -> dict[str, str]:
     return {name: value.lower() for value, name in _CHECKSUM.findall(text)}
 
 
-def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
+def _choose_edition(dumps: Sequence[DumpFile], complete: bool) -> list[DumpFile]:
     """Return a language's files of the newest date that is complete, in one layout, and log what is not used.
 
-    Missing and overlapping page ranges are logged, unless another date or layout is complete. If `whole`, files that a
-    list of checksums beside them names must be there, and others are not used.
+    Missing and overlapping page ranges are logged, unless another date or layout is complete. If `complete`, files that
+    a checksum list beside them names must exist, and files that the list lacks are not used.
     """
     check_dates(dumps)
     editions: dict[tuple[str, bool], list[DumpFile]] = defaultdict(list)
@@ -261,44 +300,54 @@ def _choose_edition(dumps: Sequence[DumpFile], whole: bool) -> list[DumpFile]:
         # Of one date, articles dumps are preferred: they have half the bytes.
         editions[dump.dump_date or "", not CONTENT_NAME.fullmatch(dump.path.name)].append(dump)
     newest_first = sorted(editions, reverse=True)
-    unlisted = dict.fromkeys(newest_first, "")
-    if whole:
+    absences = dict.fromkeys(newest_first, "")
+    if complete:
         for edition in newest_first:
-            editions[edition], unlisted[edition] = _listed_files(editions[edition])
-    ranges = {edition: _range_faults(editions[edition]) for edition in newest_first}
-    chosen = min(newest_first, key=lambda edition: (bool(unlisted[edition]), bool(ranges[edition])))
-    if unlisted[chosen]:
-        raise EaseError(unlisted[chosen])
-    for fault in ranges[chosen]:
+            editions[edition], absences[edition] = _listed_files(editions[edition])
+    range_faults = {edition: _range_faults(editions[edition]) for edition in newest_first}
+    # An absent file loses articles; a gap in the page ids may be deleted pages, so it counts less.
+    best = min(newest_first, key=lambda edition: (bool(absences[edition]), bool(range_faults[edition])))
+    if absences[best]:
+        raise EaseError(absences[best])
+    for fault in range_faults[best]:
         logger.warning("%s", fault)
     if len(editions) > 1:
         kinds = {False: "content export", True: "articles dump"}
-        names = [f"{kinds[is_dump]} of {date}" for date, is_dump in newest_first]
-        used = names.pop(newest_first.index(chosen))
-        logger.info("%s: using the %s, not the %s", dumps[0].language, used, ", ".join(names))
-        for edition in newest_first[: newest_first.index(chosen)]:
-            logger.warning("%s", " ".join(filter(None, [unlisted[edition], *ranges[edition]])))
-    return editions[chosen]
+        titles = [f"{kinds[is_dump]} of {date}" for date, is_dump in newest_first]
+        best_title = titles.pop(newest_first.index(best))
+        logger.info("%s: using the %s, not the %s", dumps[0].language, best_title, ", ".join(titles))
+        for edition in newest_first[: newest_first.index(best)]:
+            logger.warning("%s", " ".join(filter(None, [absences[edition], *range_faults[edition]])))
+    return editions[best]
 
 
 def _listed_files(dumps: Sequence[DumpFile]) -> tuple[list[DumpFile], str]:
-    """Return the files that SHA256SUMS beside them lists, or all, and a message on listed ones that are absent."""
-    kept, missing = list(dumps), []
-    there = {dump.path.name for dump in dumps}
+    """Return the files that SHA256SUMS beside them lists, or all, and a message if listed files do not exist."""
+    listed_dumps = list(dumps)
+    missing: list[str] = []
+    file_names = {dump.path.name for dump in dumps}
     wiki = dumps[0].path.name.rpartition("-p")[0]
     for folder in dict.fromkeys(dump.path.parent for dump in dumps if CONTENT_NAME.fullmatch(dump.path.name)):
-        if kind_of(listing := folder / CHECKSUM_LIST) != "file":
+        listing = folder / CHECKSUM_LIST
+        if kind_of(listing) != "file":
             continue
-        names = parse_checksums(listing.read_text(encoding="utf-8", errors="replace"))
-        listed = {name for name in names if name.startswith(f"{wiki}-p")}
-        missing += [f"{listing} lists {name}" for name in sorted(listed - there)]
-        if listed:  # others are of an earlier export of the same date
-            unpacked = {name.removesuffix(".bz2") for name in listed}
-            kept = [dump for dump in kept if dump.path.parent != folder or _unpacked(dump.path.name) in unpacked]
+        checksums = parse_checksums(listing.read_text(encoding="utf-8", errors="replace"))
+        listed_names = {name for name in checksums if name.startswith(f"{wiki}-p")}
+        missing += [f"{listing} lists {name}" for name in sorted(listed_names - file_names)]
+        if listed_names:
+            # Files that the list lacks are left over from an earlier export of the same date. A user may have
+            # decompressed a listed file.
+            unpacked = {name.removesuffix(".bz2") for name in listed_names}
+            listed_dumps = [
+                dump for dump in listed_dumps if dump.path.parent != folder or _unpacked(dump.path.name) in unpacked
+            ]
     if not missing:
-        return kept or list(dumps), ""
-    return kept, (
-        f"{', '.join(missing[:5])}, which {'is' if len(missing) == 1 else 'are'} not there: download again, or "
+        return listed_dumps or list(dumps), ""
+    verb = "are"
+    if len(missing) == 1:
+        verb = "is"
+    return listed_dumps, (
+        f"{', '.join(missing[:5])}, which {verb} not there: download again, or "
         f"remove {CHECKSUM_LIST} to use the files that are there."
     )
 
@@ -308,56 +357,71 @@ def _unpacked(name: object) -> str:
 
 
 def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
-    """Return messages about page ranges that are missing between the files of a dump, or are in two of them."""
+    """Return messages about page ranges that no file of a dump has, or that two files have."""
     ranges: dict[tuple[int, int], Path] = {}
     for dump in dumps:
         if (match := _match(dump.path.name)) and match["first"]:
             first = int(match["first"])
+            # A content export may have a large page alone, in files of some of its revisions.
             ranges.setdefault((first, int(match["last"] or first)), dump.path)
     faults = []
-    end, length, path = 0, _MAX_FIRST_PAGE / _MIN_GAP, Path("the beginning")
-    for (first, last), other in sorted(ranges.items()):
+    # Before the first file, a gap of up to _MAX_FIRST_PAGE ids passes the test below.
+    end = 0
+    length = _MAX_FIRST_PAGE / _MIN_GAP
+    path = Path("the beginning")
+    for (first, last), next_path in sorted(ranges.items()):
         gap = first - end - 1
+        shorter = length
+        if end:
+            shorter = min(length, last - first + 1)
         if gap < 0:
-            both = f"pages {first} to {min(end, last)} are in both"
-            faults.append(f"{path.name} and {other.name} overlap: {both}.")
-        elif gap > _MIN_GAP * min(length, last - first + 1 if end else length):
-            faults.append(f"Pages {end + 1} to {first - 1} are missing between {path.name} and {other.name}.")
+            overlap = f"pages {first} to {min(end, last)} are in both"
+            faults.append(f"{path.name} and {next_path.name} overlap: {overlap}.")
+        elif gap > _MIN_GAP * shorter:
+            faults.append(f"Pages {end + 1} to {first - 1} are missing between {path.name} and {next_path.name}.")
         if last > end:
-            end, length, path = last, last - first + 1, other
+            end = last
+            length = last - first + 1
+            path = next_path
     return faults
 
 
 def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
     """Choose one form of each edition (`20240101`, `latest`, `mini`), with its parts in order."""
-    chosen, described = list[DumpFile](), []
+    unnamed: list[DumpFile] = []
+    candidates = []
     for dump in dumps:
-        if (match := _match(dump.path.name)) is None:
-            chosen.append(dump)
+        match = _match(dump.path.name)
+        if match is None:
+            unnamed.append(dump)
             continue
+        # The two patterns have different groups: an absent group counts as an empty one.
         names = defaultdict(str, {name: value or "" for name, value in match.groupdict().items()})
         form = (bool(names["part"] or names["first"]), not names["multistream"])
         rest = names["rest"] or names["revision"].zfill(20)
         part = (int(names["part"] or 0), int(names["first"] or 0), rest)
         # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
-        slowness = {"bz2": 0 if names["multistream"] else 4, "plain": 1, "zst": 2, "gz": 3}[dump.compression]
-        described.append((names["edition"], form, part, slowness, dump))
+        slowness = {"plain": 1, "zst": 2, "gz": 3, "bz2": 4}[dump.compression]
+        if dump.compression == "bz2" and names["multistream"]:
+            slowness = 0
+        candidates.append((names["edition"], form, part, slowness, dump))
+    # The first form of an edition is the one to read, and so is the first file of each part.
     forms: dict[str, tuple[bool, bool]] = {}
     parts: dict[object, DumpFile] = {}
-    for edition, form, part, _, dump in sorted(described, key=lambda one: one[:4]):
+    for edition, form, part, _, dump in sorted(candidates, key=lambda candidate: candidate[:4]):
         if form == forms.setdefault(edition, form):
             parts.setdefault((edition, part), dump)
-    return [*chosen, *parts.values()]
+    return [*unnamed, *parts.values()]
 
 
 def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
     """Find the newest Wikidata dump, in the compression that is fastest to read.
 
-    The source is a folder (searched recursively), a glob or a file; the form is all of Wikidata, or truthy statements.
-    Raises EaseError if there is no dump, or the newest of several is unclear, for example if one has no date.
+    The source is a folder (searched recursively), a glob or a file. The form is Wikidata's JSON, or its truthy
+    statements. Raises EaseError if there is no dump, or the newest of several is unclear, for example without a date.
     """
-    name, in_words = _WIKIDATA_NAMES[form]
-    dates = {file: dump_date(file) for file in list_files(source, name.fullmatch, in_words)}
+    name_pattern, pattern_in_words = _WIKIDATA_NAMES[form]
+    dates = {file: dump_date(file) for file in list_files(source, name_pattern.fullmatch, pattern_in_words)}
     newest = max((date for date in dates.values() if date), default=None)
     # A file without a date may be newer than the newest date.
     files = [file for file, date in dates.items() if date in (None, newest)]
@@ -371,14 +435,15 @@ def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
 def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
     """Read the namespaces and title rules of an export's wiki, which precede its first page.
 
-    Without a language, that of the result is the one that the export names, or an empty text. Raises EaseError if the
-    file is missing, broken, or not a MediaWiki export.
+    Without a language, the result has the export's, or an empty text. Raises EaseError if the file is missing, broken,
+    or not a MediaWiki export.
     """
     site: dict[str, str] = {}
     namespaces: dict[str, int] = {}
     for event, name, element in _header_elements(path):
         text = (element.text or "").strip()
-        if not site:  # at the first event
+        if not site:
+            # The first event is the beginning of the root, which names the language.
             site["language"] = language or element.get("{http://www.w3.org/XML/1998/namespace}lang", "")
         elif name == "page" or (event == "end" and name in ("siteinfo", "mediawiki")):
             return SiteInfo(**site, namespaces=namespaces)
@@ -391,18 +456,25 @@ def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
 
 
 def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
-    """Yield the beginnings and ends of an export's elements, of which the first is the root's beginning."""
+    """Yield (event, local name, element) for the starts and ends of an export's elements, beginning with its root."""
     # Does not expand entities, which no MediaWiki export declares.
     parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
     refusal = f"{path} is not a MediaWiki export (XML with the root <mediawiki>): {{}}. Name another file."
-    head, root, size = b"", "", 0
+    head = b""
+    root = ""
+    size = 0
     # Pieces of a block, since the header is much shorter.
     blocks = (block for _, block in DecompressedStream(path))
-    for piece in (block[at : at + _PIECE] for block in blocks for at in range(0, len(block), _PIECE)):
-        head, size, fault = head or piece.lstrip(), size + len(piece), ""
+    for piece in (
+        block[at : at + _HEADER_PIECE_BYTES] for block in blocks for at in range(0, len(block), _HEADER_PIECE_BYTES)
+    ):
+        head = head or piece.lstrip()
+        size += len(piece)
+        fault = ""
         try:
             parser.feed(piece)
-        except etree.XMLSyntaxError as error:  # perhaps in a page after the header
+        except etree.XMLSyntaxError as error:
+            # The fault may be in a page after the header: the events before it come first.
             fault = error.msg
         for event, element in parser.read_events():
             name = etree.QName(element).localname
@@ -410,9 +482,10 @@ def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
             if root != "mediawiki":
                 raise EaseError(refusal.format(f"its root is <{root}>"))
             yield event, name, element
+        if fault and root:
+            raise EaseError(f"{path} is broken before its first page: {fault}. Download it again.")
         if fault:
-            broken = f"{path} is broken before its first page: {fault}. Download it again."
-            raise EaseError(broken if root else refusal.format(f"it begins with {head[:40]!r}"))
+            raise EaseError(refusal.format(f"it begins with {head[:40]!r}"))
         if size > _MAX_HEADER_BYTES:
             raise EaseError(f"{path} has no <page> in its first {size:,} bytes: choose a file …-pages-articles….xml.")
     if not head:
@@ -421,6 +494,9 @@ def _header_elements(path: Path) -> Iterator[tuple[str, str, etree._Element]]:
 
 def read_number(text: str) -> int:
     """Return a number of an export, such as a page's id; raises ValueError unless it is an integer of 64 bits."""
-    if (found := _NUMBER.fullmatch(text)) and abs(number := int(found[1])) < 1 << 63:
-        return number
+    match = _NUMBER.fullmatch(text)
+    if match:
+        number = int(match[1])
+        if abs(number) < 1 << 63:
+            return number
     raise ValueError(f"{text[:40]!r} is not a number of 64 bits")

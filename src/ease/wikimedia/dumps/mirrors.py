@@ -1,6 +1,6 @@
-"""Find and download dumps: on dumps.wikimedia.org and its mirrors, and at the Internet Archive.
+"""Find and download dumps from dumps.wikimedia.org, its mirrors and the Internet Archive.
 
-What is known of a layout (its addresses, and when a dump is complete) is in one class below; `files.py` has the names.
+Each server layout has one class below, which knows the addresses and when a dump is complete. `files.py` has the names.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ LATEST = "latest"
 LayoutName = Literal["auto", "content", "articles"]
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
-_DUMP, _TABLE = "dump of articles", "page_props table"
+_DUMP = "dump of articles"
+_TABLE = "page_props table"
 _NAMES = {_DUMP: r"pages-articles-multistream\d*\.xml(-p\d+p\d+)?\.bz2", _TABLE: r"page_props\.sql\.gz"}
 """Patterns of names after `{wiki}-{date}-`."""
-Found = TypeVar("Found")
+_Parsed = TypeVar("_Parsed")
 
 
 @dataclass(frozen=True)
 class MirrorOptions:
     """Which dumps to download, and where to.
 
-    The folder gets the dumps in `{wiki}/{date}/`; the date is YYYYMMDD, or `latest` for the newest complete dump; the
-    layout `auto` stands for the content exports if the mirror has them, else the articles dumps.
+    Dumps are stored in `{folder}/{wiki}/{date}/`. The date is YYYYMMDD, or `latest` for the newest complete dump. The
+    layout `auto` uses the content exports if the mirror has them, else the articles dumps.
     """
 
     folder: Path
@@ -60,7 +61,7 @@ class MirrorOptions:
 
 
 class FetchedDumps(NamedTuple):
-    """Files of the dumps, all of one date, and page_props tables (none if not wanted), by language."""
+    """Files of the dumps, all of one date, and page_props tables (empty if not requested), by language."""
 
     date: str
     pages: Mapping[str, tuple[Path, ...]]
@@ -72,7 +73,7 @@ class Unavailable(EaseError):
 
 
 def is_mirror(address: str) -> bool:
-    """Whether a source is the address of a mirror."""
+    """Tell whether a source is the address of a mirror."""
     return address.startswith(("https://", "http://"))
 
 
@@ -81,28 +82,25 @@ def fetch_dumps(
 ) -> FetchedDumps:
     """Download the dumps of some languages' wikis, all of one date, from a mirror such as https://dumps.wikimedia.org.
 
-    Files that exist are skipped. Raises Unavailable if the mirror has no complete dump of a language, and EaseError if
-    a file is missing or has a wrong checksum, or the disk is full; downloaded files are kept.
+    Existing files are skipped. Raises Unavailable if the mirror has no complete dump of a language, and EaseError if a
+    file is missing, a checksum differs or the disk is full. Downloaded files are kept.
     """
     wikis = {Language(language).database + project: language for language in languages}
     with Client(options.download) as client:
         layout, date, pages = _choose_layout(mirror, list(wikis), options, client)
         tables: dict[str, RemoteFile] = {}
         if options.page_props:
-            source = layout if _is_archive(mirror) else _ArticlesDumps(mirror, options, client)
+            # Content exports have no tables, so these come from the articles dumps of the same mirror.
+            source = layout
+            if not _is_archive(mirror):
+                source = _ArticlesDumps(mirror, options, client)
             tables = {wiki: _table_near(source, wiki, date) for wiki in wikis}
         for files in pages.values():
-            # A content export's list stays beside its files, where it shows later whether they are complete.
-            sums = [(file.checksums.get("sha256"), file.path.name) for file in files]
-            if lines := [f"{checksum}  {name}\n" for checksum, name in sums if checksum]:
-                path = files[0].path.with_name(CHECKSUM_LIST)
-                with report_write_errors(path):
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_text_atomically(path, "".join(lines))
-        wanted = [file for files in (*pages.values(), tables.values()) for file in files]
-        fetched = download_all(wanted, client, f"dumps of {date}")
+            _write_checksum_list(files)
+        downloads = [*(file for files in pages.values() for file in files), *tables.values()]
+        fetched = download_all(downloads, client, f"dumps of {date}")
     message = "Dumps of %s, %s: %d files downloaded from %s, %d existed"
-    logger.info(message, ", ".join(languages), date, fetched, mirror, len(wanted) - fetched)
+    logger.info(message, ", ".join(languages), date, fetched, mirror, len(downloads) - fetched)
     return FetchedDumps(
         date,
         {wikis[wiki]: tuple(file.path for file in files) for wiki, files in pages.items()},
@@ -110,15 +108,35 @@ def fetch_dumps(
     )
 
 
+def _write_checksum_list(files: Sequence[RemoteFile]) -> None:
+    """Write the list of a content export beside its files; other dumps have no SHA-256 checksums."""
+    sums = [(file.checksums.get("sha256"), file.path.name) for file in files]
+    lines = [f"{checksum}  {name}\n" for checksum, name in sums if checksum]
+    if not lines:
+        return
+    # A later run finds in this list whether the export is complete.
+    path = files[0].path.with_name(CHECKSUM_LIST)
+    with report_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text_atomically(path, "".join(lines))
+
+
 def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
-    """Download Wikidata's dump; skips a file that exists, and raises as `fetch_dumps` does."""
+    """Download Wikidata's dump and return its path; skips an existing file, and raises as `fetch_dumps` does."""
+    kind: type[_Layout] = _WikidataDumps
+    if _is_archive(mirror):
+        kind = _ArchivedWikidata
     with Client(options.download) as client:
-        dumps = (_ArchivedWikidata if _is_archive(mirror) else _WikidataDumps)(mirror, options, client)
+        dumps = kind(mirror, options, client)
         try:
-            ((file, *_),) = _choose(dumps, ["wikidatawiki"], options.date)[1].values()
+            _, files = _choose_date(dumps, ["wikidatawiki"], options.date)
+            file = files["wikidatawiki"][0]
         except Unavailable as fault:
-            undated = dumps.undated() if isinstance(dumps, _WikidataDumps) else None
-            if options.date != LATEST or undated is None:
+            # A mirror without dated dumps may still have the newest one, in a folder without dates.
+            undated = None
+            if options.date == LATEST and isinstance(dumps, _WikidataDumps):
+                undated = dumps.undated()
+            if undated is None:
                 raise Unavailable(f"{fault} Set another `wikidata_date`, form or mirror.") from None
             file = undated
         fetched = download_all([file], client, "Wikidata")
@@ -134,15 +152,19 @@ def _choose_layout(
     mirror: str, wikis: Sequence[str], options: MirrorOptions, client: Client
 ) -> tuple[_Layout, str, dict[str, list[RemoteFile]]]:
     """Return the first layout in which the dumps of all wikis are complete, their date, and the files of each wiki."""
-    known = {"content": _ContentExports, "articles": _ArticlesDumps}
-    kinds: list[type[_Layout]] = [_Archive]
-    if not _is_archive(mirror):
-        kinds = [known[options.layout]] if options.layout != "auto" else list(known.values())
+    layouts = {"content": _ContentExports, "articles": _ArticlesDumps}
+    kinds: list[type[_Layout]]
+    if _is_archive(mirror):
+        kinds = [_Archive]
+    elif options.layout == "auto":
+        kinds = list(layouts.values())
+    else:
+        kinds = [layouts[options.layout]]
     faults = []
     for kind in kinds:
         layout = kind(mirror, options, client)
         try:
-            return layout, *_choose(layout, wikis, options.date)
+            return layout, *_choose_date(layout, wikis, options.date)
         except Unavailable as fault:
             faults.append(str(fault))
             logger.info("%s", fault)
@@ -152,65 +174,71 @@ def _choose_layout(
     )
 
 
-def _choose(layout: _Layout, wikis: Sequence[str], wanted: str) -> tuple[str, dict[str, list[RemoteFile]]]:
-    """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
+def _choose_date(layout: _Layout, wikis: Sequence[str], request: str) -> tuple[str, dict[str, list[RemoteFile]]]:
+    """Return the requested date, or the newest that is complete for all wikis, and the files of each wiki.
 
     Raises Unavailable with the first reason, and the nearest complete date.
     """
     reasons = []
-    if wanted != LATEST:
+    if request != LATEST:
         try:
-            return wanted, {wiki: layout.pages(wiki, wanted) for wiki in wikis}
+            return request, {wiki: layout.pages(wiki, request) for wiki in wikis}
         except Unavailable as fault:
             reasons.append(str(fault))
-    listed = {wiki: layout.dates(wiki) for wiki in wikis}
-    if lacking := [wiki for wiki, dates in listed.items() if not dates]:
-        raise Unavailable(f"{layout.place} lists no dumps of {', '.join(lacking)}, as of closed and unknown wikis.")
-    common = sorted(set.intersection(*map(set, listed.values())), reverse=True)
-    if wanted != LATEST:
-        common.sort(key=lambda date: abs(Day.fromisoformat(date) - Day.fromisoformat(wanted)))
-    for date in common:
+
+    dates_by_wiki = {wiki: layout.dates(wiki) for wiki in wikis}
+    if missing := [wiki for wiki, dates in dates_by_wiki.items() if not dates]:
+        raise Unavailable(f"{layout.place} lists no dumps of {', '.join(missing)}, as of closed and unknown wikis.")
+    candidates = sorted(set.intersection(*map(set, dates_by_wiki.values())), reverse=True)
+    if request != LATEST:
+        candidates.sort(key=lambda date: abs(Day.fromisoformat(date) - Day.fromisoformat(request)))
+
+    # A server lists a date as soon as its dump begins, so the first candidates may be incomplete.
+    for date in candidates:
         try:
-            found = {wiki: layout.pages(wiki, date) for wiki in wikis}
+            pages = {wiki: layout.pages(wiki, date) for wiki in wikis}
         except Unavailable as fault:
             reasons.append(str(fault))
             continue
-        if wanted == LATEST:
-            return date, found
+        if request == LATEST:
+            return date, pages
         raise Unavailable(f"{reasons[0]} The nearest complete date there is {date}.")
-    nothing = f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}."
-    raise Unavailable(" ".join([nothing, *reasons[:1]]))
+    fault_of_all = f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}."
+    raise Unavailable(" ".join([fault_of_all, *reasons[:1]]))
 
 
 def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
     """Return a wiki's newest page_props table at or before a date, else the first one after it."""
     reasons = [f"{layout.place} has no complete page_props table of {wiki}."]
-    for other in nearest_table_first(layout.dates(wiki), date):
+    for table_date in nearest_table_first(layout.dates(wiki), date):
         try:
-            return layout.files(wiki, other, _TABLE)[0]
+            return layout.files(wiki, table_date, _TABLE)[0]
         except Unavailable as fault:
             reasons.append(str(fault))
     raise Unavailable(f"{' '.join(reasons[:2])} Set `wikidata_titles` to json, or choose another mirror.")
 
 
 class _Layout:
-    """Dates and files of the dumps on a server; `place` is where they are, for messages."""
+    """Dates and files of the dumps on a server; `place` is their address, for messages."""
 
     PLACE: ClassVar[str] = ""
-    """Where the dumps are, below the mirror."""
+    """Path of the dumps below the mirror."""
     FOLDER: ClassVar[str] = "{wiki}"
-    """Folder of a wiki's dates, there and on this machine."""
+    """Folder with a wiki's dates, on the server and on this machine."""
 
     def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
-        self._mirror, self._options, self._client = mirror.rstrip("/"), options, client
+        self._mirror = mirror.rstrip("/")
+        self._options = options
+        self._client = client
         self.place = self._mirror + self.PLACE
 
     def dates(self, wiki: str) -> list[str]:
-        """Return the dates (YYYYMMDD) that the server lists for a wiki, sorted; a dump may be incomplete."""
+        """Return the dates (YYYYMMDD) that the server lists for a wiki, sorted; a listed dump may be incomplete."""
         try:
             listing = self._client.text(f"{self.place}/{self.FOLDER.format(wiki=wiki)}/")
         except NotFound:
             return []
+        # The content exports write dates with hyphens, the other folders without.
         names = re.findall(r"href=\"(?:[^\"]*/)?(\d{8}|\d{4}-\d{2}-\d{2})/?\"", listing)
         return sorted({name.replace("-", "") for name in names})
 
@@ -218,25 +246,27 @@ class _Layout:
         """Return the files of a dump; raises Unavailable if it is missing or not complete."""
         return self.files(wiki, date, _DUMP)
 
-    def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
-        """Return the files of a dump of a kind of `_NAMES`; raises Unavailable as `pages` does."""
+    def files(self, wiki: str, date: str, kind: str) -> list[RemoteFile]:
+        """Return the files of one kind of `_NAMES`; raises Unavailable as `pages` does."""
         raise NotImplementedError
 
     def _file(self, url: str, wiki: str, date: str, facts: Mapping[str, Any]) -> RemoteFile:
-        """Return a file with the size and the checksums that a server states."""
+        """Return a file with the size in bytes and the checksums that a server states."""
         folder = self._options.folder / self.FOLDER.format(wiki=wiki) / date
         sums = {name: facts[name] for name in ("sha256", "sha1", "md5") if facts.get(name)}
         size = facts.get("size")
-        return RemoteFile(url, folder / url.rpartition("/")[2], sums, None if size is None else int(size))
+        if size is not None:
+            size = int(size)  # the Internet Archive states sizes as text
+        return RemoteFile(url, folder / url.rpartition("/")[2], sums, size)
 
     def _size(self, url: str) -> int | None:
-        """Return a file's size; None if the server does not state it or does not have the file."""
+        """Return a file's size in bytes; None if the server does not state it or does not have the file."""
         with suppress(EaseError):
             return self._client.size(url)
         return None
 
-    def _json(self, url: str, read: Callable[[Any], Found]) -> Found:
-        """Return what a function reads from a JSON object; raises EaseError if the object is damaged."""
+    def _json(self, url: str, read: Callable[[Any], _Parsed]) -> _Parsed:
+        """Return the result of a function for a JSON object; raises EaseError if the object is damaged."""
         text = self._client.text(url)
         try:
             return read(orjson.loads(text))
@@ -245,7 +275,7 @@ class _Layout:
             raise EaseError(f"{url} is damaged ({reason}): choose another date or mirror.") from error
 
     def _checksums(self, url: str) -> dict[str, str]:
-        """Return checksums by name; empty if the server does not have the list."""
+        """Return checksums by file name; empty if the server does not have the list."""
         with suppress(NotFound):
             return parse_checksums(self._client.text(url))
         return {}
@@ -254,20 +284,22 @@ class _Layout:
 class _ContentExports(_Layout):
     """MediaWiki Content File Exports: the current revisions of the pages of all namespaces, once a month.
 
-    An export is complete when its SHA256SUMS is there, which is written last. The newest three months are kept.
+    An export is complete when its SHA256SUMS exists, which is written last. The newest three months are kept.
     """
 
     PLACE: ClassVar[str] = "/other/mediawiki_content_current"
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self.place}/{wiki}/{date[:4]}-{date[4:6]}-{date[6:]}/xml/bzip2"
-        listed = self._checksums(f"{folder}/{CHECKSUM_LIST}")
-        if not listed:
+        checksums = self._checksums(f"{folder}/{CHECKSUM_LIST}")
+        if not checksums:
             raise Unavailable(f"{folder} has no complete export (no readable {CHECKSUM_LIST}).")
         files = []
-        for name, checksum in listed.items():
-            if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki:
+        for name, checksum in checksums.items():
+            match = CONTENT_NAME.fullmatch(name)
+            if match and match["wiki"] + match["project"] == wiki:
                 url = f"{folder}/{name}"
+                # The list has no sizes, so the server is asked for each.
                 files.append(self._file(url, wiki, date, {"sha256": checksum, "size": self._size(url)}))
         if not files:
             raise Unavailable(f"{folder}/{CHECKSUM_LIST} names no export of {wiki}.")
@@ -275,7 +307,7 @@ class _ContentExports(_Layout):
 
 
 class _ArticlesDumps(_Layout):
-    """Dumps of articles and tables at `{mirror}/{wiki}/{date}/`; those of articles are deprecated.
+    """Dumps of articles and tables at `{mirror}/{wiki}/{date}/`; Wikimedia has deprecated those of articles.
 
     `dumpstatus.json` lists the jobs, and the files of the finished ones with their sizes and checksums.
     """
@@ -286,38 +318,38 @@ class _ArticlesDumps(_Layout):
     }
     """For large wikis, the first job joins the parts of the second; small wikis have no parts."""
 
-    def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
+    def files(self, wiki: str, date: str, kind: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/{date}"
 
-        def read(status: Any) -> tuple[dict[str, str], list[RemoteFile]]:
+        def read_jobs(status: Any) -> tuple[dict[str, str], list[RemoteFile]]:
             """Return the states of the jobs, and the files of the first finished one."""
-            jobs = {job: status["jobs"][job] for job in self.JOBS[what] if job in status["jobs"]}
-            done: dict[str, Any] = next((job for job in jobs.values() if job["status"] == "done"), {})
+            jobs = {job: status["jobs"][job] for job in self.JOBS[kind] if job in status["jobs"]}
+            finished: dict[str, Any] = next((job for job in jobs.values() if job["status"] == "done"), {})
             files = [
                 self._file(f"{folder}/{name}", wiki, date, facts)
-                for name, facts in sorted(done.get("files", {}).items())
-                if re.fullmatch(f"{wiki}-{date}-{_NAMES[what]}", name)
+                for name, facts in sorted(finished.get("files", {}).items())
+                if re.fullmatch(f"{wiki}-{date}-{_NAMES[kind]}", name)
             ]
             return {name: job["status"] for name, job in jobs.items()}, files
 
         try:
-            states, files = self._json(f"{folder}/dumpstatus.json", read)
+            states, files = self._json(f"{folder}/dumpstatus.json", read_jobs)
         except NotFound:
             raise Unavailable(f"{folder} has no dump (dumpstatus.json).") from None
         if "done" not in states.values():
-            shown = ", ".join(f"{job} is {state}" for job, state in states.items()) or "it has no such job"
-            raise Unavailable(f"The {what} of {wiki} of {date} is not finished: {shown}.")
+            progress = ", ".join(f"{job} is {state}" for job, state in states.items()) or "it has no such job"
+            raise Unavailable(f"The {kind} of {wiki} of {date} is not finished: {progress}.")
         if not files:
-            raise Unavailable(f"{folder}/dumpstatus.json names no file of the {what}.")
-        if unknown := [file.url for file in files if not file.checksums]:
-            raise EaseError(f"{unknown[0]} has no published checksum: choose another date or mirror.")
+            raise Unavailable(f"{folder}/dumpstatus.json names no file of the {kind}.")
+        if unchecked := [file.url for file in files if not file.checksums]:
+            raise EaseError(f"{unchecked[0]} has no published checksum: choose another date or mirror.")
         return files
 
 
 class _WikidataDumps(_Layout):
-    """Wikidata's JSON and truthy dumps at `{mirror}/wikidatawiki/entities/{date}/`, with dates of their own.
+    """Wikidata's JSON and truthy dumps at `{mirror}/wikidatawiki/entities/{date}/`, with their own dates.
 
-    A dump is complete when the list of its date has its checksum.
+    A dump is complete when the checksum list of its date names it.
     """
 
     FOLDER: ClassVar[str] = "{wiki}/entities"
@@ -325,16 +357,21 @@ class _WikidataDumps(_Layout):
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/entities/{date}"
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}.bz2"
-        if found := self._checksums(f"{folder}/wikidata-{date}-sha1sums.txt").get(name):
+        if checksum := self._checksums(f"{folder}/wikidata-{date}-sha1sums.txt").get(name):
             url = f"{folder}/{name}"
-            return [self._file(url, wiki, date, {"sha1": found, "size": self._size(url)})]
+            return [self._file(url, wiki, date, {"sha1": checksum, "size": self._size(url)})]
         raise Unavailable(f"{folder} has no finished {name}: its sha1sums.txt does not list it.")
 
     def undated(self) -> RemoteFile | None:
-        """Return the newest JSON dump from the folder without dates and checksums; None if it is not there."""
+        """Return the newest JSON dump from the folder without dates and checksums; None if the mirror has none."""
+        if self._options.wikidata_form != "json":
+            return None
         url = f"{self._mirror}/other/wikibase/wikidatawiki/latest-all.json.bz2"
-        size = self._size(url) if self._options.wikidata_form == "json" else None
-        return self._file(url, "wikidatawiki", LATEST, {"size": size}) if size else None
+        size = self._size(url)
+        if not size:
+            return None
+        # Without a checksum, the size is the only sign that the download is complete.
+        return self._file(url, "wikidatawiki", LATEST, {"size": size})
 
 
 class _Archive(_Layout):
@@ -347,27 +384,29 @@ class _Archive(_Layout):
     """Beginnings of the items' names, before the date."""
 
     def dates(self, wiki: str) -> list[str]:
-        found = set()
+        dates = set()
         for prefix in (prefix.format(wiki=wiki) for prefix in self.PREFIXES):
             query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
             url = f"{self._mirror.removesuffix('/download')}/advancedsearch.php?{query}"
             names = self._json(url, lambda answer: [item["identifier"] for item in answer["response"]["docs"]])
-            found |= {name[-8:] for name in names if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name)}
-        return sorted(found)
+            # The search also returns items whose names only begin like these, such as those of other dumps.
+            dates |= {name[-8:] for name in names if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name)}
+        return sorted(dates)
 
-    def files(self, wiki: str, date: str, what: str) -> list[RemoteFile]:
-        for name in dict.fromkeys((_NAMES[what], _NAMES[what].replace("-multistream", ""))):  # as of old dumps
-            if files := self._named(wiki, date, f"{wiki}-{date}-{name}"):
+    def files(self, wiki: str, date: str, kind: str) -> list[RemoteFile]:
+        # Dumps were not multistream at first.
+        for name in dict.fromkeys((_NAMES[kind], _NAMES[kind].replace("-multistream", ""))):
+            if files := self._matching_files(wiki, date, f"{wiki}-{date}-{name}"):
                 return [file for file in files if file.path.name.endswith(".xml.bz2")] or files
-        raise Unavailable(f"{self.place} has no {what} of {wiki} of {date}.")
+        raise Unavailable(f"{self.place} has no {kind} of {wiki} of {date}.")
 
-    def _named(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:
-        """Return the files of a dump whose names have a pattern, sorted by name."""
-        found = list[RemoteFile]()
+    def _matching_files(self, wiki: str, date: str, pattern: str) -> list[RemoteFile]:
+        """Return a dump's files whose names match a pattern, sorted by name."""
+        files = list[RemoteFile]()
         for item in (prefix.format(wiki=wiki) + date for prefix in self.PREFIXES):
             folder = f"{self._mirror}/{item}"
             with suppress(NotFound):
-                found += self._json(
+                files += self._json(
                     f"{self._mirror.removesuffix('/download')}/metadata/{item}",
                     lambda answer, folder=folder: [  # type: ignore[misc]
                         self._file(f"{folder}/{facts['name']}", wiki, date, facts)
@@ -375,7 +414,7 @@ class _Archive(_Layout):
                         if re.fullmatch(pattern, facts["name"])
                     ],
                 )
-        return [file for file in found if file.checksums]
+        return [file for file in files if file.checksums]
 
 
 class _ArchivedWikidata(_Archive):
@@ -386,6 +425,6 @@ class _ArchivedWikidata(_Archive):
 
     def pages(self, wiki: str, date: str) -> list[RemoteFile]:
         name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}"
-        if files := self._named(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)"):
+        if files := self._matching_files(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)"):
             return files[:1]
         raise Unavailable(f"{self.place} has no {name}.bz2 or .gz.")

@@ -25,25 +25,29 @@ ARTICLES = frozenset({0})
 
 _PAGE_TAG = re.compile(rb"<(/?)page\s*>")
 _NAMESPACE = re.compile(rb"<ns>(-?\d{1,9})</ns>")
-_OVERLAP = 32  # Bytes kept of a block without a tag, since a tag may span two blocks
-_HEAD_BYTES = 4096  # Bytes kept of an oversized page, to report its title
-_REPORTED_FAULTS = 5  # Largest number of skipped pages of a shard that are reported for each reason
+# Bytes kept of a block without a tag, since a tag may span two blocks.
+_OVERLAP = 32
+# Bytes kept of an oversized page, to report its title.
+_HEAD_BYTES = 4096
+# Largest number of skipped pages of a shard that are reported for each reason.
+_REPORTED_FAULTS = 5
 _FAILURES = "malformed", "failed", "too_slow"
+# Single pages may fail in any dump. A larger share, of at least this many pages, means a damaged file or a bug.
 _MIN_PAGES = 100
-_MAX_FAILED_SHARE = 0.1  # Share of the pages read, if these are at least `_MIN_PAGES`, that may fail
+_MAX_FAILED_SHARE = 0.1
 _TITLE = re.compile(rb"<title>(.*?)</title>", re.DOTALL)
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|&#(?:x0*1?[0-9a-fA-F]|0*(?:[12]?[0-9]|3[01]));")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # huge_tree lifts libxml2's limit of 10 MB per text; the size of a page is limited before it is parsed.
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
 
-Result = TypeVar("Result")
+_PageResult = TypeVar("_PageResult")
 
 
 class Page(NamedTuple):
-    """A page with its last revision; without its revision if it is in a namespace that is not wanted.
+    """A page with its last revision; without any revision if its namespace was not requested.
 
-    `redirect` is the target in the dump's `<redirect>` element; `timestamp` is of the revision, as in the dump
+    `redirect` is the target in the dump's `<redirect>` element. `timestamp` is the revision's, as in the dump
     (2024-05-01T12:00:00Z), or empty.
     """
 
@@ -58,7 +62,7 @@ class Page(NamedTuple):
 
 
 class _TooSlowError(Exception):
-    """Raised in a page that takes too long."""
+    """Raised in a page that takes too much CPU time."""
 
 
 @dataclass
@@ -67,7 +71,7 @@ class PageTally:
 
     Attributes:
         seen: Pages that start in the shard.
-        skipped: Number of skipped pages by reason, of those that could not be read.
+        skipped: Unreadable pages by reason.
         faults: Messages about the first few skipped pages of each reason.
         truncated: Whether the file ends inside a page, inside its compressed data, or without `</mediawiki>`.
     """
@@ -83,18 +87,23 @@ class PageTally:
         if self.skipped[reason] <= _REPORTED_FAULTS:
             self.faults.append(f"page {title[:200]!r} is skipped: {' '.join(explanation.split())[:200]}")
 
-    def attempt(self, page: Page, read: Callable[[Page], Result], max_seconds: float) -> Result | None:
-        """Return what a function reads from a page; None if it fails or takes too much CPU time: the page is skipped.
+    def attempt(self, page: Page, read: Callable[[Page], _PageResult], max_seconds: float) -> _PageResult | None:
+        """Return a function's result for a page; None if the function fails or takes too much CPU time.
 
-        The time is limited in the main thread only, and not within a call of compiled code.
+        Such a page counts as skipped. The time is limited in the main thread only, and not within a call of compiled
+        code.
         """
 
         def stop(*_: object) -> NoReturn:
             raise _TooSlowError
 
-        is_limited = threading.current_thread() is threading.main_thread()  # only it receives signals
-        before = signal.signal(signal.SIGVTALRM, stop) if is_limited else None
+        # Only the main thread receives signals.
+        is_limited = threading.current_thread() is threading.main_thread()
+        before = None
+        if is_limited:
+            before = signal.signal(signal.SIGVTALRM, stop)
         try:
+            # The outer block also catches a signal that arrives while the inner one switches the timer off.
             try:
                 if is_limited:
                     signal.setitimer(signal.ITIMER_VIRTUAL, max_seconds)
@@ -129,13 +138,15 @@ def iterate_pages(
 ) -> Iterator[Page]:
     """Yield the readable pages that start in a shard, in the order of the dump; `tally` gets the counts.
 
-    Larger pages than `max_page_bytes` are skipped without being held in memory. Pages of other namespaces than these
-    have no text and no other part of their revision (None: all have).
+    Larger pages than `max_page_bytes` are skipped without being held in memory. Pages of other namespaces than
+    `namespaces` have no text and no other part of their revision (None: all namespaces).
 
     Raises EaseError if the file is missing, its data do not decode, or too many pages fail. A truncated file is not an
     error but sets `tally.truncated`.
     """
-    tally = PageTally() if tally is None else tally
+    if tally is None:
+        tally = PageTally()
+    # Few dumps need their header here (`_parse`), so it is read at most once and only on demand.
     site = cache(partial(read_siteinfo, shard.dump.path, shard.dump.language))
     faults = {"too_large": f"it has more than {max_page_bytes:,} bytes", "malformed": "it has no closing tag"}
     for content, reason in _scan(shard, max_page_bytes, namespaces, tally):
@@ -149,11 +160,16 @@ def iterate_pages(
                 raise
             except Exception as error:
                 title = _TITLE.search(content[:_HEAD_BYTES])
-                reason = "bad_title" if title and _CONTROLS.search(title[1]) else "malformed"
+                reason = "malformed"
+                # lxml refuses control characters: then the title is at fault, not the XML's structure.
+                if title and _CONTROLS.search(title[1]):
+                    reason = "bad_title"
                 explanation = str(error)
         if reason:
             title = _TITLE.search(content[:_HEAD_BYTES])
-            name = title[1].decode("utf-8", errors="replace") if title else "(without title)"
+            name = "(without title)"
+            if title:
+                name = title[1].decode("utf-8", errors="replace")
             tally.skip(reason, name, explanation)
         elif not page.title or _CONTROL.search(page.title):
             tally.skip("bad_title", page.title, "its title is empty or has control characters")
@@ -165,20 +181,23 @@ def iterate_pages(
 def _scan(
     shard: Shard, max_page_bytes: int, namespaces: Collection[int] | None, tally: PageTally
 ) -> Iterator[tuple[bytes, str]]:
-    """Yield the bytes of each page that starts in a shard, and what is wrong with them or an empty text.
+    """Yield (bytes, fault) of each page that starts in a shard; the fault is empty for a readable page.
 
-    Pages in other namespaces than these have no revision (None: all have it). Sets `tally.truncated` at the end.
+    Pages of other namespaces than `namespaces` have no revision (None: all have it). Sets `tally.truncated` at the end.
     """
     stream = DecompressedStream(shard.dump.path, shard.start, shard.end)
     buffer = bytearray()
-    # The buffer's decompressed offset from the shard's start, and what of it has been searched.
-    base = scanned = 0
-    # Decompressed offset of the shard's end, once known; later pages are the next shard's.
+    # The buffer's decompressed offset from the shard's start, and the length of its searched part.
+    base = 0
+    scanned = 0
+    # Decompressed offset of the shard's end, once the stream has passed it; later pages are the next shard's.
     limit: int | None = None
-    inside = closed = False  # whether the buffer begins with a page, and the root element has ended
+    # Whether the buffer begins with a page, and whether the root element has ended.
+    inside = False
+    closed = False
     # Whether the page is oversized: the buffer has only its head and the possible start of a tag.
     huge = False
-    owned = shard.start == 0
+    has_page = shard.start == 0
     for offset, block in stream:
         if limit is None and offset >= shard.end:
             limit = base + len(buffer)
@@ -187,46 +206,56 @@ def _scan(
             opens = not tag[1]
             end = tag.start() if opens else tag.end()
             if inside:
-                owned = True
+                has_page = True
+                size_fault = "too_large" if huge or end > max_page_bytes else ""
                 # An opening tag inside a page means that the page was never closed.
-                too_large = huge or end > max_page_bytes
-                fault = "malformed" if opens else "too_large" if too_large else ""
+                fault = "malformed" if opens else size_fault
                 yield _content(buffer, end, namespaces), fault
-            inside, huge = opens, False
+            inside = opens
+            huge = False
             del buffer[:end]
             base += end
             scanned = tag.end() - end
             if opens:
                 closed = False
                 if limit is not None and base >= limit:
-                    return  # a page of the next shard
+                    # The next shard owns this page.
+                    return
+        # Drop the bytes that no page needs any more: an oversized page or other data may be longer than the memory.
         if inside:
             huge = huge or len(buffer) > max_page_bytes
-            start, end = _HEAD_BYTES, len(buffer) - _OVERLAP if huge else 0
+            start = _HEAD_BYTES
+            end = len(buffer) - _OVERLAP if huge else 0
         else:
             closed = closed or buffer.find(b"</mediawiki") >= 0
-            start, end = 0, len(buffer) - _OVERLAP
+            start = 0
+            end = len(buffer) - _OVERLAP
         if end > start:
             del buffer[start:end]
             base += end - start
         scanned = max(len(b"<page>"), len(buffer) - _OVERLAP) if inside else 0
     # Only the shard in which the last page starts reads the end of the file, so only it reports truncation.
-    if owned or inside:
+    if has_page or inside:
         tally.truncated = stream.truncated or inside or not closed
 
 
 def _content(buffer: bytearray, end: int, namespaces: Collection[int] | None) -> bytes:
-    """Return the page that ends at an offset; without its revision if its namespace is not wanted."""
+    """Return the page that ends at an offset; without its revision if its namespace was not requested."""
     if namespaces is not None:
+        # Parsing the XML of a revision that nobody reads would take most of the time.
         head = bytes(buffer[: max(0, buffer.find(b"<revision", 0, end))])
-        if (found := _NAMESPACE.search(head)) and int(found[1]) not in namespaces:
+        match = _NAMESPACE.search(head)
+        if match and int(match[1]) not in namespaces:
             return head + b"</page>"
+    # One copy: slicing a bytearray would copy the page before `bytes` does.
     return bytes(memoryview(buffer)[:end])
 
 
 def redirect_of(page: Page, site: SiteInfo) -> str | None:
     """Return the title that a page redirects to, by the dump or by its wikitext; None for other pages."""
-    return page.redirect or (redirect_target(page.text, site) if page.model == "wikitext" else None)
+    if page.redirect or page.model != "wikitext":
+        return page.redirect or None
+    return redirect_target(page.text, site)
 
 
 def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
@@ -235,29 +264,39 @@ def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
         return "other_namespace"
     if redirect_of(page, site) is not None:
         return "redirect"
-    return "not_wikitext" if page.model != "wikitext" else None if page.text.strip() else "empty"
+    if page.model != "wikitext":
+        return "not_wikitext"
+    if not page.text.strip():
+        return "empty"
+    return None
 
 
 def _parse(content: bytes, site: Callable[[], SiteInfo], namespaces: Collection[int] | None) -> Page:
-    """Read one `<page>` element; `site` is asked for pages without a namespace, as of dumps before schema 0.6."""
+    """Parse one `<page>` element; calls `site` for pages without a namespace, as in dumps before schema 0.6."""
     parts = _children(etree.fromstring(content, _PARSER))
-    title, number = _text_of(parts, "title"), _text_of(parts, "ns")
-    namespace = read_number(number) if number else 0
-    if not number and ":" in title:
+    title = _text_of(parts, "title")
+    number = _text_of(parts, "ns")
+    namespace = 0
+    if number:
+        namespace = read_number(number)
+    elif ":" in title:
         prefix = title.partition(":")[0].replace("_", " ").strip().lower()
         namespace = site().namespaces.get(prefix, 0)
     revision: dict[str, etree._Element] = {}
     if namespaces is None or namespace in namespaces:
         if "revision" not in parts:
             raise ValueError("it has no revision")
+        # Reversed, so that of several equal tags the first one counts.
         revision = _children(reversed(parts["revision"]))
-    redirect = parts.get("redirect")
+    redirect = None
+    if "redirect" in parts:
+        redirect = parts["redirect"].get("title")
     return Page(
         page_id=read_number(_text_of(parts, "id")),
         title=title,
         namespace=namespace,
         revision_id=read_number(_text_of(revision, "id") or "0"),
-        redirect=None if redirect is None else redirect.get("title"),
+        redirect=redirect,
         text=_text_of(revision, "text"),
         model=_text_of(revision, "model") or "wikitext",
         timestamp=_text_of(revision, "timestamp"),
@@ -270,4 +309,7 @@ def _children(elements: Iterable[etree._Element]) -> dict[str, etree._Element]:
 
 def _text_of(parts: dict[str, etree._Element], name: str) -> str:
     element = parts.get(name)
-    return "" if element is None else element.text or ""
+    # An element without children is false, so the test is for None.
+    if element is None:
+        return ""
+    return element.text or ""

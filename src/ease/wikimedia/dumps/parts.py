@@ -51,18 +51,21 @@ class IngestOptions(StrictModel):
     workers: int | None = Field(None, ge=1, description="processes that parse; null uses one per core")
 
 
+# Tasks per Spark slot in one job. Results arrive job by job, and each job waits for its slowest task.
 _ROUNDS = 4
-"""Tasks per Spark slot in one job. Results arrive job by job, and each job waits for its slowest task."""
 
 MapShards = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Applies a function to tasks, in any number of processes, and yields results as they are finished."""
+"""Applies a function to tasks, in any number of processes, and yields each result when its task is finished."""
 
 
 def joblib_map(workers: int | None) -> MapShards:
     """Map in local processes; None uses one per core, 1 uses the current process."""
 
     def apply(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterable[Any]:
-        processes = min(workers, len(tasks)) if workers else -1
+        processes = -1
+        if workers:
+            processes = min(workers, len(tasks))
+        # One task at a time, since shards differ much in their time.
         parallel = Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1)
         return parallel(delayed(function)(task) for task in tasks)
 
@@ -82,6 +85,7 @@ def spark_map(context: SparkContext) -> MapShards:
 
 
 ROWS_PER_GROUP = 50_000
+# Groups are buffered in memory by each worker: rows with long texts end a group earlier.
 _BYTES_PER_GROUP = 64 << 20
 
 
@@ -89,10 +93,12 @@ class TableWriter:
     """Writes rows to a Parquet file in groups of bounded size."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._path, self._schema = path, schema
+        self._path = path
+        self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
         self._tables: list[pa.Table] = []
-        self._table_rows = self._table_bytes = 0
+        self._table_rows = 0
+        self._table_bytes = 0
         self._file = path.open("wb")
         self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
 
@@ -106,7 +112,9 @@ class TableWriter:
         """Add rows in columns; small tables are buffered, since many small groups are slow to read."""
         if not table.num_rows:
             return
-        self._tables.append(pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table)
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        self._tables.append(table)
         self._table_rows += table.num_rows
         self._table_bytes += table.nbytes
         if self._table_rows >= ROWS_PER_GROUP or self._table_bytes >= _BYTES_PER_GROUP:
@@ -122,7 +130,8 @@ class TableWriter:
                 self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows.clear()
         self._tables.clear()
-        self._table_rows = self._table_bytes = 0
+        self._table_rows = 0
+        self._table_bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -141,20 +150,24 @@ class TableWriter:
 
 
 _COUNTS_FILE = "counts.json"
-_LOGGED_FAULTS = 20  # Largest number of skipped pages of a language in the log
+# Largest number of skipped pages of a language in the log.
+_LOGGED_FAULTS = 20
 
 Counts = dict[str, Any]
-Source = TypeVar("Source")
+_PartSource = TypeVar("_PartSource")
 
 
 def part_name(version: int, *rows_depend_on: object) -> str:
-    """Name a part by its code version and a hash of everything else that its rows depend on."""
+    """Return a part's name: its code version, and a hash of everything else that its rows depend on."""
     digest = hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
     return f"{version}-{digest}"
 
 
 def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
-    """Write a part as `make_parts` does, in this process; `write` fills a folder and returns counts."""
+    """Write a part in this process unless it is complete, and return its counts.
+
+    `write` fills a folder and returns the counts. Raises EaseError as `write` does, or if the part cannot be written.
+    """
     _remove_leftovers({part.parent})
     if not _is_complete(part):
         _write_part(part, write)
@@ -162,16 +175,16 @@ def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
 
 
 def make_parts(
-    sources: Mapping[Path, Source],
-    write: Callable[[Source, Path], Counts],
-    size: Callable[[Source], int],
+    sources: Mapping[Path, _PartSource],
+    write: Callable[[_PartSource, Path], Counts],
+    size: Callable[[_PartSource], int],
     map_shards: MapShards,
     progress: str,
 ) -> dict[Path, Counts]:
     """Write the missing parts in parallel, and return the counts of all parts.
 
-    `sources` says what each part is made from; `write` fills a folder from a source, in another process, and returns
-    the counts. `size` counts the bytes of a source, for the bar `progress`.
+    `sources` maps each part to its source. `write` fills a folder from a source, in another process, and returns the
+    counts. `size` returns a source's size in bytes, for the progress bar labelled `progress`.
 
     Raises EaseError as `write` does, or if a part cannot be written. Finished parts are kept.
     """
@@ -181,45 +194,61 @@ def make_parts(
     logger.info("%s: %d of %d parts are missing", progress, len(missing), len(sources))
     if missing:
         total = sum(map(size, sources.values()))
-        done = total - sum(size(sources[part]) for part, _ in missing)
-        with tqdm(total=total, initial=done, unit="B", unit_scale=True, desc=progress, disable=None) as bar:
+        complete_bytes = total - sum(size(sources[part]) for part, _ in missing)
+        with tqdm(total=total, initial=complete_bytes, unit="B", unit_scale=True, desc=progress, disable=None) as bar:
             for part, error in map_shards(_attempt_part, missing):
                 if error:
                     raise EaseError(error)
                 bar.update(size(sources[part]))
-    _remove_leftovers(folders)  # of tasks that Spark lost and ran again
+    # Spark may lose a task and run it again; the first attempt leaves its folder.
+    _remove_leftovers(folders)
     return {part: read_counts(part) for part in sources}
 
 
 def _attempt_part(task: tuple[Path, Callable[[Path], Counts]]) -> tuple[Path, str | None]:
-    """Write one part; return it with the user's error as text, since Spark wraps exceptions in pages of traceback."""
+    """Write one part; return the part and the message of a user's error, or None.
+
+    Spark wraps an exception in pages of traceback, so the message travels as a result.
+    """
+    part, write = task
     try:
-        _write_part(*task)
+        _write_part(part, write)
     except EaseError as error:
-        return task[0], str(error)
-    return task[0], None
+        return part, str(error)
+    return part, None
 
 
 def _write_part(part: Path, write: Callable[[Path], Counts]) -> None:
-    """Write a folder that becomes the part if this ends without an error.
+    """Write a folder that becomes the part if this function ends without an error.
 
-    If another process finishes the same part first, its folder stays. The files of a remote part are uploaded from a
-    local temporary folder, the counts last: a remote part without counts is incomplete.
+    If another process finishes the same part first, that process's folder stays.
     """
-    with temporary_folder() if is_remote(part) else atomic_shared_folder(part) as folder:
-        if is_remote(part):
-            (folder := folder / part.name).mkdir()
-        counts = write(folder)
-        with report_write_errors(folder):
-            (folder / _COUNTS_FILE).write_bytes(orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
-        if is_remote(part) and not _is_complete(part):
-            for file in sorted(folder.iterdir(), key=lambda file: (file.name == _COUNTS_FILE, file.name)):
-                upload(file, part / file.name)
+    if not is_remote(part):
+        with atomic_shared_folder(part) as folder:
+            _fill_folder(folder, write)
+        return
+    with temporary_folder() as scratch:
+        folder = scratch / part.name
+        folder.mkdir()
+        _fill_folder(folder, write)
+        if _is_complete(part):
+            return
+        # The counts come last: a remote part without counts is incomplete.
+        for file in sorted(folder.iterdir(), key=lambda file: (file.name == _COUNTS_FILE, file.name)):
+            upload(file, part / file.name)
+
+
+def _fill_folder(folder: Path, write: Callable[[Path], Counts]) -> None:
+    counts = write(folder)
+    with report_write_errors(folder):
+        (folder / _COUNTS_FILE).write_bytes(orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
 
 
 def _is_complete(part: Path) -> bool:
-    """Whether a part exists: a local folder is renamed when complete, a remote one gets its counts last."""
-    return kind_of(part / _COUNTS_FILE) == "file" if is_remote(part) else part.exists()
+    """Tell whether a part is complete: a local folder is renamed at the end, a remote one gets its counts last."""
+    if is_remote(part):
+        return kind_of(part / _COUNTS_FILE) == "file"
+    return part.exists()
 
 
 def _remove_leftovers(folders: Iterable[Path]) -> None:
@@ -230,7 +259,7 @@ def _remove_leftovers(folders: Iterable[Path]) -> None:
 
 
 def read_counts(folder: Path) -> Counts:
-    """Read the counts of a part."""
+    """Return the counts of a part."""
     with report_store_errors(folder):
         return orjson.loads((folder / _COUNTS_FILE).read_bytes())
 
@@ -238,29 +267,33 @@ def read_counts(folder: Path) -> Counts:
 def choose_parts(
     files: Mapping[DumpFile, Sequence[Path]], reports: Mapping[Path, Counts], policy: str
 ) -> tuple[list[list[Path]], Counts]:
-    """Return the parts of the files that the option `truncated` keeps, and the counts `faults` and `dumps`.
+    """Return the parts that the option `truncated` keeps, by file, and the counts `faults` and `dumps`.
 
-    The reports of the parts have `truncated`, and as `faults` messages about skipped pages; the first are logged.
+    A part's report has `truncated`, and as `faults` messages about skipped pages; the first messages are logged.
     """
-    used, dumps, faults = list[list[Path]](), list[Counts](), list[str]()
+    parts_by_file: list[list[Path]] = []
+    dumps: list[Counts] = []
+    faults: list[str] = []
     for dump, parts in files.items():
-        dumps.append(_report_file(dump, any(reports[part]["truncated"] for part in parts), policy))
-        if dumps[-1]["used"]:
-            used.append(list(parts))
+        report = _report_file(dump, any(reports[part]["truncated"] for part in parts), policy)
+        dumps.append(report)
+        if report["used"]:
+            parts_by_file.append(list(parts))
             faults += [f"{dump.path.name}: {fault}" for part in parts for fault in reports[part]["faults"]]
     for fault in faults[:_LOGGED_FAULTS]:
         logger.warning("%s", fault)
-    return used, {"faults": faults, "dumps": dumps}
+    return parts_by_file, {"faults": faults, "dumps": dumps}
 
 
 def _report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
-    """Return a dump file's name and date, and whether it is truncated and used by the option `truncated`."""
+    """Return a dump file's name and date, whether it is truncated, and whether the option `truncated` uses it."""
     keep = policy == "keep"
     if truncated:
-        action = "the rows before the cut are kept" if keep else "all its rows are dropped"
+        action = "all its rows are dropped"
+        if keep:
+            action = "the rows before the cut are kept"
         logger.warning("%s is truncated: %s (option `truncated`)", dump.path, action)
-    used = keep or not truncated
-    return {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}
+    return {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": keep or not truncated}
 
 
 def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
@@ -276,6 +309,9 @@ def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
 def open_table(file: Path) -> Iterator[pq.ParquetFile]:
     """Open a part's table; only the requested columns of a remote table are read."""
     with report_store_errors(file):
-        source = open_remote(file, cache_type="none") if is_remote(file) else file
+        source: Any = file
+        if is_remote(file):
+            # Without a cache, pyarrow's reads of single columns fetch these bytes alone.
+            source = open_remote(file, cache_type="none")
         with pq.ParquetFile(source) as table:
             yield table

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ Compression = Literal["plain", "zst", "gz", "bz2"]
 FASTEST_FIRST: tuple[Compression, ...] = get_args(Compression)
 FROM_THE_BEGINNING: tuple[Compression, ...] = ("zst", "gz")
 """Compressions that are decompressed from the beginning of the file to any byte."""
+# First bytes of compressed files; of formats that are not read, too, so that an error can name them.
 _MAGIC = {
     "bz2": b"BZh",
     "gz": b"\x1f\x8b",
@@ -31,17 +32,21 @@ _MAGIC = {
     "7z": b"7z\xbc\xaf\x27\x1c",
     "xz": b"\xfd7zXZ\0",
 }
-"""First bytes of compressed files, also of those that are not read."""
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
-_GZIP = 16 + zlib_ng.MAX_WBITS
-_GZIP_BYTES = 1 << 16  # Bytes per read: they decompress to at most a thousand times as much
-_ZSTD_BYTES = 1 << 14  # Decompressed bytes per read; those of the last read are lost if the file is truncated
+# zlib's code for a gzip header in front of the largest window.
+_GZIP_WINDOW_BITS = 16 + zlib_ng.MAX_WBITS
+# Bytes per read: they decompress to at most a thousand times as much.
+_GZIP_BYTES = 1 << 16
+# Decompressed bytes per read; those of the last read are lost if the file is truncated.
+_ZSTD_BYTES = 1 << 14
+# No dump has a longer line; reading on in another file would fill the memory.
 _MAX_LINE_BYTES = 256 << 20
+_HEAD_BYTES = 4096
 
 
 def compression_of(path: Path) -> Compression:
-    """Return how a file is compressed, by its suffix."""
+    """Return a file's compression by its suffix."""
     return next((compression for compression in FASTEST_FIRST if path.suffix == f".{compression}"), "plain")
 
 
@@ -50,7 +55,10 @@ def open_binary(path: Path) -> Iterator[BufferedReader]:
     """Open a local or remote dump file, seekable; raises EaseError if it cannot be opened, or its store fails later."""
     with report_store_errors(path):
         try:
-            file = open_remote(path) if is_remote(path) else path.open("rb")
+            if is_remote(path):
+                file = open_remote(path)
+            else:
+                file = path.open("rb")
         except FileNotFoundError:
             raise EaseError(f"{path} does not exist: check the source's path.") from None
         except OSError as error:
@@ -66,19 +74,30 @@ def content_digest(path: Path) -> str:
     if is_remote(path):
         with report_store_errors(path):
             info = as_remote(path).fs.info(as_remote(path).path)
-        checksums, times = ("ETag", "etag", "md5Hash", "content_md5"), ("mtime", "last_modified")
-        for names, place in ((checksums, ""), (times, str(path))):
-            if found := next((str(info[name]) for name in names if info.get(name)), None):
-                return xxhash.xxh3_128(repr((info["size"], found, place)).encode()).hexdigest()
+        # Stores name these differently. A checksum identifies the content anywhere, a time only at this address.
+        checksum = _first_value(info, ("ETag", "etag", "md5Hash", "content_md5"))
+        if checksum:
+            return _digest((info["size"], checksum, ""))
+        time = _first_value(info, ("mtime", "last_modified"))
+        if time:
+            return _digest((info["size"], time, str(path)))
     with open_binary(path) as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+
+
+def _first_value(info: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    return next((str(info[name]) for name in names if info.get(name)), None)
+
+
+def _digest(identity: object) -> str:
+    return xxhash.xxh3_128(repr(identity).encode()).hexdigest()
 
 
 class DecompressedStream:
     """Blocks of decompressed bytes from a byte of a file to its end.
 
     A plain file is entered at `start`, a bz2 file at the first bz2 block that starts there or later. A gzip or zstd
-    file is decompressed from its beginning; blocks before `start` are skipped.
+    file is decompressed from its beginning, and blocks before `start` are skipped.
 
     Attributes:
         truncated: After the iteration, whether the file ends inside a compressed stream, as a broken download does.
@@ -87,8 +106,13 @@ class DecompressedStream:
 
     def __init__(self, path: Path, start: int = 0, end: int | None = None, threads: int = 1) -> None:
         """Prepare to read a file from the byte `start` to its end; no block spans the byte `end`."""
-        self.path, self.start, self.position, self.truncated = path, start, start, False
-        self._bounds = [start] if end is None else [start, end]
+        self.path = path
+        self.start = start
+        self.position = start
+        self.truncated = False
+        self._bounds = [start]
+        if end is not None:
+            self._bounds.append(end)
         self._threads = threads
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
@@ -108,35 +132,44 @@ class DecompressedStream:
         with open_binary(self.path) as file:
             self._check_magic(file.read(8), compression)
             file.seek(0)
-            found = False
+            is_empty = True
             for block in readers[compression](file):
-                found = True
+                is_empty = False
                 yield block
-        if self.truncated and not found and not self.start:
+        # A shard without a block is no fault: its blocks may start before it.
+        if self.truncated and is_empty and not self.start:
             raise EaseError(
                 f"{self.path} is truncated before the end of its first {compression} block: download it again."
             )
 
     def _check_magic(self, head: bytes, compression: Compression) -> None:
-        found = next((name for name, magic in _MAGIC.items() if head.startswith(magic)), "plain")
+        """Raise EaseError if the file's first bytes are of another format than its suffix."""
+        actual = next((name for name, magic in _MAGIC.items() if head.startswith(magic)), "plain")
         if not head:
             raise EaseError(f"{self.path} is empty (0 bytes): download it again.")
-        if found == compression or _MAGIC.get(compression, b"").startswith(head):
+        # A file that is truncated inside its first bytes is reported as truncated, not as another format.
+        if actual == compression or _MAGIC.get(compression, b"").startswith(head):
             return
-        if found == "plain":
+        if actual == "plain":
             raise EaseError(
                 f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download or rename it."
             )
-        if found in FASTEST_FIRST:
-            raise EaseError(f"{self.path} is {found}-compressed: rename it so that it ends in .{found}.")
+        if actual in FASTEST_FIRST:
+            raise EaseError(f"{self.path} is {actual}-compressed: rename it so that it ends in .{actual}.")
         raise EaseError(
-            f"{self.path} is {found}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or .zst."
+            f"{self.path} is {actual}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or "
+            ".zst."
         )
 
     def _chunks(self, file: BinaryIO, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the file's own bytes from an offset; none span the bounds."""
+        """Yield (offset, bytes) of the file as it is, from an offset; no chunk spans one of the bounds."""
         file.seek(offset)
-        while chunk := file.read(min([size, *(bound - offset for bound in self._bounds if bound > offset)])):
+        while True:
+            # A chunk starts at each bound, so a shard sees where its end lies in the decompressed bytes.
+            bounds_ahead = [bound - offset for bound in self._bounds if bound > offset]
+            chunk = file.read(min([size, *bounds_ahead]))
+            if not chunk:
+                return
             self.position = offset + len(chunk)
             yield offset, chunk
             offset = self.position
@@ -153,20 +186,27 @@ class DecompressedStream:
 
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         # gzip.open hides the offsets of the compressed bytes.
-        decoder, inside_member = zlib_ng.decompressobj(_GZIP), True
+        decoder = zlib_ng.decompressobj(_GZIP_WINDOW_BITS)
+        inside_member = True
         for offset, chunk in self._chunks(file, 0, _GZIP_BYTES):
             blocks = []
             while chunk:
                 if decoder.eof:
-                    decoder, inside_member = zlib_ng.decompressobj(_GZIP), False
-                if not inside_member and not (chunk := chunk.lstrip(b"\0")):  # padding
-                    break
+                    decoder = zlib_ng.decompressobj(_GZIP_WINDOW_BITS)
+                    inside_member = False
+                if not inside_member:
+                    # Zeros may pad the file between and after its members.
+                    chunk = chunk.lstrip(b"\0")
+                    if not chunk:
+                        break
                 try:
                     blocks.append(decoder.decompress(chunk))
                 except zlib_ng.error:  # type: ignore[misc]  # its stub declares an instance
                     raise self._undecodable("gz", offset, trailing=not inside_member) from None
-                inside_member, chunk = True, decoder.unused_data
-            if offset >= self.start and (block := b"".join(blocks)):
+                inside_member = True
+                chunk = decoder.unused_data
+            block = b"".join(blocks)
+            if block and offset >= self.start:
                 yield offset, block
         self.truncated = inside_member and not decoder.eof
 
@@ -174,7 +214,8 @@ class DecompressedStream:
         # The blocks are the same for each shard, since they do not depend on `start` and `end`.
         stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
         while True:
-            offset = max(0, file.tell() - 1)  # before the end of the file also for its last blocks
+            # The decoder reads ahead: for the last blocks, the file's position is its end already, which no shard owns.
+            offset = max(0, file.tell() - 1)
             try:
                 block = stream.read(_ZSTD_BYTES)
             except OSError as error:
@@ -191,11 +232,9 @@ class DecompressedStream:
                 yield offset, block
 
     def _undecodable(self, compression: Compression, byte: int, trailing: bool = False) -> EaseError:
-        fault = (
-            f"has other data after its last {compression} stream, at byte {byte:,}"
-            if trailing
-            else f"is broken: its {compression} data at byte {byte:,} do not decode"
-        )
+        fault = f"is broken: its {compression} data at byte {byte:,} do not decode"
+        if trailing:
+            fault = f"has other data after its last {compression} stream, at byte {byte:,}"
         return EaseError(f"{self.path} {fault}. Compare its checksum with the published one and download it again.")
 
 
@@ -223,48 +262,64 @@ class LineChunks:
         `progress` labels a progress bar (None shows none). `opening` has the pattern of the first bytes, and the name
         of the format for an error message.
         """
-        self.head = self.last_byte = self.rest = b""
-        self.next_line, self.truncated = 1, False
+        self.head = b""
+        self.last_byte = b""
+        self.rest = b""
+        self.next_line = 1
+        self.truncated = False
         self._stream = DecompressedStream(path, threads=threads)
-        self._chunk_bytes, self._progress, self._opening = chunk_bytes, progress, opening
+        self._chunk_bytes = chunk_bytes
+        self._progress = progress
+        self._opening = opening
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Yield (number of the first line, chunk); raises EaseError for another format, or a line that is too long."""
-        stream, held, size = self._stream, list[bytes](), 0
-        with tqdm(
-            total=stream.path.stat().st_size if self._progress else None,
-            unit="B",
-            unit_scale=True,
-            desc=self._progress,
-            disable=None if self._progress else True,
-        ) as bar:
+        stream = self._stream
+        blocks: list[bytes] = []
+        size = 0
+        total = None
+        disable: bool | None = True
+        if self._progress:
+            total = stream.path.stat().st_size
+            disable = None  # shows the bar on a terminal only
+        with tqdm(total=total, unit="B", unit_scale=True, desc=self._progress, disable=disable) as bar:
             for _, block in stream:
                 bar.update(stream.position - bar.n)
                 if not self.head.strip():
-                    self.head = block[:4096]
-                    if self._opening and not self._opening[0].match(self.head):
-                        raise EaseError(
-                            f"{stream.path} is not {self._opening[1]}: it begins with {block[:40]!r}: use another."
-                        )
-                self.last_byte = block[-4096:].rstrip()[-1:] or self.last_byte
-                held.append(block)
+                    self.head = block[:_HEAD_BYTES]
+                    self._check_opening()
+                self.last_byte = block[-_HEAD_BYTES:].rstrip()[-1:] or self.last_byte
+                blocks.append(block)
                 size += len(block)
                 if size < self._chunk_bytes:
                     continue
-                if end := block.rfind(b"\n") + 1:
-                    yield self._lines(b"".join((*held[:-1], memoryview(block)[:end])))
-                    held, size = [block[end:]], len(block) - end
+                end = block.rfind(b"\n") + 1
+                if end:
+                    # A memoryview, so that a chunk of up to 256 MB is copied once.
+                    yield self._numbered(b"".join((*blocks[:-1], memoryview(block)[:end])))
+                    blocks = [block[end:]]
+                    size = len(block) - end
                 elif size > _MAX_LINE_BYTES:
                     raise EaseError(
                         f"{stream.path}, line {self.next_line} has more than {_MAX_LINE_BYTES:,} bytes: not a dump."
                     )
-        content = b"".join(held)
-        if end := content.rfind(b"\n") + 1:
-            yield self._lines(content[:end])
-        self.rest, self.truncated = content[end:], stream.truncated
+        content = b"".join(blocks)
+        end = content.rfind(b"\n") + 1
+        if end:
+            yield self._numbered(content[:end])
+        self.rest = content[end:]
+        self.truncated = stream.truncated
 
-    def _lines(self, chunk: bytes) -> tuple[int, bytes]:
-        first = self.next_line
+    def _check_opening(self) -> None:
+        """Raise EaseError if the first bytes are not those of the expected format."""
+        if self._opening is None:
+            return
+        pattern, name = self._opening
+        if not pattern.match(self.head):
+            raise EaseError(f"{self._stream.path} is not {name}: it begins with {self.head[:40]!r}: use another.")
+
+    def _numbered(self, chunk: bytes) -> tuple[int, bytes]:
+        first_line = self.next_line
         # Several times as fast as `bytes.count` for short lines.
         self.next_line += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == ord("\n")))
-        return first, chunk
+        return first_line, chunk
