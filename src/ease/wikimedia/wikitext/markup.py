@@ -13,12 +13,15 @@ from ease.io.files import read_data_file
 from ease.wikimedia.wikitext.passes import drop_breaks
 from ease.wikimedia.wikitext.titles import decode_entities, is_capital
 
-LINK_START, LINK_END, GAP = "\x01", "\x02", "\x05"
+LINK_START = "\x01"
+LINK_END = "\x02"
+GAP = "\x05"
 BREAK = "\x04"
 """Marks a removed tag or quotes beside a link: letters beyond the mark do not join the link."""
 LITERAL = "\x03"
 """Encloses the number of a text that is not markup (`<nowiki>`)."""
-ITEM, HEADING = "\x06", "\x07"
+ITEM = "\x06"
+HEADING = "\x07"
 """Begin a line in the place of its marks: those of a list or rule, or the first of a heading. Other `*` are text."""
 
 _TAGS = {kind: names.replace(" ", "|") for kind, names in read_data_file("ease.wikimedia.wikitext", "tags.yml").items()}
@@ -38,10 +41,10 @@ _CLOSING_TAGS = {
 _LINE_MARKS = re.compile(r"\n(?:[*#:;]++|-----*+)")
 _OPENING_BRACES = re.compile(r"\{\{(!)\}\}|\{\{+")
 _BRACKETS = re.compile(rf"{_OPENING_BRACES.pattern}|\[\[+|\}}\}}+|\]\]+")
+# Letters of any script with combining marks and joiners; single underscores between letters.
 _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
 )
-"""Letters of any script with combining marks and joiners; single underscores between letters."""
 _ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
 
 _OPENING = {"}": "{", "]": "["}
@@ -54,59 +57,74 @@ def hide_extensions(source: str) -> tuple[str, list[str]]:
     Of an unclosed extension, only the tag is removed.
 
     Returns:
-        The text, with a number between two `LITERAL` for each `<nowiki>`; and the contents of these.
+        The text, in which a number between two `LITERAL` replaces each `<nowiki>`, and the contents of these.
     """
     if "<" not in source:
         return source, []
-    pieces, literals = list[str](), list[str]()
-    unclosed = set[str]()
+    pieces: list[str] = []
+    literals: list[str] = []
+    # Tags without an end: searching for it again from each tag would take quadratic time.
+    unclosed: set[str] = set()
     position = 0
-    while found := _EXTENSION.search(source, position):
-        start, end, name = found.start(), found.end(), (found[1] or "").lower()
-        shown = ""
+    while match := _EXTENSION.search(source, position):
+        start = match.start()
+        end = match.end()
+        name = (match[1] or "").lower()
+        replacement = ""
         if not name:
             start, end = _comment(source, position, start, end)
         elif ">" in unclosed or (tag_end := source.find(">", end)) < 0:
             unclosed.add(">")
             start = end
         elif source[tag_end - 1] == "/":
-            end, shown = tag_end + 1, GAP
+            end = tag_end + 1
+            replacement = GAP
         elif name in unclosed or not (close := _CLOSING_TAGS[name].search(source, tag_end + 1)):
             unclosed.add(name)
             end = tag_end + 1
         else:
-            end, shown = close.end(), GAP
+            end = close.end()
+            replacement = GAP
             if name == "nowiki":
-                shown = _literal(source[tag_end + 1 : close.start()], literals)
-        pieces += (source[position:start], shown)
+                replacement = _literal(source[tag_end + 1 : close.start()], literals)
+        pieces += (source[position:start], replacement)
         position = end
     pieces.append(source[position:])
     return "".join(pieces), literals
 
 
 def _comment(source: str, position: int, start: int, inside: int) -> tuple[int, int]:
-    """Return the span of a comment, and of its line if nothing else is on it; an unclosed one ends with the page."""
+    """Return the span of a comment, with its line if nothing else is on it; an unclosed one ends with the page."""
     end = source.find("-->", inside)
-    end = len(source) if end < 0 else end + 3
+    if end < 0:
+        end = len(source)
+    else:
+        end += len("-->")
     line = start
     while line > position and source[line - 1] in " \t":
         line -= 1
     after = end
     while after < len(source) and source[after] in " \t":
         after += 1
+    # As in MediaWiki, a comment alone on its line takes the line break along, so that no paragraph ends there.
     is_alone = (line == 0 or source[line - 1] == "\n") and source[after : after + 1] == "\n"
-    return (line, after + 1) if is_alone else (start, end)
+    if is_alone:
+        return line, after + 1
+    return start, end
 
 
 def _literal(content: str, literals: list[str]) -> str:
-    """Return a placeholder for text that is not markup, with the text's outer spaces around it."""
+    """Return a placeholder for text that is not markup, between the text's outer spaces."""
     content = decode_entities(content)
     words = content.split()
-    if not words:
-        return " " if content else GAP
-    literals.append(" ".join(words))
-    before, after = (" " if content[end].isspace() else "" for end in (0, -1))
-    return f"{before}{LITERAL}{len(literals) - 1}{LITERAL}{after}"
+    if words:
+        literals.append(" ".join(words))
+        before = " " if content[0].isspace() else ""
+        after = " " if content[-1].isspace() else ""
+        return f"{before}{LITERAL}{len(literals) - 1}{LITERAL}{after}"
+    if content:
+        return " "
+    return GAP
 
 
 def cut_templates(text: str) -> str:
@@ -118,55 +136,70 @@ def cut_templates(text: str) -> str:
         The text after a line break. `ITEM` and `HEADING` replace the marks at the beginning of its lines.
     """
     text = _LINE_MARKS.sub("\n" + ITEM, "\n" + text).replace("\n=", "\n" + HEADING)
-    opened: list[tuple[int, int]] = []  # start of a run of brackets, and number of its unmatched brackets
+    # Start of a run of brackets, and number of its unmatched brackets.
+    unmatched: list[tuple[int, int]] = []
     cuts: list[_Cut] = []
     end = 0
-    while run := (_BRACKETS if opened else _OPENING_BRACES).search(text, end):  # links matter inside braces only
+    # Links matter inside braces only.
+    while run := (_BRACKETS if unmatched else _OPENING_BRACES).search(text, end):
         position, end = run.span()
         first = text[position]
         if run[1]:
+            # `{{!}}` is how templates and tables write a pipe.
             cuts.append((position, end, "|"))
         elif first in "{[":
-            opened.append((position, end - position))
+            unmatched.append((position, end - position))
         else:
-            while opened and end - position >= 2 and text[opened[-1][0]] == _OPENING[first]:
-                start, count = opened.pop()
-                matched = min(3 if first == "}" else 2, count, end - position)
-                position += matched
-                count -= matched
+            # Two brackets close a link or a template, three braces a parameter.
+            most = 3 if first == "}" else 2
+            while unmatched and end - position >= 2 and text[unmatched[-1][0]] == _OPENING[first]:
+                start, count = unmatched.pop()
+                matches = min(most, count, end - position)
+                position += matches
+                count -= matches
                 if first == "}":
                     _add_cut(cuts, start + count, position)
                 if count >= 2:
-                    opened.append((start, count))
+                    unmatched.append((start, count))
     return _without(text, cuts)
 
 
 def cut_tables(text: str) -> str:
     """Remove tables, also nested ones; of a table without a beginning or an end, remove the lines of rows."""
     for table, mark in ((_WIKI_TABLE, "{|"), (_HTML_TABLE, "<")):
+        # The test for one character is the faster one, and fails for most pages.
         if mark[0] in text and mark in text:
-            text = "\n" + text  # the pattern needs a line break before the table
-            opened: list[int] = []
+            # The pattern needs a line break before the table.
+            text = "\n" + text
+            starts: list[int] = []
             cuts: list[_Cut] = []
             for token in table.finditer(text):
                 if token[1]:
-                    opened.append(token.start(1) if mark == "{|" else token.start())
-                elif opened:
-                    _add_cut(cuts, opened.pop(), token.end())
+                    # A wiki table starts at its braces, not at the line break before them.
+                    starts.append(token.start(1) if mark == "{|" else token.start())
+                elif starts:
+                    _add_cut(cuts, starts.pop(), token.end())
             text = _without(text, cuts)
-    return _drop_rows(text) if _ROW.search(text) else text
+    if _ROW.search(text):
+        return _drop_rows(text)
+    return text
 
 
 def _drop_rows(text: str) -> str:
     """Drop lines of rows from tables that a template opens or closes, or that are never closed."""
-    lines, in_table = [], False
+    lines = []
+    in_table = False
     for line in text.split("\n"):
         stripped = line.strip()
         if stripped.startswith(("{|", "|-", "|+")) or (in_table and stripped.startswith(("|", "!"))):
-            in_table, line = not stripped.startswith("|}"), ""
+            in_table = not stripped.startswith("|}")
+            line = ""
         elif stripped.startswith("|}"):
-            in_table, line = False, stripped[2:]
+            # Text may follow the end of a table on its line.
+            in_table = False
+            line = stripped[2:]
         elif stripped.startswith(HEADING):
+            # No table spans a heading, so a table that is never closed does not cost the rest of the page.
             in_table = False
         lines.append(line)
     return "\n".join(lines)
@@ -174,6 +207,7 @@ def _drop_rows(text: str) -> str:
 
 def _add_cut(cuts: list[_Cut], start: int, end: int) -> None:
     """Add a span that becomes a gap; it replaces the last spans if it encloses them."""
+    # Spans are added when they end, so an enclosing one comes after all that it encloses.
     while cuts and cuts[-1][0] >= start:
         cuts.pop()
     cuts.append((start, end, GAP))
@@ -194,15 +228,20 @@ def strip_tags(text: str) -> str:
     if "<" not in text:
         return text
     if _FIRST_SECTION_MARK.search(text):
+        # A mark alone on its line takes the line along; in a line, it may stand beside a link.
         text = _SECTION_MARKS.sub(lambda mark: BREAK if mark[1] else "", text)
     return drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
 
 
 def drop_magic_words(text: str) -> str:
     """Drop switches such as `__NOTOC__` in any language: capitals, letters without case, English ones in any case."""
+    if "__" not in text:
+        return text
 
-    def drop(word: re.Match[str]) -> str:
+    def replacement(word: re.Match[str]) -> str:
         in_capitals = all(map(is_capital, word[1]))
-        return "" if in_capitals or word[1].lower() in _ENGLISH_MAGIC_WORDS else word[0]
+        if in_capitals or word[1].lower() in _ENGLISH_MAGIC_WORDS:
+            return ""
+        return word[0]
 
-    return _MAGIC_WORD.sub(drop, text) if "__" in text else text
+    return _MAGIC_WORD.sub(replacement, text)

@@ -50,11 +50,13 @@ from ease.wikimedia.wikitext.titles import (
     without_qualifier,
 )
 
+# Codes of the variants by wiki; on other wikis `-{` is text.
 _VARIANTS: dict[str, list[str]] = read_data_file("ease.wikimedia.wikitext", "variants.yml")
-"""Codes of the variants by wiki; on other wikis `-{` is text."""
 _MARK = re.compile(r"-\{|\}-")
-_MOST_NESTED = 10  # MediaWiki's limit; deeper marks are dropped, which keeps the time linear
-_SILENT_FLAGS = frozenset("TH-")  # Flags of rules for the page's title, of hidden rules, and of removed rules
+# MediaWiki's limit of nested marks; deeper marks are dropped, which keeps the time linear.
+_MOST_NESTED = 10
+# Flags of rules for the page's title, of hidden rules, and of removed rules: their text is not shown where it stands.
+_SILENT_FLAGS = frozenset("TH-")
 _RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING)
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x07]++[^\S\n]*+"
@@ -69,20 +71,26 @@ _NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAG
 
 def link_trail(language: str) -> str:
     """Return a regular expression for the letters after `]]`; the expression may match nothing."""
-    after = _read("after")
+    after = _trail_rules("after")
     letters = after.get(language, after["default"])
-    trail = _read("with_marks").get(language, "{letters}*+" if letters else "")
+    default = ""
+    if letters:
+        default = "{letters}*+"
+    trail = _trail_rules("with_marks").get(language, default)
     return trail.replace("{letters}", f"[{letters}]")
 
 
 def link_prefix(language: str) -> str | None:
-    """Return a regular expression for the letters before `[[` in reverse order, or None if none belong."""
-    letter = _read("before").get(language)
-    return f"(?:{letter})*+" if letter else None
+    """Return a regular expression for the letters before `[[` in reverse order; None if none belong to the link."""
+    letter = _trail_rules("before").get(language)
+    if not letter:
+        return None
+    return f"(?:{letter})*+"
 
 
 @cache
-def _read(section: str) -> dict[str, str]:
+def _trail_rules(section: str) -> dict[str, str]:
+    """Return a section of `link_trails.yml` by language; the file groups languages with the same rule."""
     table = read_data_file("ease.wikimedia.wikitext", "link_trails.yml")[section]
     return {language: letters for languages, letters in table.items() for language in languages.split()}
 
@@ -119,7 +127,7 @@ class Article:
     language: str = "en"
 
     def sentences(self, splitter: SplitterEngine = "icu") -> list[Sentence]:
-        """Split the prose with ICU's rules; the splitter `polyglot` is under the GPLv3 and finds the same sentences."""
+        """Split the prose by ICU's rules; `polyglot`, which is under the GPLv3, finds the same sentences."""
         return split_article(self, _splitter(self.language, splitter))[0]
 
 
@@ -136,7 +144,7 @@ class Prose(NamedTuple):
 
 
 class SentenceColumns(NamedTuple):
-    """Sentences of an article and their links, a column for each field; links name the index of their sentence."""
+    """Sentences of an article and their links, with a column for each field; links name their sentence by its index."""
 
     starts: list[int]
     texts: list[str]
@@ -155,7 +163,9 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
         The sentences; and counts of boundaries ignored inside links (`boundaries_in_links`) and of links over several
         lines, which are dropped (`links_across_lines`).
     """
-    starts, ends, targets = map(list, zip(*article.links, strict=True)) if article.links else ([], [], [])
+    starts = [link.start for link in article.links]
+    ends = [link.end for link in article.links]
+    targets = [link.target for link in article.links]
     columns, counts = split_prose(Prose(article.text, starts, ends, targets), splitter)
     sentences = [
         Sentence(text, start, start + len(text), []) for start, text in zip(columns.starts, columns.texts, strict=True)
@@ -167,41 +177,50 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
 
 
 def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColumns, Counter[str]]:
-    """Split prose into sentences with their links, as `split_article` does."""
+    """Split prose into sentences with their links, as `split_article` does.
+
+    Columns are faster than a loop over links, of which a Wikipedia has hundreds of millions.
+    """
     text, link_starts, link_ends, targets = prose
     starts, texts = splitter.split(text)
     ends = list(map(add, starts, map(len, texts)))
     firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
-    joined: set[int] = set()
+
+    # Join the sentences that share a link. A link over several lines joins nothing: its lines are blocks.
+    joints: set[int] = set()
     if firsts != lasts:
         for first, last, start, end in zip(firsts, lasts, link_starts, link_ends, strict=True):
             if last > first and "\n" not in text[start:end]:
-                joined.update(range(first, last))
-        if joined:
-            starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
-            ends = [end for index, end in enumerate(ends) if index not in joined]
+                joints.update(range(first, last))
+        if joints:
+            starts = [start for index, start in enumerate(starts) if index - 1 not in joints]
+            ends = [end for index, end in enumerate(ends) if index not in joints]
             texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
             firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
-    counts = Counter(boundaries_in_links=len(joined))
+    counts = Counter(boundaries_in_links=len(joints))
+
     if firsts != lasts:
-        inside = list(map(eq, firsts, lasts))
-        counts["links_across_lines"] = inside.count(False)
-        firsts, targets = list(compress(firsts, inside)), list(compress(targets, inside))
-        link_starts, link_ends = list(compress(link_starts, inside)), list(compress(link_ends, inside))
-    begin = list(map(starts.__getitem__, firsts))
+        is_inside = list(map(eq, firsts, lasts))
+        counts["links_across_lines"] = is_inside.count(False)
+        firsts = list(compress(firsts, is_inside))
+        targets = list(compress(targets, is_inside))
+        link_starts = list(compress(link_starts, is_inside))
+        link_ends = list(compress(link_ends, is_inside))
+    sentence_starts = list(map(starts.__getitem__, firsts))
     # White space around a sentence is not part of it.
-    link_starts = list(map(sub, map(max, link_starts, begin), begin))
-    link_ends = list(map(sub, map(min, link_ends, map(ends.__getitem__, firsts)), begin))
+    link_starts = list(map(sub, map(max, link_starts, sentence_starts), sentence_starts))
+    link_ends = list(map(sub, map(min, link_ends, map(ends.__getitem__, firsts)), sentence_starts))
     return SentenceColumns(starts, texts, firsts, link_starts, link_ends, targets), counts
 
 
 def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True) -> Article:
-    """Read the prose of a page, and its links to articles of the same wiki.
+    """Return the prose of a page, and its links to articles of the same wiki.
 
     Args:
         text: The page's wikitext.
         language: Wikipedia's code of the language; or the wiki, with the namespaces that its dump names.
-        show: Show templates that write words, such as `{{convert|5|km}}`; False removes them, as all others.
+        show: Replace templates that write words, such as `{{convert|5|km}}`, by these words. False removes them, as
+            all other templates.
 
     Returns:
         The prose with its links; its method `sentences` splits it.
@@ -218,9 +237,13 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
         >>> article.sentences()[0].links[0]
         Link(start=4, end=11, target='Berlin')
     """
-    site = _site(language) if isinstance(language, str) else language
+    if isinstance(language, str):
+        site = _site(language)
+    else:
+        site = language
     for mark in _RESERVED:
-        if mark in text:  # several times as fast as a replacement that finds nothing
+        # The test is several times as fast as a replacement that finds nothing.
+        if mark in text:
             text = text.replace(mark, "")
     prose = read_prose(text, site, show)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
@@ -228,9 +251,9 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
 
 
 def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
-    """Read the prose of a page of a wiki and its links in columns, as `parse_wikitext` does.
+    """Return the prose of a wiki's page and its links in columns, as `parse_wikitext` does.
 
-    The text has neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
+    The text must have neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
     """
     text, literals = hide_extensions(text)
     if show:
@@ -243,18 +266,22 @@ def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
     text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
-    # The links' offsets without their marks.
+    # Between the marks, pieces alternate: prose, a link's text, prose, and so on.
     pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
     bounds = list(accumulate(map(len, pieces)))
-    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
+    starts = bounds[:-1:2]
+    ends = bounds[1::2]
+    surfaces = pieces[1::2]
     if len(surfaces) != len(targets):
         raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
-    if (words := list(map(str.strip, surfaces))) != surfaces:
+    words = list(map(str.strip, surfaces))
+    if words != surfaces:
         stripped = zip(starts, surfaces, strict=True)
         starts = [start + len(surface) - len(surface.lstrip()) for start, surface in stripped]
         ends = list(map(add, starts, map(len, words)))
         # An empty surface is not a link.
-        starts, ends = list(compress(starts, words)), list(compress(ends, words))
+        starts = list(compress(starts, words))
+        ends = list(compress(ends, words))
         targets = list(compress(targets, words))
     return Prose("".join(pieces), starts, ends, targets)
 
@@ -270,29 +297,33 @@ def _choose_variants(text: str, language: str) -> str:
     if language not in _VARIANTS or "-{" not in text:
         return text
     pieces: list[str] = []
-    opened: list[int] = []
-    deeper = position = 0
+    # The piece at which each unclosed mark starts.
+    unclosed: list[int] = []
+    deeper = 0
+    position = 0
     for mark in _MARK.finditer(text):
         pieces.append(text[position : mark.start()])
         position = mark.end()
-        if mark[0] == "-{" and len(opened) == _MOST_NESTED:
+        if mark[0] == "-{" and len(unclosed) == _MOST_NESTED:
             deeper += 1
         elif mark[0] == "-{":
-            opened.append(len(pieces))
+            unclosed.append(len(pieces))
             pieces.append("-{")
         elif deeper:
             deeper -= 1
-        elif opened:
-            start = opened.pop()
-            pieces[start:] = [_choose("".join(pieces[start + 1 :]), language)]
+        elif unclosed:
+            start = unclosed.pop()
+            pieces[start:] = [_choose_variant("".join(pieces[start + 1 :]), language)]
         else:
             pieces.append("}-")
     return "".join([*pieces, text[position:]])
 
 
-def _choose(content: str, language: str) -> str:
+def _choose_variant(content: str, language: str) -> str:
+    """Return the text that a mark of variants shows: its first form, or all of it if it has no forms."""
     flags_pattern, form_pattern = _patterns(language)
-    if flags := flags_pattern.match(content):
+    flags = flags_pattern.match(content)
+    if flags:
         if _SILENT_FLAGS.intersection(map(str.strip, flags[1].split(";"))):
             return GAP
         content = content[flags.end() :]
@@ -300,7 +331,10 @@ def _choose(content: str, language: str) -> str:
     if first is None:
         return content
     following = form_pattern.search(content, first.end())
-    return content[first.end() : following.start() if following else len(content)].strip().removesuffix(";")
+    end = len(content)
+    if following:
+        end = following.start()
+    return content[first.end() : end].strip().removesuffix(";")
 
 
 @cache
@@ -318,7 +352,8 @@ def _link_tokens(language: str) -> re.Pattern[str]:
     The groups are: 1 target, 2 label and 3 trail of a link; 4 target and 5 bar of a link's start. A `]]` and the mark
     of a heading have no groups.
     """
-    head, trail = r"\[\[(?!\[)([^\[\]|\n<>{}]++)", link_trail(language)
+    head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
+    trail = link_trail(language)
     return re.compile(
         rf"{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|{HEADING}|"
         rf"(?:{head}|\[\[(?!\[))((?:\n?\|)?)"
@@ -332,26 +367,30 @@ class _LinkReader:
     """
 
     def __init__(self, text: str, site: SiteInfo) -> None:
-        self.text, self.site = text, site
+        self.text = text
+        self.site = site
         self.pieces: list[str] = []
         self.targets: list[str] = []
-        self._open: list[tuple[str, str, int, int]] = []
-        """Target and bar of each `[[` without `]]` so far, and the numbers of pieces and targets before it."""
+        # Target and bar of each `[[` without `]]` so far, and the numbers of pieces and targets before it.
+        self._unclosed: list[tuple[str, str, int, int]] = []
         self._heading_end = 0
         self._trail = re.compile(link_trail(site.language))
         self._prefix = re.compile(link_prefix(site.language) or "")
 
     def read(self) -> tuple[str, list[str]]:
         """Return the text with marked links, and their targets in order."""
-        text, pieces = self.text, self.pieces
+        text = self.text
+        pieces = self.pieces
         search = _link_tokens(self.site.language).search
         position = 0
         while True:
+            # The compiled pass knows no prefixes: it is for the languages without.
             if not self._prefix.pattern:
                 position = read_plain_links(
                     text, position, self._heading_end, pieces, self.targets, self.site, self._trail
                 )
-            if not (token := search(text, position)):
+            token = search(text, position)
+            if not token:
                 break
             start = token.start()
             pieces.append(text[position:start])
@@ -359,19 +398,24 @@ class _LinkReader:
             if token[1] is not None:
                 self._add_link(token[1], token[2], token[3], start < self._heading_end)
             elif text[start] == "[":
-                self._open.append((token[4] or "", token[5], len(pieces), len(self.targets)))
+                self._unclosed.append((token[4] or "", token[5], len(pieces), len(self.targets)))
+                # An empty piece in the place of the brackets: `_show_unclosed` may fill it.
                 pieces.append("")
             elif text[start] == "]":
                 position = self._close(position)
             else:
-                self._give_up()
+                # No link spans the beginning of a heading.
+                self._show_unclosed()
                 pieces.append(HEADING)
                 end = text.find("\n", position)
-                heading = text[position : end if end >= 0 else len(text)]
+                if end < 0:
+                    end = len(text)
+                heading = text[position:end]
+                # The line is a heading only if it also ends with a mark.
                 if heading.rstrip(" \t" + GAP).endswith("="):
                     self._heading_end = position + len(heading)
         pieces.append(text[position:])
-        self._give_up()
+        self._show_unclosed()
         return "".join(pieces).replace(BREAK, ""), self.targets
 
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
@@ -388,44 +432,57 @@ class _LinkReader:
         if label is None:
             label = head.strip().removeprefix(":")
         elif not label:
+            # As in MediaWiki, an empty label (`[[Paris (Texas)|]]`) shows the title without its qualifier.
             label = without_qualifier(head)
         if (GAP in label or not label.strip()) and not _WORD.search(label):
+            # Only markup was in the label, such as a template or an image.
             label = head.strip().removeprefix(":")
-        shown = label + trail
+        phrase = label + trail
         if kind is not TargetKind.ARTICLE or in_heading:
-            self.pieces.append(shown)
+            self.pieces.append(phrase)
             return
-        shown = self._take_prefix() + shown
-        surface = shown.strip(_EDGES)
-        if len(surface) == len(shown):
-            before = after = ""
-        else:
-            before, after = (" " if shown[end].isspace() else "" for end in (0, -1))
+        phrase = self._pop_prefix() + phrase
+        surface = phrase.strip(_EDGES)
+        # White space at the ends is text between the words, but not part of the link.
+        before = ""
+        after = ""
+        if len(surface) != len(phrase):
+            before = " " if phrase[0].isspace() else ""
+            after = " " if phrase[-1].isspace() else ""
         if "\n" in surface:
             surface = " ".join(surface.split())
         self.pieces.append(f"{before}{LINK_START}{surface}{LINK_END}{after}")
         self.targets.append(title)
 
-    def _take_prefix(self) -> str:
+    def _pop_prefix(self) -> str:
+        """Take the letters that belong to the next link from the text before it, and return them."""
         if not self._prefix.pattern or not self.pieces:
             return ""
-        before = self.pieces.pop()
-        found = self._prefix.match(before[::-1])
-        start = len(before) - (found.end() if found else 0)
-        self.pieces.append(before[:start])
-        return before[start:]
+        text = self.pieces.pop()
+        # The pattern reads backwards, from the link to the left.
+        match = self._prefix.match(text[::-1])
+        start = len(text)
+        if match:
+            start -= match.end()
+        self.pieces.append(text[:start])
+        return text[start:]
 
     def _close(self, position: int) -> int:
         """Close the last open link at a `]]`, and return the position to continue at."""
-        if not self._open:
+        if not self._unclosed:
             return position
-        head, bar, first, first_target = self._open.pop()
-        pieces, last = self.pieces, self.pieces[-1]
+        head, bar, first, first_target = self._unclosed.pop()
+        pieces = self.pieces
+        last = pieces[-1]
+        # Of three closing brackets, the first one closes a bracket inside the label.
         if self.text[position : position + 1] == "]" and last.count("[") > last.count("]"):
             pieces.append("]")
             position += 1
-        kind = read_target(head, self.site).kind if head else TargetKind.INVALID
+        kind = TargetKind.INVALID
+        if head:
+            kind = read_target(head, self.site).kind
         if kind in _NOT_SHOWN:
+            # The caption of an image goes with its links.
             del self.targets[first_target:]
             pieces[first:] = [GAP]
             return position
@@ -433,8 +490,11 @@ class _LinkReader:
             pieces[first] = head
             kind = TargetKind.INVALID
         trail = self._trail.match(self.text, position)
-        tail = trail[0] if trail else ""
+        tail = ""
+        if trail:
+            tail = trail[0]
         in_heading = position <= self._heading_end
+        # MediaWiki does not nest links: the outer one is text around the inner one.
         if kind is not TargetKind.ARTICLE or in_heading or len(self.targets) > first_target:
             pieces.append(tail)
             return position + len(tail)
@@ -442,13 +502,15 @@ class _LinkReader:
         del pieces[first:]
         if label.strip(_EDGES):
             self._add_link(head, label, tail)
-        else:  # only an image: a single gap, since enclosing links scan this label again
-            before, after = (" " if label[end : end + 1].isspace() else "" for end in (0, len(label) - 1))
+        else:
+            # The label was only an image: it becomes a single gap, since enclosing links scan this label again.
+            before = " " if label[:1].isspace() else ""
+            after = " " if label[-1:].isspace() else ""
             pieces.append(f"{before}{GAP}{after}{tail}")
         return position + len(tail)
 
-    def _give_up(self) -> None:
+    def _show_unclosed(self) -> None:
         """Show links that were never closed as text, without the brackets."""
-        for head, bar, first, _ in self._open:
+        for head, bar, first, _ in self._unclosed:
             self.pieces[first] = head + bar
-        self._open.clear()
+        self._unclosed.clear()

@@ -31,13 +31,14 @@ def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more 
     up to the last plain link, with marked links, and `targets` their titles.
     """
     size = len(text)
-    done = text.find("", position)  # the position as a number that is no Python object
+    # `find` gives the position as a number that is no Python object.
+    cursor = text.find("", position)
     while True:
-        i = done
+        i = cursor
         while i + 1 < size and (text[i] not in "[]\x07" or (text[i] != "\x07" and text[i] != text[i + 1])):
             i += 1
         if i + 1 >= size or text[i] != "[" or i < heading_end:
-            return done
+            return cursor
         start = end = i + 2
         while end < size:
             c = text[end]
@@ -49,28 +50,30 @@ def read_plain_links(  # noqa: C901 - compiled: a call of a function costs more 
             elif c in "\u1680\u180e\u205f\u3000\ufffd":
                 break
             end += 1
-        label, stop = start, end
+        label = start
+        stop = end
         if end < size and text[end] == "|":
             label = stop = end + 1
             while stop < size and text[stop] not in "[]\n\x04\x05":
                 stop += 1
         after = stop + 2
         if start == end or label == stop or end - start > MAX_PLAIN_LENGTH or not text.startswith("]]", stop):
-            return done
+            return cursor
         if text[start] in " ." or text[end - 1] == " " or text[label].isspace() or text[stop - 1].isspace():
-            return done
+            return cursor
         title = text[start:end]
+        # These titles begin with no lower-case letter: they need no call.
         is_normal = title.isascii() and ("A" <= text[start] <= "Z" or "0" <= text[start] <= "9")
         targets.append(title if is_normal else normalize_first(title, site))
-        pieces.append(text[done:i])
+        pieces.append(text[cursor:i])
         pieces.append("\x01")
         pieces.append(text[label:stop])
-        done = after
+        cursor = after
         # No other ASCII character begins a trail.
         if after < size and (text[after].isalpha() or text[after] in "'-:" or text[after] > "\x7f"):
             tail = trail.match(text, after)[0]  # type: ignore[index]
             pieces.append(tail)
-            done += len(tail)
+            cursor += len(tail)
         pieces.append("\x02")
 
 
@@ -80,10 +83,11 @@ def strip_quotes(text: str) -> str:
         return text
     size = len(text)
     pieces: list[str] = []
-    done = 0
+    cursor = 0
     i = text.find("''")
     while i >= 0:
-        line = text.rfind("\n", done, i) + 1 or done
+        # MediaWiki closes quotes at the end of each line.
+        line = text.rfind("\n", cursor, i) + 1 or cursor
         stop = text.find("\n", i)
         if stop < 0:
             stop = size
@@ -99,12 +103,18 @@ def strip_quotes(text: str) -> str:
         odd = _odd_bold(text, line, starts, ends)
         for index in range(len(starts)):
             run = ends[index] - starts[index]
-            width = 2 if index == odd else 3 if run == 4 else min(run, 5)
-            pieces.append(text[done : ends[index] - width])  # the first apostrophes of a run are shown
+            # Two apostrophes are italics, three bold and five both; of four, the first is a letter.
+            width = min(run, 5)
+            if index == odd:
+                width = 2
+            elif run == 4:
+                width = 3
+            # The first apostrophes of a run are shown.
+            pieces.append(text[cursor : ends[index] - width])
             pieces.append("\x04")
-            done = ends[index]
+            cursor = ends[index]
         i = text.find("''", stop)
-    pieces.append(text[done:])
+    pieces.append(text[cursor:])
     return drop_breaks("".join(pieces))
 
 
@@ -112,25 +122,33 @@ def _odd_bold(text: str, line: int, starts: list[int], ends: list[int]) -> int:
     """Return the bold that is an apostrophe and an italic, `l'''amico''`; -1 if there is none.
 
     There is one if the marks of both bold and italics are odd in number: the first after a single letter, else after a
-    word, else after a space.
+    word, else after a space. This is the rule of MediaWiki's `Parser::doQuotes`.
     """
-    bolds, italics = 0, 0
-    letter, word, space = -1, -1, -1
+    bolds = 0
+    italics = 0
+    letter = -1
+    word = -1
+    space = -1
     for index in range(len(starts)):
         start = starts[index]
         width = ends[index] - start
         bolds += width > 2
         italics += width == 2 or width > 4
-        if width == 3 or width == 4:
-            if start == line or text[start - 1] == " ":
-                space = index if space < 0 else space
-            elif start == line + 1 or text[start - 2] == " ":
-                letter = index if letter < 0 else letter
-            elif word < 0:
-                word = index
+        if width != 3 and width != 4:
+            continue
+        if start == line or text[start - 1] == " ":
+            if space < 0:
+                space = index
+        elif start == line + 1 or text[start - 2] == " ":
+            if letter < 0:
+                letter = index
+        elif word < 0:
+            word = index
     if bolds % 2 == 0 or italics % 2 == 0:
         return -1
-    return letter if letter >= 0 else word if word >= 0 else space
+    if letter >= 0:
+        return letter
+    return word if word >= 0 else space
 
 
 def drop_breaks(text: str) -> str:
@@ -140,45 +158,49 @@ def drop_breaks(text: str) -> str:
         return text
     size = len(text)
     pieces: list[str] = []
-    done = 0
+    cursor = 0
     while i >= 0:
         end = i + 1
         while end < size and text[end] == "\x04":
             end += 1
         follows = i >= 2 and text[i - 1] == "]" and text[i - 2] == "]"
         precedes = end + 1 < size and text[end] == "[" and text[end + 1] == "["
-        pieces.append(text[done : i + 1] if follows or precedes else text[done:i])
-        done = end
+        if follows or precedes:
+            pieces.append(text[cursor : i + 1])
+        else:
+            pieces.append(text[cursor:i])
+        cursor = end
         i = text.find("\x04", end)
-    pieces.append(text[done:])
+    pieces.append(text[cursor:])
     return "".join(pieces)
 
 
 def normalize_gaps(text: str) -> str:
     """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup.
 
-    Removed markup at the beginning of a line takes the colon or semicolon after it along.
+    A colon or semicolon after markup removed at the beginning of a line is removed, too.
     """
     gap = text.find("\x05")
     if gap < 0:
         return text
     pieces: list[str] = []
-    done = 0
+    cursor = 0
     while gap >= 0:
-        start = text.rfind("\n", done, gap) + 1 or done
+        start = text.rfind("\n", cursor, gap) + 1 or cursor
         end = text.find("\n", gap)
         if end < 0:
             end = len(text)
-        pieces.append(text[done:start])
+        pieces.append(text[cursor:start])
         pieces.append(_normalize_line(text[start:end]))
-        done = end
+        cursor = end
         gap = text.find("\x05", end)
-    pieces.append(text[done:])
+    pieces.append(text[cursor:])
     return "".join(pieces)
 
 
 def _normalize_line(line: str) -> str:  # noqa: C901
     if "(" in line or "[" in line or "（" in line:
+        # Removing an empty pair of brackets may empty the pair around it.
         for _ in range(2):
             line = _drop_after_opening(line)
             line = line.replace("(\x05)", "\x05").replace("[\x05]", "\x05").replace("（\x05）", "\x05")
@@ -186,29 +208,32 @@ def _normalize_line(line: str) -> str:  # noqa: C901
         line = _drop_before_closing(line)
     size = len(line)
     pieces: list[str] = []
-    done = 0
+    cursor = 0
     gap = line.find("\x05")
     while gap >= 0:
-        start, end = gap, gap
-        while start > done and line[start - 1] == " ":
+        start = gap
+        end = gap
+        while start > cursor and line[start - 1] == " ":
             start -= 1
         spaced = start < gap
         while end < size and line[end] in "\x05 ":
             spaced = spaced or line[end] == " "
             end += 1
         ends_with_space = line[end - 1] == " "
-        pieces.append(line[done:start])
-        before = line[start - 1] if start > done else "\n"
+        pieces.append(line[cursor:start])
+        # Conditional expressions, since their type is inferred as a character.
+        before = line[start - 1] if start > cursor else "\n"
         if before in "\n\x06":
             while end < size and line[end] in ":; ":
                 end += 1
         after = line[end] if end < size else "\n"
         if spaced and before not in "\n([（“«\x01" and after not in "\n,.)]）\x02":
+            # Some languages set a space before these marks: it stays if it follows the removed markup.
             if ends_with_space or after not in ";:!?»”":
                 pieces.append(" ")
-        done = end
+        cursor = end
         gap = line.find("\x05", end)
-    pieces.append(line[done:])
+    pieces.append(line[cursor:])
     return "".join(pieces)
 
 
@@ -216,7 +241,8 @@ def _drop_after_opening(line: str) -> str:
     """Drop spaces and commas around the gaps after an opening bracket."""
     size = len(line)
     pieces: list[str] = []
-    done, i = 0, 0
+    cursor = 0
+    i = 0
     while i < size:
         c = line[i]
         i += 1
@@ -227,30 +253,31 @@ def _drop_after_opening(line: str) -> str:
                 has_gap = has_gap or line[end] == "\x05"
                 end += 1
             if has_gap:
-                pieces.append(line[done:i])
+                pieces.append(line[cursor:i])
                 pieces.append("\x05")
-                done = end
+                cursor = end
             i = end
-    pieces.append(line[done:])
+    pieces.append(line[cursor:])
     return "".join(pieces)
 
 
 def _drop_before_closing(line: str) -> str:
+    """Drop spaces, commas and gaps before a closing bracket."""
     size = len(line)
     pieces: list[str] = []
-    done = 0
+    cursor = 0
     gap = line.find("\x05")
     while gap >= 0:
         end = gap
         while end < size and line[end] in "\x05 \t,;:،؛、，；：/–—-":
             end += 1
         if end < size and line[end] in ")]）":
-            while gap > done and line[gap - 1] in "\x05 \t,;:،؛、，；：/–—-":
+            while gap > cursor and line[gap - 1] in "\x05 \t,;:،؛、，；：/–—-":
                 gap -= 1
-            pieces.append(line[done:gap])
-            done = end
+            pieces.append(line[cursor:gap])
+            cursor = end
         gap = line.find("\x05", end)
-    pieces.append(line[done:])
+    pieces.append(line[cursor:])
     return "".join(pieces)
 
 
@@ -276,6 +303,7 @@ def join_blocks(text: str) -> str:
 
 def _join_words(line: str) -> str:
     """Return a line with single spaces for white space and marks, and none at its ends."""
+    # The loop finds lines that need no change, without building a list of words.
     follows_space = True
     for c in line:
         if (c > " " and (c < "\x80" or "\xa0" < c < "\u1680" or c > "\u3000")) or c in "\x01\x02":
@@ -289,7 +317,8 @@ def _join_words(line: str) -> str:
 
 def _heading(line: str) -> str:
     """Return a heading without its marks, or the line unchanged if the marks are not on both sides."""
-    left, right = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
+    left = len(line) - len(line.lstrip("="))
+    right = len(line) - len(line.rstrip("="))
     level = min(left, right, 6, (len(line) - 1) // 2)
     return line[level : len(line) - level].strip()
 
@@ -300,7 +329,8 @@ def cut_sentences(text: str, boundaries: Sequence[int]) -> tuple[list[int], list
     sentences: list[str] = []
     start = 0
     for boundary in boundaries:
-        end = stop = int(boundary)
+        end = int(boundary)
+        stop = end
         while start < stop and text[start].isspace():
             start += 1
         while start < stop and text[stop - 1].isspace():
@@ -318,9 +348,13 @@ def sentences_of_links(
     """Return the indices of each link's first and last sentence; the last is smaller for a link between sentences."""
     firsts: list[int] = []
     lasts: list[int] = []
-    first, previous, count = 0, 0, len(starts)
+    first = 0
+    previous = 0
+    count = len(starts)
     for index in range(len(link_starts)):
-        start, end = link_starts[index], link_ends[index]
+        start = link_starts[index]
+        end = link_ends[index]
+        # Links come in order except after nested ones: only then the search begins anew.
         if start < previous:
             first = 0
         previous = start
