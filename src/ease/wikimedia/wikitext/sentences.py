@@ -26,7 +26,7 @@ _NOT_INSTALLED = (
 
 
 class SentenceSplitter:
-    """Splits texts of one language; reusable. Both engines find the same boundaries."""
+    """Splits texts of one language; reusable. The engines find the same boundaries."""
 
     def __init__(self, language: str, engine: SplitterEngine = "polyglot") -> None:
         """Load the rules of a language.
@@ -48,12 +48,15 @@ class SentenceSplitter:
 
         A newline always ends a sentence.
         """
-        boundaries = self._boundaries(text) if text else ()
+        if not text:
+            return [], []
+        boundaries = self._boundaries(text)
+        # ICU counts UTF-16 units, of which characters beyond U+FFFF have two.
         if not text.isascii() and len(text.encode("utf-16-le", "surrogatepass")) != 2 * len(text):
-            # Offset after each character of two UTF-16 units.
-            wide = [place for place, character in enumerate(text) if character > "\uffff"]
-            doubles = [place + nth + 2 for nth, place in enumerate(wide)]
-            boundaries = [boundary - bisect_right(doubles, boundary) for boundary in boundaries]
+            wide_places = [place for place, character in enumerate(text) if character > "\uffff"]
+            # Offset in UTF-16 units after each wide character.
+            wide_ends = [place + index + 2 for index, place in enumerate(wide_places)]
+            boundaries = [boundary - bisect_right(wide_ends, boundary) for boundary in boundaries]
         return cut_sentences(text, boundaries)
 
 

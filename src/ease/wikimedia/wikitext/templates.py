@@ -1,4 +1,4 @@
-"""Show the words of templates whose arguments are part of the prose: numbers, dates, quotations, names."""
+"""Replace templates whose arguments are part of the prose by their words: numbers, dates, quotations, names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
 from ease.wikimedia.wikitext.markup import BREAK, GAP
 from ease.wikimedia.wikitext.titles import decode_entities
 
+# Templates by family, units, and words of ranges.
 _DATA: dict[str, Any] = read_data_file("ease.wikimedia.wikitext", "templates.yml")
-"""Templates by family, units, and words of ranges"""
 _RANGES: Mapping[str, str] = _DATA["ranges"]
 _MINUS = "−"
-_AMERICAN = "us"  # Value of the argument `sp` for American spelling, and code of the locale
-_LONGEST = 200  # Characters of a number, or of a range with its unit, in one argument
-_MOST_DIGITS = 28  # Digits of a number; a longer one stays as it is written
-_LANGUAGE_NAMES = 4096  # Names that are kept; a dump may have any number of codes
+# Value of the argument `sp` for American spelling, and code of the locale.
+_AMERICAN = "us"
+# Characters of a number, or of a range with its unit, in one argument; a longer argument is no quantity.
+_LONGEST = 200
+# Digits of a number, as many as `Decimal` computes with; a longer number stays as it is written.
+_MOST_DIGITS = 28
+# Language names that are cached; a dump may have any number of codes.
+_LANGUAGE_NAMES = 4096
 _GROUPED = re.compile(r"\d{1,3},\d{3}")
 _HYPHEN = re.compile(r"[-–](?=\.?\d)")
 _NUMBER = re.compile(
@@ -33,6 +37,7 @@ _NUMBER = re.compile(
     r"|(?P<digits>[.,]?\d(?:[\d.,]|[ '’](?=\d{3}))*+))"
 )
 """`-1,234.5`, `1 234,5`, `.5`, `1/2`, `5+1/2`"""
+# The longest first, since an alternative of a pattern wins over its own beginnings.
 _JOINTS = sorted(map(re.escape, _RANGES.keys() - set(",+")), key=len, reverse=True)
 _JOINT = re.compile(rf" ?({'|'.join(_JOINTS)}) ?(?=[+−–-]?[.,]?\d)", re.IGNORECASE)
 _EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?1?\d")
@@ -51,10 +56,16 @@ class _Number(NamedTuple):
 
     def to(self, joint: str, end: _Number) -> _Number:
         """Append the end of a range, or the uncertainty of a number."""
-        return _Number(f"{self.text}{joint}{end.text}", (self if "±" in joint else end).value)
+        value = end.value
+        if "±" in joint:
+            value = self.value
+        return _Number(f"{self.text}{joint}{end.text}", value)
 
     def times_ten_to(self, power: str) -> _Number:
-        text = f"({self.text})" if "±" in self.text else self.text
+        """Append a power of ten; any large value gives the unit the same form."""
+        text = self.text
+        if "±" in text:
+            text = f"({text})"
         return _Number(f"{text}×10^{_write_minus(power)}", self.value and Decimal(1000))
 
 
@@ -69,139 +80,206 @@ def _find_locale(language: str) -> Locale | None:
 
 
 def _format_number(word: str, language: str) -> str:
-    """Write a number with the separators of a language, `1e6` with its zeros; another word stays."""
+    """Return a number with the separators of a language, and `1e6` with its zeros; another word unchanged."""
     if _EXPONENT.fullmatch(word):
         word = f"{Decimal(word):f}"
     number, rest = _read_number(word, language)
-    return word if number is None or rest else number.text
+    if number is None or rest:
+        return word
+    return number.text
 
 
 def _write_minus(word: str) -> str:
-    return _MINUS + word[1:] if _HYPHEN.match(word) else word
+    if _HYPHEN.match(word):
+        return _MINUS + word[1:]
+    return word
 
 
 def _read_number(words: str, language: str) -> tuple[_Number | None, str]:
     """Return the number or range with which words begin, if any, and the words after it: `5-10 km`, `5±1e3`."""
     words = " ".join(decode_entities(words).split())
-    if len(words) > _LONGEST or not (found := _NUMBER.match(words)):
+    match = None
+    if len(words) <= _LONGEST:
+        match = _NUMBER.match(words)
+    if match is None:
         return None, words
-    number, position = _read(found, language), found.end()
-    while (joint := _JOINT.match(words, position)) and (found := _NUMBER.match(words, joint.end())):
-        number, position = number.to(_RANGES[joint[1].lower()], _read(found, language)), found.end()
-    if power := _POWER_OF_TEN.match(words, position):
-        number, position = number.times_ten_to(power[1]), power.end()
+    number = _parse_number(match, language)
+    position = match.end()
+    while (joint := _JOINT.match(words, position)) and (match := _NUMBER.match(words, joint.end())):
+        number = number.to(_RANGES[joint[1].lower()], _parse_number(match, language))
+        position = match.end()
+    power = _POWER_OF_TEN.match(words, position)
+    if power:
+        number = number.times_ten_to(power[1])
+        position = power.end()
     return number, words[position:].strip()
 
 
-def _read(found: re.Match[str], language: str) -> _Number:
-    sign = found["sign"] if found["sign"] in ("", "+") else _MINUS
-    if above := found["above"]:
-        fraction = " ".join(filter(None, [found["integer"], f"{above}⁄{found['below']}"]))
-        return _Number(sign + fraction, Decimal(found["integer"] or 0) + 1)
-    digits, locale = re.sub("[ '’]", "", found["digits"]), _find_locale(language)
+def _parse_number(match: re.Match[str], language: str) -> _Number:
+    """Return a match of `_NUMBER` as the language's templates write it."""
+    sign = match["sign"]
+    if sign not in ("", "+"):
+        sign = _MINUS
+    if match["above"]:
+        fraction = " ".join(filter(None, [match["integer"], f"{match['above']}⁄{match['below']}"]))
+        # The next integer has the form of the unit: 1⁄2 kilometre, 1 1⁄2 kilometres.
+        return _Number(sign + fraction, Decimal(match["integer"] or 0) + 1)
+    digits = re.sub("[ '’]", "", match["digits"])
+    locale = _find_locale(language)
     if locale is None or len(digits) > _MOST_DIGITS:
-        return _Number(sign + found["digits"], None)
+        return _Number(sign + match["digits"], None)
+
+    # Templates accept the decimal mark of the language and the English one.
     own_mark = get_decimal_symbol(locale)
     marks = re.findall("[.,]", digits)
-    mark = marks[-1] if marks else own_mark
+    mark = own_mark
+    if marks:
+        mark = marks[-1]
+    # The same mark twice groups thousands, and so does a comma before three digits where the point is decimal.
     if (len(marks) > 1 and len(set(marks)) == 1) or (own_mark == "." and _GROUPED.fullmatch(digits)):
-        digits, mark = digits.replace(mark, ""), own_mark
-    whole, _, decimals = digits.rpartition(mark) if mark in digits else (digits, "", "")
-    whole = re.sub("[.,]", "", whole)
-    value = Decimal(f"{whole or 0}.{decimals}" if decimals else whole)
-    whole = whole.lstrip("0") or "0"
-    size, further = locale.decimal_formats[None].grouping
-    if len(whole) >= size + (2 if language in _DATA["ungrouped thousands"] else 1):
-        head, groups = whole[:-size], [whole[-size:]]
-        while head:
-            head, group = head[:-further], head[-further:]
-            groups.insert(0, group)
-        whole = str(get_group_symbol(locale)).join(groups)
-    if decimals:  # English has no decimal comma: one that groups no thousands stays
-        whole += (mark if own_mark == "." and len(marks) == 1 else own_mark) + decimals
-    return _Number(sign + whole, value)
+        digits = digits.replace(mark, "")
+        mark = own_mark
+    integer = digits
+    decimals = ""
+    if mark in digits:
+        integer, _, decimals = digits.rpartition(mark)
+    integer = re.sub("[.,]", "", integer)
+    if decimals:
+        value = Decimal(f"{integer or 0}.{decimals}")
+    else:
+        value = Decimal(integer)
+    text = _group_digits(integer.lstrip("0") or "0", locale, language)
+    if decimals:
+        # English has no decimal comma: one that groups no thousands stays.
+        if own_mark == "." and len(marks) == 1:
+            text += mark + decimals
+        else:
+            text += own_mark + decimals
+    return _Number(sign + text, value)
+
+
+def _group_digits(digits: str, locale: Locale, language: str) -> str:
+    """Return an integer with a language's separators between its groups of digits."""
+    # India's languages group the digits above the thousands by two.
+    size, further_size = locale.decimal_formats[None].grouping
+    least = size + 1
+    if language in _DATA["ungrouped thousands"]:
+        least = size + 2
+    if len(digits) < least:
+        return digits
+    groups = [digits[-size:]]
+    rest = digits[:-size]
+    while rest:
+        groups.insert(0, rest[-further_size:])
+        rest = rest[:-further_size]
+    return str(get_group_symbol(locale)).join(groups)
 
 
 def _with_unit(number: _Number, unit: str, language: str) -> str:
-    """Append a unit's name in a language, in the form that fits the value."""
-    if named := _DATA["named units"].get({_AMERICAN: "en"}.get(language, language), {}).get(unit.lower()):
-        return f"{number.text} {named}"
-    plainly = f"{number.text} {unit}".strip()
-    identifier, locale = _DATA["units"].get(unit.lower()), _find_locale(language)
+    """Return a number with a unit's name in a language, in the form that fits the value."""
+    names = _DATA["named units"].get({_AMERICAN: "en"}.get(language, language), {})
+    if name := names.get(unit.lower()):
+        return f"{number.text} {name}"
+    symbol_form = f"{number.text} {unit}".strip()
+    identifier = _DATA["units"].get(unit.lower())
+    locale = _find_locale(language)
     if identifier is None or locale is None or number.value is None:
-        return plainly
+        return symbol_form
     try:
-        shown = str(format_unit(number.value, identifier, locale=locale))
-        plain = str(format_decimal(number.value, locale=locale))
+        phrase = str(format_unit(number.value, identifier, locale=locale))
+        value_text = str(format_decimal(number.value, locale=locale))
     except (NumberFormatError, ValueError, ArithmeticError):
-        return plainly
-    # CLDR lacks some names.
-    return plainly if identifier in shown or plain not in shown else shown.replace(plain, number.text, 1)
+        return symbol_form
+    # For a name that CLDR lacks, Babel writes the identifier.
+    if identifier in phrase or value_text not in phrase:
+        return symbol_form
+    return phrase.replace(value_text, number.text, 1)
 
 
 class _Arguments(NamedTuple):
     """Arguments of a template, by position from 0 and by name; and the wiki's language."""
 
     positional: list[str]
-    named: dict[str, str]
+    keywords: dict[str, str]
     language: str
 
     def at(self, place: int) -> str:
         """Return a positional argument; empty if there is none."""
-        return self.positional[place] if -len(self.positional) <= place < len(self.positional) else ""
+        if -len(self.positional) <= place < len(self.positional):
+            return self.positional[place]
+        return ""
 
 
 def _quantity(arguments: _Arguments) -> str:
     """Write `5|km`, `5|-|10|km` or `30 km` as a number or range with its unit, and `6|ft|4|in` with both units."""
-    language, named = arguments.language, arguments.named
+    language = arguments.language
+    keywords = arguments.keywords
     number, rest = _read_number(arguments.at(0), language)
-    if number is None:  # Roman numerals, or a template that is not shown
-        return "" if GAP in rest else " ".join(filter(None, arguments.positional[:2]))
+    if number is None:
+        # Roman numerals, or a template that is not shown.
+        if GAP in rest:
+            return ""
+        return " ".join(filter(None, arguments.positional[:2]))
     if rest:
         return f"{number.text} {rest}"
     number, further = _read_range(number, arguments)
     unit, *after = further or [""]
-    if language == "en" and (large := _POWER.fullmatch(unit.lower())):
-        value = number.value and number.value * 1000
-        number, unit = _Number(f"{number.text} {_POWERS[large[1]]}", value), large[2]
-    spelling = _AMERICAN if named.get("sp") == _AMERICAN and language == "en" else language
-    if language == "en" and named.get("adj") in ("on", "mid"):
-        return _adjective(number.text, unit, after, spelling)
-    shown = _with_unit(number, unit, spelling)
+    spelling = language
+    if language == "en":
+        if large := _POWER.fullmatch(unit.lower()):
+            value = number.value and number.value * 1000
+            number = _Number(f"{number.text} {_POWERS[large[1]]}", value)
+            unit = large[2]
+        if keywords.get("sp") == _AMERICAN:
+            spelling = _AMERICAN
+        if keywords.get("adj") in ("on", "mid"):
+            return _adjective(number.text, unit, after, spelling)
+    words = _with_unit(number, unit, spelling)
+    # Further arguments are the units to convert to, unless they continue the quantity: 6 feet 4 inches.
     if len(after) > 1 and after[1].lower() in _DATA["smaller units"].get(unit, []):
         smaller, rest = _read_number(after[0], language)
         if smaller and not rest:
-            return f"{shown} {_with_unit(smaller, after[1], spelling)}"
-    return shown
+            return f"{words} {_with_unit(smaller, after[1], spelling)}"
+    return words
 
 
 def _read_range(number: _Number, arguments: _Arguments) -> tuple[_Number, list[str]]:
     """Append the further ends and the power of a number, and return the positional arguments after them."""
 
-    def end_of(word: str) -> _Number:  # a word that is no number stays as it is written
+    def end_of(word: str) -> _Number:
         end, rest = _read_number(word, arguments.language)
-        return _Number(word, None) if end is None or rest else end
+        if end is None or rest:
+            # A word that is no number stays as it is written.
+            return _Number(word, None)
+        return end
 
-    further, named = arguments.positional[1:], arguments.named
+    further = arguments.positional[1:]
+    keywords = arguments.keywords
     while len(further) > 1 and (joint := _RANGES.get(decode_entities(further[0]).lower())):
-        number, further = number.to(joint, end_of(further[1])), further[2:]
-    for name, value in named.items():
+        number = number.to(joint, end_of(further[1]))
+        further = further[2:]
+    # `{{convert|5|km|+/-=1}}`: the joint may be the name of an argument.
+    for name, value in keywords.items():
         if joint := _RANGES.get(name):
             number = number.to(joint, end_of(value))
-    if power := named.get("e"):
+    if power := keywords.get("e"):
         number = number.times_ten_to(power)
-    if named.get("comma") == "off" and arguments.language == "en":
+    if keywords.get("comma") == "off" and arguments.language == "en":
         number = number._replace(text=re.sub(r"(?<=\d),(?=\d)", "", number.text))
     return number, further
 
 
 def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
     """Write a quantity before a noun: 10-inch, or 204-metre-high with the words that follow."""
-    identifier, locale = _DATA["units"].get(unit.lower()), _find_locale(language)
+    identifier = _DATA["units"].get(unit.lower())
+    locale = _find_locale(language)
     singular = identifier and locale and str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
-    if not singular or singular == identifier:  # CLDR lacks the name
+    # For a name that CLDR lacks, Babel writes the identifier.
+    if not singular or singular == identifier:
         return f"{words} {unit}".strip()
-    ending = after[-1] if after and after[-1].startswith("-") else ""
+    ending = ""
+    if after and after[-1].startswith("-"):
+        ending = after[-1]
     return f"{words} {singular}".replace(" ", "-") + ending
 
 
@@ -210,7 +288,8 @@ def _powers(arguments: _Arguments) -> str:
     ends = 1
     while arguments.at(ends).lower() in _RANGES:
         ends += 2
-    numbers, units = arguments.positional[:ends] or [""], arguments.positional[ends:]
+    numbers = arguments.positional[:ends] or [""]
+    units = arguments.positional[ends:]
     pairs = zip_longest(units[::2], units[1::2], fillvalue="")
     unit = " ".join(unit + _write_minus(power) for unit, power in pairs if unit)
     return _quantity(arguments._replace(positional=[*numbers, *filter(None, [unit])]))
@@ -218,98 +297,152 @@ def _powers(arguments: _Arguments) -> str:
 
 def _measure(arguments: _Arguments) -> str:
     """Write `5|k|m`, a number with a unit and its prefix, as 5 km, and `5,2|0,1|u=kg` as 5,2±0,1 kg."""
-    words, named, language = arguments
+    words, keywords, language = arguments
+    # A number with a point is written for a program, and stays.
     words = [word if "." in word else _format_number(word, language) for word in words]
-    prefix, unit = arguments.at(1), arguments.at(2)
+    prefix = arguments.at(1)
+    unit = arguments.at(2)
+    # If the second argument is a number, it is an uncertainty, not a prefix.
     if unit or _read_number(prefix, language)[0] is None:
-        unit = unit or named.get("u") or named.get("ul") or ""
-        words, named = words[:1], {**named, "u": ("" if prefix == "-" else prefix) + unit}
-    return _value(_Arguments(words, named, language))
+        unit = unit or keywords.get("u") or keywords.get("ul") or ""
+        if prefix != "-":
+            unit = prefix + unit
+        words = words[:1]
+        keywords = {**keywords, "u": unit}
+    return _value(_Arguments(words, keywords, language))
 
 
 def _value(arguments: _Arguments) -> str:
-    named = arguments.named
+    """Write `5.2|0.1|e=6|u=kg` as (5.2±0.1)×10^6 kg."""
+    keywords = arguments.keywords
+    with_commas = keywords.get("fmt") == "commas"
 
-    def show(word: str) -> str:
+    def write(word: str) -> str:
         word, *powers = _TEN_EXPONENT.split(word)
-        commas = named.get("fmt") == "commas"
-        word = _format_number(word, arguments.language) if commas else _write_minus(word)
+        if with_commas:
+            word = _format_number(word, arguments.language)
+        else:
+            word = _write_minus(word)
         return "×10^".join([word, *map(_write_minus, powers)])
 
-    words, *more = map(show, arguments.positional or [""])
-    power, is_uncertain = named.get("e"), bool(more and more[0])
+    words, *more = map(write, arguments.positional or [""])
+    is_uncertain = bool(more and more[0])
     if is_uncertain and more[0].lower() in _RANGES:
         words += "".join(_RANGES.get(word.lower(), word) for word in more)
     elif is_uncertain and more[0].startswith("("):
-        words, is_uncertain = words + more[0], False
+        # The uncertainty of the last digits, 5.25(3), needs no brackets around it.
+        words += more[0]
+        is_uncertain = False
     elif is_uncertain and more[1:]:
         words += f"+{more[0].lstrip('+')}−{more[1].lstrip('−')}"
     elif is_uncertain:
         words += f"±{more[0].lstrip('±')}"
-    if power:
-        words = f"({words})" if is_uncertain else words
-        words += f"{'×' if words else ''}10^{_write_minus(power)}"
-    unit, per = (named.get(name) or named.get(f"{name}l") or "" for name in ("u", "up"))
-    unit, per = (_DATA["symbols of units"].get(code, code) for code in (unit, per))
-    space = "" if unit.startswith(("%", "‰", "′", "″")) or unit == "°" else " "
-    unit += f"/{per}" if per else ""
-    return f"{named.get('p', '')}{words}{space}{unit}".strip() + named.get("s", "")
+    if power := keywords.get("e"):
+        words = _times_power(words, power, is_uncertain)
+
+    unit = _unit_symbol(keywords, "u")
+    space = " "
+    if unit.startswith(("%", "‰", "′", "″")) or unit == "°":
+        space = ""
+    if divisor := _unit_symbol(keywords, "up"):
+        unit += f"/{divisor}"
+    return f"{keywords.get('p', '')}{words}{space}{unit}".strip() + keywords.get("s", "")
+
+
+def _times_power(words: str, power: str, is_uncertain: bool) -> str:
+    if is_uncertain:
+        words = f"({words})"
+    if words:
+        words += "×"
+    return f"{words}10^{_write_minus(power)}"
+
+
+def _unit_symbol(keywords: Mapping[str, str], name: str) -> str:
+    """Return the symbol of the unit in an argument, or in the argument for a unit with a link, whose name ends in l."""
+    code = keywords.get(name) or keywords.get(f"{name}l") or ""
+    return str(_DATA["symbols of units"].get(code, code))
 
 
 def _nihongo(arguments: _Arguments) -> str:
     """Write `English|kanji|romaji` with the last two in brackets."""
-    shown, *inside = (arguments.at(place).rstrip(", ") for place in (0, 1, 2))
-    brackets = ", ".join(filter(None, inside))
-    return f"{shown} ({brackets})" if shown and brackets else shown or brackets
+    english, *originals = (arguments.at(place).rstrip(", ") for place in (0, 1, 2))
+    brackets = ", ".join(filter(None, originals))
+    if english and brackets:
+        return f"{english} ({brackets})"
+    return english or brackets
 
 
 def _as_of(arguments: _Arguments) -> str:
     """Write `As of 2014`, with the parts of a date in the order year, month, day."""
-    named = arguments.named
-    year, month, date = arguments.at(0), _month(arguments.at(1), arguments.language), arguments.at(2)
-    if named.get("df", "").upper() == "US" and date:
-        day = f"{month} {date}, {year}"
+    keywords = arguments.keywords
+    year = arguments.at(0)
+    month = _month(arguments.at(1), arguments.language)
+    day = arguments.at(2)
+    if keywords.get("df", "").upper() == "US" and day:
+        date = f"{month} {day}, {year}"
     else:
-        day = " ".join(filter(None, [date, month, year]))
-    before = "" if named.get("bare") else "since " if named.get("since") else "as of "
-    words = named.get("alt") or (before if "lc" in named else before.capitalize()) + day
-    return words + named.get("post", "") if day else ""
+        date = " ".join(filter(None, [day, month, year]))
+    if not date:
+        return ""
+    if keywords.get("bare"):
+        before = ""
+    elif keywords.get("since"):
+        before = "since "
+    else:
+        before = "as of "
+    if "lc" not in keywords:
+        before = before.capitalize()
+    return (keywords.get("alt") or before + date) + keywords.get("post", "")
 
 
 def _month(number: str, language: str) -> str:
+    """Return a month's name in a language; another word unchanged."""
     locale = _find_locale(language)
-    names = locale.months["format"]["wide"] if locale else {}
-    return str(names.get(int(number), number)) if number.isdecimal() and len(number) < 3 else number
+    if locale is None or not number.isdecimal() or len(number) > 2:
+        return number
+    return str(locale.months["format"]["wide"].get(int(number), number))
 
 
 def _date(arguments: _Arguments) -> str:
     """Write `3|mars|1996` as 3 mars 1996, in French."""
     parts = arguments.positional
-    before = parts[:1] if len(parts) > 3 and parts[0].isalpha() else []
+    before: list[str] = []
+    if len(parts) > 3 and parts[0].isalpha():
+        # The name of the weekday.
+        before = parts[:1]
     day, month, year = (*parts[len(before) :], "", "", "")[:3]
     if year.startswith(("-", "−")):
         year = f"{year[1:]} av. J.-C."
-    day = "1er" if day.lstrip("0") == "1" else day.lstrip("0")
+    day = day.lstrip("0")
+    if day == "1":
+        day = "1er"
     return " ".join(filter(None, [*before, day, _month(month, arguments.language).lower(), year]))
 
 
 def _circa(arguments: _Arguments) -> str:
+    """Write `1500|1510` as c. 1500–1510."""
+    if not arguments.at(0):
+        return "c."
     years = map(_write_minus, filter(None, arguments.positional))
-    return f"c. {'–'.join(years)}" if arguments.at(0) else "c."
+    return f"c. {'–'.join(years)}"
 
 
 def _fraction(arguments: _Arguments) -> str:
     """Write `1|2` as 1⁄2, and `3|1|2` as 3 1⁄2."""
     parts = [_write_minus(part) for part in arguments.positional if part]
+    if not parts:
+        return ""
     if len(parts) == 1:
         return f"1⁄{parts[0]}"
-    return " ".join([*parts[:-2], f"{parts[-2]}⁄{parts[-1]}"]) if parts else ""
+    return " ".join([*parts[:-2], f"{parts[-2]}⁄{parts[-1]}"])
 
 
 def _power(arguments: _Arguments) -> str:
     """Write `7|15` as 7×10^15, and `15` as ×10^15."""
-    *number, power = map(_write_minus, arguments.positional[:2] or [""])
-    return f"{''.join(number)}×10^{power}" if power or not number else f"×10^{number[0]}"
+    *factors, power = map(_write_minus, arguments.positional[:2] or [""])
+    if factors and not power:
+        return f"×10^{factors[0]}"
+    return f"{''.join(factors)}×10^{power}"
 
 
 def _with_language(code: str, words: str, arguments: _Arguments) -> str:
@@ -317,36 +450,57 @@ def _with_language(code: str, words: str, arguments: _Arguments) -> str:
 
     The argument `label` replaces the name, or removes it.
     """
-    name = arguments.named.get("label") or _language_name(code.lower(), arguments.language)
-    return f"{name}: {words}" if name and name != "none" and words else words
+    name = arguments.keywords.get("label") or _language_name(code.lower(), arguments.language)
+    if name and name != "none" and words:
+        return f"{name}: {words}"
+    return words
 
 
 @lru_cache(maxsize=_LANGUAGE_NAMES)
 def _language_name(code: str, language: str) -> str:
     """Return a language's name in another language; empty if CLDR lacks it."""
     locale = _find_locale(language)
-    return str(locale.languages.get(code, "")) if locale else ""
+    if locale is None:
+        return ""
+    return str(locale.languages.get(code, ""))
 
 
 def _interlanguage(arguments: _Arguments) -> str:
     """Show the label of `title|de|other title`, or of the older form `de|other title|label`."""
     if arguments.at(0) in WIKIPEDIA_LANGUAGES and arguments.at(1):
         return arguments.at(2) or arguments.at(1)
-    return arguments.named.get("lt") or arguments.at(0)
+    return arguments.keywords.get("lt") or arguments.at(0)
 
 
 def _currency(arguments: _Arguments) -> str:
     """Write `13 billion|USD` as US$13 billion."""
-    locale, code = _find_locale(arguments.language), arguments.at(1).upper()
-    symbol = get_currency_symbol(code, locale=locale) if locale and code else code
+    locale = _find_locale(arguments.language)
+    symbol = arguments.at(1).upper()
+    if locale and symbol:
+        symbol = get_currency_symbol(symbol, locale=locale)
     amount = _write_minus(_format_number(arguments.at(0), arguments.language))
-    sign = _MINUS if amount.startswith(_MINUS) else ""
-    return f"{sign}{symbol}{amount.removeprefix(sign)}" if amount else ""
+    if not amount:
+        return ""
+    # The minus stands before the symbol.
+    if amount.startswith(_MINUS):
+        return f"{_MINUS}{symbol}{amount.removeprefix(_MINUS)}"
+    return f"{symbol}{amount}"
 
 
-_Show = Callable[[_Arguments], str]  # Returns a template's text; empty to remove the template
+def _brackets(arguments: _Arguments) -> str:
+    if not arguments.at(0):
+        return ""
+    return f"⟨{arguments.at(0)}⟩"
 
-_FAMILIES: Mapping[str, _Show] = {
+
+def _number(arguments: _Arguments) -> str:
+    number = _format_number(arguments.at(0), arguments.language)
+    return " ".join(filter(None, [number, arguments.at(1)]))
+
+
+_Writer = Callable[[_Arguments], str]  # Returns a template's text; empty to remove the template
+
+_FAMILIES: Mapping[str, _Writer] = {
     "nihongo": _nihongo,
     "as_of": _as_of,
     "circa": _circa,
@@ -359,22 +513,24 @@ _FAMILIES: Mapping[str, _Show] = {
     "power": _power,
     "interlanguage": _interlanguage,
     "currency": _currency,
-    "joined": lambda given: "".join(given.positional),
-    "brackets": lambda given: f"⟨{given.at(0)}⟩" if given.at(0) else "",
-    "words": lambda given: " ".join(given.positional[:2]),
-    "number": lambda given: " ".join(filter(None, [_format_number(given.at(0), given.language), given.at(1)])),
-    "named_language": lambda given: _with_language(given.at(0), given.at(1), given),
+    "joined": lambda arguments: "".join(arguments.positional),
+    "brackets": _brackets,
+    "words": lambda arguments: " ".join(arguments.positional[:2]),
+    "number": _number,
+    "named_language": lambda arguments: _with_language(arguments.at(0), arguments.at(1), arguments),
 }
 
-_PASSES = 2  # Templates four deep are shown; deeper ones are removed
-_LONGEST_TEMPLATE = 2000  # Characters of a template's arguments; a longer template is removed
+# Templates four deep are shown; deeper ones are removed.
+_PASSES = 2
+# Characters of a template's arguments; a longer template is removed.
+_LONGEST_TEMPLATE = 2000
 _INNER = r"\{\{(?:[^{}\[]++|\[\[[^{}\[\]]*+\]\]|\[(?!\[)|-\{[^{}]*+\}-)*+\}\}"
 _LINK = rf"\[\[(?:[^\[\]{{]++|\[\[[^\[\]{{}}]*+\]\]|{_INNER}|\{{(?!\{{)|\[(?!\[)|\](?!\]))*+\]\]"
 _INNER_TEMPLATE = re.compile(_INNER)
+# A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them.
 _CONTENT = rf"(?:[^{{}}\[]++|{_INNER}|{_LINK}|\[(?!\[)|\{{(?!\{{)|\}}(?!\}}))*+"
-"""A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them."""
+# An argument; the bar of a link or of a script variant in it does not end it.
 _PART = re.compile(r"(?:[^|\[-]++|\[\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
-"""An argument; the bar of a link or of a script variant in it does not end it."""
 _NAMED_BY_LANGUAGE = (
     rf"lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"
     rf"|(?:{'|'.join(_DATA['formatnum']).replace(' ', '[ _]')}):([^{{}}|\[\]]*+)(\|[^{{}}]*+)?"
@@ -385,11 +541,11 @@ With an option, such as `|NOSEP`, the number stays as it is written.
 """
 _NAME = re.compile(r"[\w ±×/+*–-]+")
 _PLACE = re.compile(r"[1-9][0-9]?")
-_MARKS = (*"*#:;=", "----")
+_LINE_MARKS = (*"*#:;=", "----")
 
 
 def show_templates(text: str, language: str) -> str:
-    """Replace the known templates by their text.
+    """Return wikitext in which the text of templates with words replaces the templates.
 
     Args:
         text: Wikitext without comments and extension tags.
@@ -401,78 +557,94 @@ def show_templates(text: str, language: str) -> str:
     """
     if "{{" not in text:
         return text
-    pattern, shown = _templates(language)
+    pattern, writers = _templates(language)
 
-    def replace(template: re.Match[str]) -> str:
+    def replacement(template: re.Match[str]) -> str:
         name, content, code, words, number, option = template.groups()
         if len(template[0]) > _LONGEST_TEMPLATE:
             return GAP
         if number is not None:
-            written = _show_number(number.strip(), (option or "").strip("| "), language)
+            output = _show_number(number.strip(), (option or "").strip("| "), language)
         else:
             # Templates inside have no templates inside.
-            arguments = _arguments(pattern.sub(replace, content or words or ""), language)
+            arguments = _arguments(pattern.sub(replacement, content or words or ""), language)
             if name:
-                written = shown[" ".join(name.replace("_", " ").lower().split())](arguments)
+                output = writers[" ".join(name.replace("_", " ").lower().split())](arguments)
             else:
-                written = _with_language(code, arguments.at(0), arguments)
-        written = written or GAP
-        return BREAK + written if written.startswith(_MARKS) else written  # the marks do not begin a list
+                output = _with_language(code, arguments.at(0), arguments)
+        output = output or GAP
+        # The template's marks do not begin a list.
+        if output.startswith(_LINE_MARKS):
+            output = BREAK + output
+        return output
 
     for _ in range(_PASSES):
-        text, replaced = pattern.subn(replace, text)
-        if not replaced:
+        text, replacements = pattern.subn(replacement, text)
+        if not replacements:
             break
     return text
 
 
 @cache
-def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, _Show]]:
+def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, _Writer]]:
+    """Return a pattern for the templates of a language's wiki that write words, and their writers by name."""
 
-    def argument(place: int) -> _Show:
-        return lambda given: given.at(place - 1 if place > 0 else place)
+    def argument(place: int) -> _Writer:
+        # Positions in the file count from 1, or from -1 backwards.
+        index = place
+        if place > 0:
+            index = place - 1
+        return lambda arguments: arguments.at(index)
 
-    def prefixed(written: str) -> _Show:
-        return lambda given: f"{written}{given.at(0)}".strip()
+    def prefixed(prefix: str) -> _Writer:
+        return lambda arguments: f"{prefix}{arguments.at(0)}".strip()
 
-    def constant(written: str) -> _Show:
-        return lambda given: written
+    def constant(output: str) -> _Writer:
+        return lambda arguments: output
 
-    shown: dict[str, _Show] = {}
+    writers: dict[str, _Writer] = {}
     for code in ("all", language):
         for family, names in _DATA["own"].get(code, {}).items():
-            shown |= dict.fromkeys(names, _FAMILIES[family])
+            writers |= dict.fromkeys(names, _FAMILIES[family])
         for place, names in _DATA["argument"].get(code, {}).items():
-            shown |= dict.fromkeys(names, argument(place))
-        shown |= {name: prefixed(written) for name, written in _DATA["prefix"].get(code, {}).items()}
-        shown |= {str(name): constant(written) for name, written in _DATA["text"].get(code, {}).items()}
+            writers |= dict.fromkeys(names, argument(place))
+        writers |= {name: prefixed(prefix) for name, prefix in _DATA["prefix"].get(code, {}).items()}
+        writers |= {str(name): constant(output) for name, output in _DATA["text"].get(code, {}).items()}
+    # Alternatives by their first letter: a template of another name fails after one comparison a letter.
     by_letter: dict[str, list[str]] = {}
-    for name in sorted(shown, key=len, reverse=True):
+    for name in sorted(writers, key=len, reverse=True):
         by_letter.setdefault(name[0], []).append(re.escape(name[1:]).replace(r"\ ", "[ _]"))
     names = "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in by_letter.items())
-    start, end = r"\{\{(?<!\{\{\{)[\s_]*+", r"\}\}(?!\}(?!\}))"
-    known = rf"({names})[\s_]*+(?:\|({_CONTENT}))?"
-    return re.compile(rf"{start}(?:{known}|{_NAMED_BY_LANGUAGE}){end}", re.IGNORECASE), shown
+    # Three braces are a parameter, not a template.
+    start = r"\{\{(?<!\{\{\{)[\s_]*+"
+    end = r"\}\}(?!\}(?!\}))"
+    by_name = rf"({names})[\s_]*+(?:\|({_CONTENT}))?"
+    return re.compile(rf"{start}(?:{by_name}|{_NAMED_BY_LANGUAGE}){end}", re.IGNORECASE), writers
 
 
 def _show_number(number: str, option: str, language: str) -> str:
     """Show `{{formatnum:…}}`; `{{formatnum:1,234.5|R}}` without separators of groups and with a decimal point."""
-    if option.upper() == "R" and (locale := _find_locale(language)):
-        number = number.replace(get_group_symbol(locale), "").replace(get_decimal_symbol(locale), ".")
+    if not option:
+        return _format_number(number, language)
     if option.upper() == "R":
+        if locale := _find_locale(language):
+            number = number.replace(get_group_symbol(locale), "").replace(get_decimal_symbol(locale), ".")
+        # Some languages group by spaces, for which authors use several characters.
         number = re.sub(r"\s", "", number)
-    return _write_minus(number) if option else _format_number(number, language)
+    return _write_minus(number)
 
 
 def _arguments(source: str, language: str) -> _Arguments:
     """Split a template's content at its bars, but not at those of links; templates inside are removed."""
     positional: dict[int, str] = {}
-    named: dict[str, str] = {}
+    keywords: dict[str, str] = {}
     unnumbered = count(1)
     source = _INNER_TEMPLATE.sub(GAP, source)
-    position, size = 0, len(source)
+    size = len(source)
+    position = 0
     while position <= size:
         part = _PART.match(source, position)
+        # The pattern also matches the empty text.
         assert part is not None
         position = part.end() + 1
         name, sign, value = part[0].partition("=")
@@ -482,6 +654,6 @@ def _arguments(source: str, language: str) -> _Arguments:
         elif _PLACE.fullmatch(name):
             positional[int(name)] = value.strip()
         else:
-            named[name.lower()] = value.strip()
+            keywords[name.lower()] = value.strip()
     places = range(1, max(positional, default=0) + 1)
-    return _Arguments([positional.get(place, "") for place in places], named, language)
+    return _Arguments([positional.get(place, "") for place in places], keywords, language)
