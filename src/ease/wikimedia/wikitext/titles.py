@@ -67,7 +67,7 @@ def capital_of(letter: str, language: str) -> str:
         return "İ"
     if ord(letter) in _GEORGIAN:
         return letter
-    # The title case is tried second: it is the capital of a digraph such as ǆ only if the upper case has two letters.
+    # The upper case of some letters, such as ᾳ, has two letters, but their title case has one.
     return next((capital for capital in (letter.upper(), letter.title()) if len(capital) == 1), letter)
 
 
@@ -189,7 +189,7 @@ def resolve_target(raw: str, site: SiteInfo) -> str | None:
 
 def read_target(raw: str, site: SiteInfo) -> Target:
     """Return the target of a link, from the text before its `|`."""
-    # Nearly all links are plain: this test replaces the steps below.
+    # The steps below would leave a plain title as it is.
     if raw and len(raw) <= MAX_PLAIN_LENGTH and _NEEDS_CARE.search(raw) is None:
         return Target(TargetKind.ARTICLE, normalize_first(raw, site))
     if is_address(raw):
@@ -228,12 +228,12 @@ def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
         if number is not None:
             kinds = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
             return kinds.get(number, TargetKind.OTHER), ""
-        if name in _LANGUAGE_PREFIXES and name != site.language:
-            return TargetKind.LANGUAGE, ""
-        if name in _WIKI_PREFIXES and name != site.language:
-            return TargetKind.OTHER, text
-        # The colon belongs to the title, as in `Star Trek: Picard`.
         if name != site.language:
+            if name in _LANGUAGE_PREFIXES:
+                return TargetKind.LANGUAGE, ""
+            if name in _WIKI_PREFIXES:
+                return TargetKind.OTHER, text
+            # The colon belongs to the title, as in `Star Trek: Picard`.
             return TargetKind.ARTICLE, text
         text = rest.strip().removeprefix(":").lstrip()
     return TargetKind.INVALID, ""
