@@ -18,6 +18,7 @@ from kedro.framework.hooks.manager import _NullPluginManager
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 from kedro.io import CatalogProtocol
+from kedro.pipeline import Pipeline
 from mlflow.tracking import fluent
 from omegaconf import OmegaConf
 
@@ -36,8 +37,14 @@ def load_catalog(project: Project, env: str | None = None, **parameters: Any) ->
         return context.catalog
 
 
-all_pipelines = cache(register_pipelines)
-"""All pipelines, created once in each process"""
+@cache
+def all_pipelines() -> dict[str, Pipeline]:
+    """Return all pipelines, created once in each process."""
+    if framework.PACKAGE_NAME is None:
+        framework.configure_project("ease")
+    return register_pipelines()
+
+
 READ = ConfigLoader._read_raw_config
 MERGED: dict[Any, bytes] = {}
 """What files were merged to, pickled, by their kind, sizes and times"""

@@ -23,9 +23,9 @@ import pandas as pd
 import pytest
 from mlflow.tracking import MlflowClient
 
-from ease.pipeline_registry import register_pipelines
 from ease.servers import STAGES
 from tests.browser import Browser
+from tests.contexts import all_pipelines
 from tests.project import Project
 
 pytestmark = [pytest.mark.long, pytest.mark.browser, pytest.mark.slow]
@@ -127,7 +127,7 @@ def test_kedro_viz_opens_with_a_box_for_each_stage_and_a_click_opens_one(viz: st
 
 
 def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, page: Browser) -> None:
-    pipeline, names = register_pipelines()["train_multilingual"], identifiers(viz)
+    pipeline, names = all_pipelines()["train_multilingual"], identifiers(viz)
     # Kedro-Viz remembers the filter of the page before, unless the address has one.
     shown = f"{viz}/?types=nodes,datasets&pid=train_multilingual&expandAllPipelines=true"
     page.open(shown)

@@ -11,7 +11,8 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.pipeline_registry import SETTINGS, SWEEPS
+from ease.pipeline_registry import SWEEPS
+from ease.pipelines.setting import SETTINGS
 from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
 from ease.texts.pairs import PREPARATION

@@ -13,8 +13,9 @@ from kedro.io.core import is_parameter
 from ease.datasets.tables import TableDataset
 from ease.evaluation.tasks import task_names
 from ease.methods import method_names, method_options
-from ease.pipeline_registry import SETTINGS, SWEEPS
+from ease.pipeline_registry import SWEEPS
 from ease.pipelines.recipe import CompleteRecipe, Recipe
+from ease.pipelines.setting import SETTINGS
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog, load_parameters
 from tests.project import ROOT, Project

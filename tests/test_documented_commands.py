@@ -19,9 +19,8 @@ from pydantic import BaseModel
 
 from ease.evaluation.scoring import task_name
 from ease.options import dotted, overlaid
-from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.acquire_evaluation.nodes import check_tasks
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.options import SAMPLE, EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.contexts import all_pipelines, checked_parameters, nested
 from tests.documented import Documented, documented_commands

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlflow.utils.validation import _validate_metric_name, _validate_param_name
 
 from ease.names import safe_name
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.tracking import flatten_options
 
 USUAL = ["LaBSE", "BERT-base_v1.5", "Multilingual SBERT", "多言語", "ease"]

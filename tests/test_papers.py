@@ -12,7 +12,7 @@ from kedro.io import CatalogProtocol
 
 from ease.pipeline_registry import SWEEPS
 from ease.pipelines.checks import find_faults
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import Sweep
 from ease.reporting.own import OwnModel, gather_models

@@ -15,7 +15,7 @@ from ease.encoders.options import EncodingOptions
 from ease.entities import released
 from ease.evaluation import score_cache
 from ease.pipelines.mine_bitext import nodes as mine_bitext
-from ease.pipelines.train.nodes import TextOptions
+from ease.pipelines.options import TextOptions
 from ease.sample import wiki
 from ease.sample.news import writer
 from ease.sample.options import SampleNewsOptions, SampleOptions

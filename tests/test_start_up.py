@@ -11,8 +11,8 @@ from typing import get_type_hints
 
 import pytest
 
-from ease.pipeline_registry import register_pipelines
 from ease.servers import main
+from tests.contexts import all_pipelines
 from tests.project import SAMPLE, make_project
 
 TRAINING = {"torch", "transformers", "sentence_transformers", "sklearn"}
@@ -39,7 +39,7 @@ def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> Non
     command = [sys.executable, "-c", RUN_AND_LIST, "registry list", "run --pipelines=nope", run]
     done = subprocess.run(command, cwd=make_project(tmp_path).folder, capture_output=True, text=True, check=False)
     listed, *after = done.stdout.split("\nIMPORTED ")
-    assert set(register_pipelines()) <= set(re.findall(r"\w+", listed)), done.stderr
+    assert set(all_pipelines()) <= set(re.findall(r"\w+", listed)), done.stderr
     registry, refused, acquired = (set(modules.splitlines()[0].split()) for modules in after)
     assert "nope" in done.stderr
     for imported in (registry, refused):
@@ -51,7 +51,7 @@ def test_commands_import_no_library_that_they_do_not_need(tmp_path: Path) -> Non
 
 
 def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:
-    for pipeline in register_pipelines().values():
+    for pipeline in all_pipelines().values():
         for node in pipeline.nodes:
             get_type_hints(node.func)
 

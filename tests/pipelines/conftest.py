@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.options import AcquireOptions
 from ease.sample import SampleOptions
 
 

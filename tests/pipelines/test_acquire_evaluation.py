@@ -16,10 +16,9 @@ import yaml
 
 from ease.evaluation.tasks import get_task, task_names
 from ease.io.downloads import DownloadOptions
-from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation import nodes
 from ease.pipelines.acquire_evaluation.nodes import Source, fetch_evaluation_sets, read_sources
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.options import AcquireOptions, EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.file_server import FileServer, running_server

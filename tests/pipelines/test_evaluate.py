@@ -22,7 +22,8 @@ from ease.encoders.options import EncodingOptions
 from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.sets import locate_sets
-from ease.pipelines.evaluate.nodes import Baseline, Scoring, load_baseline, score_baseline, score_each
+from ease.pipelines.options import Baseline
+from ease.pipelines.scoring import Scoring, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
 from ease.similarity.metrics import spearman
 from ease.similarity.vectors import pairwise_cosine

@@ -14,8 +14,8 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.pipelines.mine_bitext.nodes import BitextOptions, Mining, mine_pairs
+from ease.pipelines.options import TextOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.train.nodes import TextOptions
 from ease.wikimedia.wikipedia import wikipedia_licence
 from tests.encoders.tiny import tiny_encoder
 from tests.project import Done, Project

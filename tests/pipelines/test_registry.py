@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from kedro.io.core import is_parameter
 
-from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
+from ease.pipeline_registry import SWEEPS
+from ease.pipelines.setting import LOW_RESOURCE, SETTINGS
 from tests.contexts import all_pipelines
 
 PIPELINES = all_pipelines()
@@ -49,4 +50,4 @@ def test_a_namespace_selects_a_method_or_a_setting(pipelines: tuple[str, ...], c
 def test_registering_the_pipelines_raises_no_warning_of_interrupted_namespaces() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Namespace .* is interrupted")
-        register_pipelines()
+        all_pipelines.__wrapped__()

@@ -18,12 +18,12 @@ from ease.encoders.encoding import encode_with
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import get_task
 from ease.names import safe_name
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.pipelines.train.nodes import TextOptions, TrainingData
+from ease.pipelines.training import TrainingData
 from ease.similarity.encode import EncodeByLanguage
 from tests.encoders.tiny import SIZES, tiny_encoder
 from tests.evaluation.tasks.test_bli import write

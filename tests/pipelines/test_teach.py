@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import save_encoder
 from ease.errors import EaseError
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.options import AcquireOptions
 from ease.pipelines.teach.nodes import build_start, check_taught_sources
 from tests.contexts import load_catalog
 from tests.encoders.tiny import tiny_encoder

@@ -10,10 +10,10 @@ import yaml
 from huggingface_hub import ModelCard
 
 from ease.errors import EaseError
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.train.nodes import TextOptions, chosen_start, gather_data
+from ease.pipelines.training import choose_start, gather_data
 from ease.pipelines.work import lock_for_run, release_work, remove_after_run
 from tests.project import Project
 
@@ -40,11 +40,11 @@ def test_the_setting_chooses_the_start_of_all_methods_except_mlm(tmp_path: Path)
     values = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "stsb", "test_tasks": "stsb"}
     untrained, mlm = tmp_path / "untrained", tmp_path / "mlm"
     settings = {start: Setting.model_validate({**values, "start": start}) for start in ("untrained", "mlm")}
-    assert chosen_start(settings["untrained"], "simcse", untrained, mlm) == untrained
-    assert chosen_start(settings["mlm"], "simcse", None, mlm) == mlm
-    assert chosen_start(settings["mlm"], "mlm", untrained, None) == untrained
+    assert choose_start(settings["untrained"], "simcse", untrained, mlm) == untrained
+    assert choose_start(settings["mlm"], "simcse", None, mlm) == mlm
+    assert choose_start(settings["mlm"], "mlm", untrained, None) == untrained
     with pytest.raises(EaseError, match="no encoder to train: make it by `kedro run --pipelines=train_s"):
-        chosen_start(settings["mlm"], "mlm", None, None)
+        choose_start(settings["mlm"], "mlm", None, None)
 
 
 def test_methods_without_entities_need_data_and_others_refuse_it() -> None:

@@ -11,9 +11,7 @@ import pytest
 import yaml
 
 from ease.errors import EaseError
-from ease.pipelines.acquire.nodes import AcquireOptions
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
-from ease.pipelines.evaluate.nodes import Baseline, EvaluateOptions
+from ease.pipelines.options import AcquireOptions, Baseline, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.validate_evaluation.nodes import locate_printed_sets
 from ease.reporting.comparison import compare_with_printed
 from ease.reporting.own import gather_models

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, register_pipelines
+from ease.pipeline_registry import LANGUAGES_SWEEP
+from ease.pipelines.setting import SETTINGS
+from tests.contexts import all_pipelines
 from tests.documented import documented_commands
 from tests.project import Project
 from tests.rehearsal.made_inputs import RELEASED
@@ -66,7 +68,7 @@ def namespaces(name: str) -> list[str]:
 
 def pipelines() -> list[str]:
     """Return the registered pipelines in an order in which the inputs of each exist."""
-    return [*FIRST, *(name for name in register_pipelines() if name not in (*FIRST, *ALIASES))]
+    return [*FIRST, *(name for name in all_pipelines() if name not in (*FIRST, *ALIASES))]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from ease.entities.hashing import as_table, draw, draw_each, take_first
+from ease.entities.links import page_subjects
 from ease.lazy import ibis, ir
 from ease.options import StrictModel
 
@@ -53,6 +54,14 @@ class MiningInputs(NamedTuple):
     """Entities that cannot be negatives on a page (its links and its subject): language, page_id, entity"""
     entity_types: ir.Table
     options: HardNegativeOptions
+
+
+def prepare_mining(
+    sentences: ir.Table, links: ir.Table, sitelinks: ir.Table, entity_types: ir.Table, options: HardNegativeOptions
+) -> MiningInputs:
+    """Return what hard negatives are mined from, from the tables of `ingest`."""
+    linked = links.select("language", "page_id", "entity")
+    return MiningInputs(linked.union(page_subjects(sentences, sitelinks)), entity_types, options)
 
 
 def have_negatives(pairs: ir.Table, mining: MiningInputs, vocabulary: ir.Table) -> ir.Table:

@@ -30,21 +30,21 @@ from ease.io.files import check_free_space, check_writable
 from ease.io.versions import provenance_of
 from ease.methods import UNTRAINED, method_names, method_record
 from ease.options import dotted, format_validation_error
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
+from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import (
-    EvaluationSetOptions,
     check_tasks,
     expected_sets,
     fetchable,
     locate_baseline_sets,
     locate_evaluation_sets,
 )
-from ease.pipelines.entity_embeddings.nodes import make_entity_embeddings
+from ease.pipelines.entity_embeddings.nodes import make_entity_embeddings, make_start_encoder
 from ease.pipelines.entity_pairs.nodes import make_pairs
-from ease.pipelines.evaluate.nodes import EvaluateOptions, score_baselines, score_encoder
+from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
 from ease.pipelines.ingest.nodes import parse_wikipedia
 from ease.pipelines.mewsc16.nodes import Mewsc16Options, locate_wikinews
 from ease.pipelines.mine_bitext.nodes import BitextOptions, mine_pairs
+from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting, preparation_of
 from ease.pipelines.sweep.nodes import run_sweep
@@ -56,13 +56,8 @@ from ease.pipelines.teach.nodes import (
     locate_taught_sets,
     teach_encoder,
 )
-from ease.pipelines.train.nodes import (
-    fit_whitening,
-    gather_method_texts,
-    make_start_encoder,
-    missing_start,
-    train_encoder,
-)
+from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, train_encoder
+from ease.pipelines.training import missing_start
 from ease.texts import source_options
 from ease.texts.pairs import PREPARATION
 from ease.wikimedia.dumps.files import Project, find_dumps

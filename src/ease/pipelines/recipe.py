@@ -14,7 +14,7 @@ from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.methods import method_options, method_record
 from ease.options import StrictModel
-from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.options import SAMPLE
 from ease.texts import source_options
 from ease.training.options import TrainingOptions, check_frozen, training_options
 

@@ -11,10 +11,19 @@ from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
+from ease.methods import method_names
 from ease.names import check_name
 from ease.options import StrictModel, Words, format_validation_error, overlaid
 from ease.texts.pairs import PREPARATION
 from ease.wikimedia.languages import Language, check_codes
+
+MULTILINGUAL = "multilingual"
+MONOLINGUAL = "monolingual"
+SETTINGS = (MULTILINGUAL, MONOLINGUAL)
+"""The settings that compare methods: `train_multilingual` and `train_monolingual` train and score them."""
+
+LOW_RESOURCE = "low_resource"
+"""The setting that adds languages to a multilingual encoder, one model for each."""
 
 EASE_PLUS = "ease_plus"
 """The method whose encoder mines parallel sentences, and is taught a language, by default"""
@@ -25,8 +34,16 @@ TEACH = "teach"
 MLM = "mlm"
 """Masked-language modelling, the method whose encoder other methods may start from."""
 
+WHITENING = "whitening"
+"""Name, among the methods, of the encoder that is fitted without gradient steps."""
+
 Overlay = dict[str, Any]
 """Some fields of a setting, which override those of a complete one."""
+
+
+def trained_encoders() -> tuple[str, ...]:
+    """Return the names of the encoders that `train` makes for a setting: the methods, and the whitening."""
+    return (*method_names(), WHITENING)
 
 
 def preparation_of(setting: str) -> str:

@@ -31,8 +31,7 @@ from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, 
 from ease.io.files import hash_contents, read_data_file, report_write_errors
 from ease.io.locks import scratch_folder
 from ease.options import StrictModel
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, sample_file
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting
 
 logger = logging.getLogger(__name__)
@@ -208,26 +207,6 @@ def _open_member(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[by
 
 SAMPLE_SETS = ("parallel", "graded", "graded_dev")
 """The sample's own evaluation sets, addressed as `sample:NAME`."""
-AUDIT, AUDIT_SET = "audit:", "audit_set"
-"""Beginning of the address of a setting's audit, and the name of its dataset"""
-
-
-class EvaluationSetOptions(StrictModel):
-    """The folder of evaluation sets, and whether to download missing ones."""
-
-    folder: Path = Field(description="the evaluation folder, to which the tasks' paths are relative")
-    audits: Path = Field(
-        Path("data/03_primary"),
-        description="the folder of the settings' audits; a task's path `audit:SETTING` is the newest one",
-    )
-    fetch: bool = Field(False, description="download missing sets from their publishers, if their licences allow it")
-
-    def locate(self, address: str) -> Path:
-        """Return the path of a task's set; of an audit that has not been made, the folder of its versions."""
-        if not address.startswith(AUDIT):
-            return self.folder / address
-        versions = self.audits / address.removeprefix(AUDIT) / AUDIT_SET
-        return max(versions.glob(f"*/{AUDIT_SET}"), default=versions)
 
 
 def locate_evaluation_sets(
@@ -248,12 +227,13 @@ def locate_baseline_sets(
     sets: EvaluationSetOptions,
     tasks: TaskOptions,
     evaluate: EvaluateOptions,
-    **settings: Setting,
+    multilingual: Setting,
+    monolingual: Setting,
 ) -> dict[str, Any]:
     """Locate the evaluation sets of the baselines; see `locate_evaluation_sets`."""
-    own = evaluate.baseline_references(settings).values()
-    references = tuple(dict.fromkeys(task for tasks in own for task in tasks))
-    return locate(references, acquire, sets, tasks, evaluate.named)
+    by_baseline = evaluate.baseline_references([multilingual, monolingual])
+    references = dict.fromkeys(reference for own_references in by_baseline.values() for reference in own_references)
+    return locate(tuple(references), acquire, sets, tasks, evaluate.named)
 
 
 def locate(
@@ -276,7 +256,7 @@ def locate(
             raise EaseError(f"The task {name!r} is to be scored, but `tasks.{name}.path` is not configured.")
         address = str(tasks[name]["path"])
         if address.startswith(SAMPLE):
-            path = sample_file(address, SAMPLE_SETS, "evaluation sets", acquire)
+            path = acquire.sample_file(address, SAMPLE_SETS, "evaluation sets")
         else:
             path = sets.locate(address)
         options[name] = {**tasks[name], "path": str(path)}

@@ -1,25 +1,57 @@
-"""Locate or download the evaluation sets of a setting's tasks."""
+"""Locate or download the evaluation sets of the settings and of the baselines."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.evaluation.scoring import BASELINES
 from ease.pipelines.acquire_evaluation.nodes import locate_baseline_sets, locate_evaluation_sets
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import MONOLINGUAL, MULTILINGUAL, SETTINGS
 
 
-def create_pipeline(setting: str) -> Pipeline:
+def create_pipeline() -> Pipeline:
+    """Create `acquire_evaluation` for all settings and the baselines."""
+    return pipeline([*(create_set_location(setting) for setting in SETTINGS), _baseline_set_location()])
+
+
+def create_set_location(setting: str) -> Pipeline:
     """Create `acquire_evaluation` for one setting."""
-    located = step(locate_evaluation_sets, "evaluation_data", sets="params:acquire_evaluation")
-    return namespaced([located], setting, "acquire_evaluation")
+    stage = pipeline(
+        [
+            node(
+                locate_evaluation_sets,
+                inputs=[
+                    "params:acquire",
+                    "params:acquire_evaluation",
+                    "params:tasks",
+                    "params:evaluate",
+                    "params:setting",
+                ],
+                outputs="evaluation_data",
+                name="locate_evaluation_sets",
+            ),
+        ],
+        namespace="acquire_evaluation",
+        prefix_datasets_with_namespace=False,
+        tags="acquire_evaluation",
+    )
+    shared = {"params:acquire", "params:acquire_evaluation", "params:tasks", "params:evaluate"}
+    return pipeline(stage, namespace=setting, parameters=shared)
 
 
-def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
-    """Create `acquire_evaluation` for the baselines, which are scored on the tasks of all settings."""
-    given = {name: f"params:{name}.setting" for name in settings}
-    sets = "params:acquire_evaluation"
-    located = step(locate_baseline_sets, "evaluation_data", sets=sets, **given)
-    return namespaced([located], BASELINES, "acquire_evaluation")
+def _baseline_set_location() -> Pipeline:
+    location = node(
+        locate_baseline_sets,
+        inputs=[
+            "params:acquire",
+            "params:acquire_evaluation",
+            "params:tasks",
+            "params:evaluate",
+            f"params:{MULTILINGUAL}.setting",
+            f"params:{MONOLINGUAL}.setting",
+        ],
+        outputs=f"{BASELINES}.evaluation_data",
+        name="locate_baseline_sets",
+        namespace=BASELINES,
+    )
+    return pipeline([location], tags="acquire_evaluation")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from ease.evaluation.analysis.languages import (
     compare_language_identity,
     project_parallel,
 )
-from ease.evaluation.scoring import chosen_tasks, task_name, task_options
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
 from ease.methods import in_order
 from ease.pipelines.tracking import log_plot, log_table
@@ -60,13 +60,15 @@ class Compared:
 
     def __init__(
         self,
+        encoders: Mapping[str, Path | None],
         encoding: EncodingOptions,
-        evaluation_data: dict[str, Any] | None = None,
-        tasks: dict[str, dict[str, Any]] | None = None,
-        **encoders: Path | None,
+        evaluation_data: Mapping[str, Any] | None = None,
+        tasks: TaskOptions | None = None,
     ) -> None:
-        self.encoding, self.evaluation_data, self.tasks = encoding, evaluation_data or {}, tasks or {}
         self.encoders = encoders
+        self.encoding = encoding
+        self.evaluation_data = evaluation_data or {}
+        self.tasks = tasks or {}
 
     def options(self, reference: str) -> BaseModel:
         """Return the options of a task, or of one of its subsets, with the located path of its data."""
@@ -106,24 +108,36 @@ class Compared:
         return encode_with(folder, self.encoding)
 
 
-def measure_alignment_uniformity(encoding: EncodingOptions, options: AlignmentOptions, **compared: Any) -> Plotted:
+def measure_alignment_uniformity(
+    options: AlignmentOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
+) -> Plotted:
     """Measure alignment and uniformity (Wang and Isola, 2020), as a table and as a plot."""
-    given = Compared(encoding, **compared)
-    table = compare_alignment_uniformity(given.encode(), given.graded(options.graded), options)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    table = compare_alignment_uniformity(compared.encode(), compared.graded(options.graded), options)
     caption = f"Alignment (pairs graded above {options.above:g}) and uniformity on {options.graded}, lower is better"
     _log(table, caption, "alignment_uniformity", decimals=3)
     return table, _plotted(plot_alignment_uniformity(table), "alignment_uniformity")
 
 
-def find_differing_pairs(encoding: EncodingOptions, options: DifferingOptions, **compared: Any) -> pd.DataFrame:
+def find_differing_pairs(
+    options: DifferingOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
+) -> pd.DataFrame:
     """Find the graded pairs on which two models differ most, in both directions.
 
     A model that is not one of the setting's encoders is loaded from its folder or the hub.
     """
-    given = Compared(encoding, **compared)
-    sets = given.graded(options.graded)
-    encoders = {name: given.encode_by(name) for name in (options.model, options.baseline)}
-    table = differing_pairs(encoders, sets, options.rows)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    sets = compared.graded(options.graded)
+    compared_two = {name: compared.encode_by(name) for name in (options.model, options.baseline)}
+    table = differing_pairs(compared_two, sets, options.rows)
     caption = (
         f"Pairs of {options.graded} whose rank by {options.model} is nearer to gold than by {options.baseline} "
         "(improved), and farther (deteriorated); ranks run from 0, the least alike, to 100"
@@ -131,57 +145,88 @@ def find_differing_pairs(encoding: EncodingOptions, options: DifferingOptions, *
     return _log(table, caption, "differing_pairs")
 
 
-def project_language_pair(encoding: EncodingOptions, options: ProjectionOptions, **compared: Any) -> Plotted:
+def project_language_pair(
+    options: ProjectionOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
+) -> Plotted:
     """Project the sentences of a language pair into two dimensions, one panel for each encoder."""
-    given, (name, _, subset) = Compared(encoding, **compared), options.parallel.partition(":")
-    table = project_parallel(given.encode(), parallel_sentences(name, given.options(name), subset), options)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    name, _, subset = options.parallel.partition(":")
+    table = project_parallel(compared.encode(), parallel_sentences(name, compared.options(name), subset), options)
     log_table(table, "language_pair")
     return table, _plotted(plot_language_pair(table), "language_pair")
 
 
-def measure_isotropy(encoding: EncodingOptions, options: GradedOptions, **compared: Any) -> pd.DataFrame:
+def measure_isotropy(
+    options: GradedOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
+) -> pd.DataFrame:
     """Measure how evenly embeddings spread over all directions."""
-    given = Compared(encoding, **compared)
-    sets = given.graded(options.graded)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    sets = compared.graded(options.graded)
     caption = f"Isotropy (1 is best) and length of the mean vector (0 is best) on {options.graded}"
-    return _log(compare_isotropy(given.encode(), sets, options), caption, "isotropy", decimals=3)
+    return _log(compare_isotropy(compared.encode(), sets, options), caption, "isotropy", decimals=3)
 
 
-def plot_cosines(encoding: EncodingOptions, options: CosineOptions, **compared: Any) -> Plotted:
+def plot_cosines(
+    options: CosineOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
+) -> Plotted:
     """Plot the distributions of the cosines of positive and of negative pairs."""
-    given = Compared(encoding, **compared)
-    table = compare_cosines(given.encode(), given.graded(options.graded), options)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    table = compare_cosines(compared.encode(), compared.graded(options.graded), options)
     bounds = f"graded above {options.above:g} and below {options.below:g}"
     caption = f"Cosines of pairs of {options.graded} {bounds}, and how well they separate"
     summary = _log(summarize_cosines(table), caption, "cosine_distributions", decimals=3)
     return table, _plotted(plot_cosine_distributions(table, summary), "cosine_distributions")
 
 
-def draw_roc_curves(encoding: EncodingOptions, options: CurveOptions, **compared: Any) -> Plotted:
+def draw_roc_curves(
+    options: CurveOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
+) -> Plotted:
     """Draw the ROC curves of the cosines of positive and negative pairs."""
-    given, others = Compared(encoding, **compared), Compared(encoding)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    others = Compared({}, encoding)
     further = {title: others.encode_by(name) for title, name in options.further.items()}
-    table = roc_curves(given.encode() | further, given.graded(options.graded), options)
+    table = roc_curves(compared.encode() | further, compared.graded(options.graded), options)
     areas = table.groupby("model", sort=False)["auc"].first().reset_index()
     _log(areas, f"Area under the ROC curve of the cosines of {options.graded}", "roc_curves", decimals=3)
     return table, _plotted(plot_roc_curves(table), "roc_curves")
 
 
 def measure_language_identity(
-    encoding: EncodingOptions, options: LanguageIdentityOptions, **compared: Any
+    options: LanguageIdentityOptions,
+    encoding: EncodingOptions,
+    evaluation_data: dict[str, Any],
+    tasks: TaskOptions,
+    **encoders: Path | None,
 ) -> pd.DataFrame:
     """Measure how well a linear classifier predicts the language of a sentence from its embedding."""
-    given, name = Compared(encoding, **compared), options.parallel
-    task = given.options(name)
+    compared = Compared(encoders, encoding, evaluation_data, tasks)
+    name = options.parallel
+    task = compared.options(name)
     parallel = {code: parallel_sentences(name, task, pair) for code, pair in options.pairs.items()}
-    table = compare_language_identity(given.encode(), parallel, options)
+    table = compare_language_identity(compared.encode(), parallel, options)
     caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
     return _log(table, caption, "language_identity")
 
 
-def compare_pairs(encoding: EncodingOptions, options: GivenPairsOptions, **compared: Any) -> pd.DataFrame:
+def compare_pairs(options: GivenPairsOptions, encoding: EncodingOptions, **encoders: Path | None) -> pd.DataFrame:
     """Compute the cosines of the sentence pairs that the parameters give; it reads no evaluation data."""
-    table = compare_given_pairs(Compared(encoding, **compared).encode(), options)
+    table = compare_given_pairs(Compared(encoders, encoding).encode(), options)
     return _log(table, "Cosines of the given pairs", "given_pairs", decimals=4)
 
 
@@ -194,19 +239,3 @@ def _log(table: pd.DataFrame, caption: str, name: str, **form: Any) -> pd.DataFr
 def _plotted(figure: go.Figure, name: str) -> go.Figure:
     log_plot(figure, name)
     return figure
-
-
-ANALYSES: dict[str, Callable[..., Any]] = {
-    "alignment_uniformity": measure_alignment_uniformity,
-    "differing_pairs": find_differing_pairs,
-    "isotropy": measure_isotropy,
-    "cosine_distributions": plot_cosines,
-    "roc_curves": draw_roc_curves,
-}
-"""By the name of the table that each makes, and of its parameters."""
-ANALYSES_OF_LANGUAGES: dict[str, Callable[..., Any]] = {
-    "language_pair": project_language_pair,
-    "language_identity": measure_language_identity,
-    "given_pairs": compare_pairs,
-}
-PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair", "roc_curves")

@@ -14,8 +14,8 @@ from ease.entities.audit import ANSWER, LEFT, AuditOptions, select_audit_sentenc
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.lazy import ibis
-from ease.pipelines.acquire.nodes import has_items
-from ease.pipelines.acquire_evaluation.nodes import AUDIT_SET
+from ease.pipelines.located_dumps import has_items
+from ease.pipelines.options import AUDIT_SET
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table

@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.entities.audit import add_distractors, match_candidates
 from ease.pipelines.audit.nodes import find_audit_candidates, write_audit
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import MULTILINGUAL
 
 
-def create_pipeline(setting: str) -> Pipeline:
+def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
     """Create `audit` for one setting."""
     # Each table is saved: Spark would compute it again wherever a later one reads it.
-    options, candidates = "params:audit", {"candidates": "audit_candidates"}
-    nodes = [
-        step(find_audit_candidates, "audit_candidates", options=options),
-        step(match_candidates, "audit_answers", **candidates, options=options),
-        step(add_distractors, "audit", answers="audit_answers", **candidates, options=options),
-        step(write_audit, ["audit_pages", "audit_set", "audit_summary"], audit="audit", options=options),
-    ]
-    return namespaced(nodes, setting, "audit")
+    stage = pipeline(
+        [
+            node(
+                find_audit_candidates,
+                inputs=[
+                    "sentences",
+                    "links",
+                    "sitelinks",
+                    "entity_types",
+                    "dumps",
+                    "params:audit",
+                    "params:setting",
+                ],
+                outputs="audit_candidates",
+                name="find_audit_candidates",
+            ),
+            node(
+                match_candidates,
+                inputs=["audit_candidates", "params:audit"],
+                outputs="audit_answers",
+                name="match_candidates",
+            ),
+            node(
+                add_distractors,
+                inputs=["audit_answers", "audit_candidates", "entity_types", "params:audit"],
+                outputs="audit",
+                name="add_distractors",
+            ),
+            node(
+                write_audit,
+                inputs=["audit", "params:audit", "params:setting", "params:work"],
+                outputs=["audit_pages", "audit_set", "audit_summary"],
+                name="write_audit",
+            ),
+        ],
+        namespace="audit",
+        prefix_datasets_with_namespace=False,
+        tags="audit",
+    )
+    return pipeline(stage, namespace=setting, parameters={"params:audit", "params:work"})

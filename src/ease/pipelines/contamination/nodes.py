@@ -13,10 +13,10 @@ from ease.evaluation.contamination import ContaminationOptions, clean_scores, fi
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.lazy import ibis
 from ease.options import Rows
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.options import EvaluateOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import log_table
-from ease.pipelines.train.nodes import required_pairs
+from ease.pipelines.training import require_pairs
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def find_contaminated_items(
         One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
         text that was found, with its best match.
     """
-    pairs = required_pairs(training_pairs, setting)
+    pairs = require_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
     references = scorable(evaluate.references(setting.test_tasks), located)
     found, failed = read_task_texts(references, at_paths(tasks, located))

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.evaluation.scoring import BASELINES
 from ease.methods import UNTRAINED
 from ease.pipelines.contamination.nodes import find_contaminated_items, score_clean_items
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import MULTILINGUAL, trained_encoders
 
 
-def create_pipeline(setting: str, methods: Iterable[str]) -> Pipeline:
+def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
     """Create `contamination` over the training pairs of one setting, and the scores of its methods and of baselines."""
-    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
-    read = {"contaminated": "contaminated_items", "baselines": f"{BASELINES}.scores", **scores}
+    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *trained_encoders())}
     nodes = [
-        step(find_contaminated_items, ["contaminated_items", "contamination_matches"]),
-        step(score_clean_items, "clean_scores", **read),
+        node(
+            find_contaminated_items,
+            inputs=[
+                f"{setting}.training_pairs",
+                f"{setting}.evaluation_data",
+                "params:tasks",
+                f"params:{setting}.setting",
+                "params:evaluate",
+                "params:contamination",
+            ],
+            outputs=[f"{setting}.contaminated_items", f"{setting}.contamination_matches"],
+            name="find_contaminated_items",
+        ),
+        node(
+            score_clean_items,
+            inputs={
+                "contaminated": f"{setting}.contaminated_items",
+                "encoding": "params:encoding",
+                "baselines": f"{BASELINES}.scores",
+                **scores,
+            },
+            outputs=f"{setting}.clean_scores",
+            name="score_clean_items",
+        ),
     ]
-    return namespaced(nodes, setting, "contamination")
+    return pipeline(
+        nodes, namespace=f"{setting}.contamination", prefix_datasets_with_namespace=False, tags="contamination"
+    )

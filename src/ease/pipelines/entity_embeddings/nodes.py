@@ -11,8 +11,10 @@ from safetensors.numpy import save_file
 from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_entities
 from ease.io.files import report_write_errors
 from ease.lazy import ibis
-from ease.pipelines.acquire.nodes import has_items, released_files
+from ease.methods import UNTRAINED
+from ease.pipelines.located_dumps import has_items, released_files
 from ease.pipelines.setting import Setting
+from ease.pipelines.training import write_encoder
 from ease.pipelines.work import scratch_for_run
 from ease.wikimedia.dumps.files import DumpFile
 
@@ -61,3 +63,10 @@ def make_entity_embeddings(
         save_file({"embeddings": table}, file)
     share = found / total if total else 0.0
     return file, {"source": options.source, "found": found, "total": total, "share": share}
+
+
+def make_start_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
+    """Build or load the encoder that every method of the setting starts from."""
+    folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
+    write_encoder(sentences, setting, folder)
+    return folder

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from ease.entities.links import first_sentences, page_subjects
+from ease.entities.links import first_sentences
 from ease.entities.negatives import (
     HardNegativeOptions,
-    MiningInputs,
+    prepare_mining,
 )
 from ease.entities.pairs import (
     PairOptions,
@@ -23,7 +23,7 @@ from ease.entities.pairs import (
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, number_titles, with_min_link_count
 from ease.errors import EaseError
 from ease.lazy import ibis
-from ease.pipelines.acquire.nodes import has_items, released_files
+from ease.pipelines.located_dumps import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
@@ -51,12 +51,16 @@ def make_vocabulary(
 
 
 def make_pairs(
+    sentences: ibis.Table,
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    entity_types: ibis.Table,
+    entity_vocabulary: ibis.Table,
     dumps: Dumps,
+    audit_pages: ibis.Table | None,
     options: PairOptions,
     negatives: HardNegativeOptions,
     setting: Setting,
-    audit_pages: ibis.Table | None,
-    **tables: ibis.Table,
 ) -> tuple[ibis.Table, pd.DataFrame, go.Figure]:
     """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative.
 
@@ -71,20 +75,24 @@ def make_pairs(
             f"{released or 'dumps'}: give every stage the same `pairs.released`, or run `acquire` and `ingest` again."
         )
     options = options.without_limits() if released else options
-    sentences, linked = tables["sentences"], tables["links"]
     if options.sentences != "linking":
-        items = tables["sitelinks"] if has_items(dumps) else None
-        linked = first_sentences(sentences.filter(sentences.language.isin(list(setting.languages))), items)
+        # The subject of a page is the entity of its first sentence, linked or not.
+        own_sentences = sentences.filter(sentences.language.isin(list(setting.languages)))
+        links_of_pairs = first_sentences(own_sentences, sitelinks if has_items(dumps) else None)
+    else:
+        links_of_pairs = links
     if options.without_audit:
         if audit_pages is None:
             raise EaseError(
                 f"`{setting.name}.pairs.without_audit` is set, and the setting has no audit yet: make it by `kedro run "
                 "--pipelines=audit`, or set the parameter to false."
             )
-        linked = linked.anti_join(audit_pages, ["language", "page_id"])
+        links_of_pairs = links_of_pairs.anti_join(audit_pages, ["language", "page_id"])
         logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
-    mining = prepare_mining(tables, dumps, negatives) if negatives.without == "drop" else None
-    filtered = filter_links(sentences, linked, tables["entity_vocabulary"], options, mining)
+    mining = None
+    if negatives.without == "drop" and dumps["wikidata"]:
+        mining = prepare_mining(sentences, links, sitelinks, entity_types, negatives)
+    filtered = filter_links(sentences, links_of_pairs, entity_vocabulary, options, mining)
     filtered = filtered.cache()  # read twice
     funnel = count_filters(filtered, options).to_pandas()
     check_pairs_left(funnel, options.min_pairs_per_language, setting.languages)
@@ -93,12 +101,3 @@ def make_pairs(
         format_losses(funnel, "pairs", "left"),
     )
     return select_pairs(filtered, sentences, options), funnel, plot_pair_funnel(funnel)
-
-
-def prepare_mining(tables: dict[str, Any], dumps: Dumps, options: HardNegativeOptions) -> MiningInputs | None:
-    """Return the inputs of hard-negative mining; None without Wikidata's types."""
-    if not dumps["wikidata"]:
-        return None
-    linked = tables["links"].select("language", "page_id", "entity")
-    subjects = page_subjects(tables["sentences"], tables["sitelinks"])
-    return MiningInputs(linked.union(subjects), tables["entity_types"], options)

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.entity_pairs.nodes import make_pairs, make_vocabulary
-from ease.pipelines.wiring import namespaced, step
-
-TABLES = {name: name for name in ("sentences", "links", "sitelinks", "entity_types", "entity_vocabulary")}
-"""The `tables` of the nodes below"""
+from ease.pipelines.setting import MULTILINGUAL
 
 
-def create_pipeline(setting: str) -> Pipeline:
+def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
     """Create `entity_pairs` for one setting."""
-    # The audit is an input even if it is not excluded: Kedro then makes it first in a run that makes both.
-    read = {"options": "params:pairs", "negatives": "params:hard_negatives", **TABLES}
-    nodes = [
-        step(make_vocabulary, "entity_vocabulary", options="params:vocabulary"),
-        step(make_pairs, ["pairs", "pair_funnel", "pair_funnel_plot"], **read),
-    ]
-    return namespaced(nodes, setting, "entity_pairs")
+    stage = pipeline(
+        [
+            node(
+                make_vocabulary,
+                inputs=["links", "sitelinks", "dumps", "params:vocabulary", "params:setting"],
+                outputs="entity_vocabulary",
+                name="make_vocabulary",
+            ),
+            node(
+                make_pairs,
+                inputs=[
+                    "sentences",
+                    "links",
+                    "sitelinks",
+                    "entity_types",
+                    "entity_vocabulary",
+                    "dumps",
+                    # An input even if the audit is not excluded: a run that makes both then makes the audit first.
+                    "audit_pages",
+                    "params:pairs",
+                    "params:hard_negatives",
+                    "params:setting",
+                ],
+                outputs=["pairs", "pair_funnel", "pair_funnel_plot"],
+                name="make_pairs",
+            ),
+        ],
+        namespace="entity_pairs",
+        prefix_datasets_with_namespace=False,
+        tags="entity_pairs",
+    )
+    return pipeline(stage, namespace=setting, parameters={"params:hard_negatives"})

@@ -11,13 +11,13 @@ from ease.entities.negatives import (
     count_hard_negatives,
     draw_released_negatives,
     mine_hard_negatives,
+    prepare_mining,
 )
 from ease.entities.pairs import (
     add_further_entities,
 )
 from ease.lazy import ibis
-from ease.pipelines.acquire.nodes import released_files
-from ease.pipelines.entity_pairs.nodes import prepare_mining
+from ease.pipelines.located_dumps import released_files
 from ease.reporting.markdown_tables import format_losses
 
 logger = logging.getLogger(__name__)
@@ -26,20 +26,29 @@ Dumps = dict[str, Any]
 
 
 def add_hard_negatives(
-    pairs: ibis.Table, dumps: Dumps, options: HardNegativeOptions, **tables: ibis.Table
+    pairs: ibis.Table,
+    sentences: ibis.Table,
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    entity_types: ibis.Table,
+    entity_vocabulary: ibis.Table,
+    dumps: Dumps,
+    options: HardNegativeOptions,
 ) -> ibis.Table:
     """Add to each pair an entity of the same type that is not on the page; null without Wikidata's types.
 
     Of released pairs, it is drawn from the pair's own list. The pairs also get the other entities of their sentences
     and the subjects of their pages.
     """
-    links, vocabulary = tables["links"], tables["entity_vocabulary"]
     if released_files(dumps):
-        mined = draw_released_negatives(pairs, tables["entity_types"], options.seed)
+        mined = draw_released_negatives(pairs, entity_types, options.seed)
     else:
-        mined = mine_hard_negatives(pairs, prepare_mining(tables, dumps, options), vocabulary)
-    subjects = page_subjects(tables["sentences"], tables["sitelinks"])
-    return add_further_entities(mined, links, subjects, vocabulary, options.seed)
+        mining = None
+        if dumps["wikidata"]:
+            mining = prepare_mining(sentences, links, sitelinks, entity_types, options)
+        mined = mine_hard_negatives(pairs, mining, entity_vocabulary)
+    subjects = page_subjects(sentences, sitelinks)
+    return add_further_entities(mined, links, subjects, entity_vocabulary, options.seed)
 
 
 def report_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.hard_negatives.nodes import add_hard_negatives, report_hard_negatives
-from ease.pipelines.wiring import namespaced, step
-
-TABLES = {name: name for name in ("sentences", "links", "sitelinks", "entity_types", "entity_vocabulary")}
-"""The `tables` of the nodes below"""
+from ease.pipelines.setting import MULTILINGUAL
 
 
-def create_pipeline(setting: str) -> Pipeline:
+def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
     """Create `hard_negatives` for one setting."""
-    nodes = [
-        step(add_hard_negatives, "training_pairs", options="params:hard_negatives", **TABLES),
-        step(report_hard_negatives, "hard_negative_summary"),
-    ]
-    return namespaced(nodes, setting, "hard_negatives")
+    stage = pipeline(
+        [
+            node(
+                add_hard_negatives,
+                inputs=[
+                    "pairs",
+                    "sentences",
+                    "links",
+                    "sitelinks",
+                    "entity_types",
+                    "entity_vocabulary",
+                    "dumps",
+                    "params:hard_negatives",
+                ],
+                outputs="training_pairs",
+                name="add_hard_negatives",
+            ),
+            node(
+                report_hard_negatives,
+                inputs=["pairs", "training_pairs"],
+                outputs="hard_negative_summary",
+                name="report_hard_negatives",
+            ),
+        ],
+        namespace="hard_negatives",
+        prefix_datasets_with_namespace=False,
+        tags="hard_negatives",
+    )
+    return pipeline(stage, namespace=setting, parameters={"params:hard_negatives"})

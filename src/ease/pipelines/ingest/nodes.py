@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.parquet import read_parquet
 from ease.lazy import ibis
-from ease.pipelines.acquire.nodes import has_items, released_files
+from ease.pipelines.located_dumps import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.ingest.nodes import make_links, parse_wikipedia, read_wikidata, summarize_ingest
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import MULTILINGUAL
 
 
-def create_pipeline(setting: str) -> Pipeline:
+def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
     """Create `ingest` for one setting."""
-    parsed = ["sentences", "redirects", "pages", "page_counts"]
-    nodes = [
-        step(parse_wikipedia, parsed, options="params:ingest"),
-        step(read_wikidata, ["sitelinks", "entity_types", "wikidata_counts"], options="params:ingest"),
-        step(make_links, "links"),
-        step(summarize_ingest, ["ingest_summary", "ingest_plot"]),
-    ]
-    return namespaced(nodes, setting, "ingest")
+    stage = pipeline(
+        [
+            node(
+                parse_wikipedia,
+                inputs=["dumps", "params:ingest", "params:setting", "params:engine"],
+                outputs=["sentences", "redirects", "pages", "page_counts"],
+                name="parse_wikipedia",
+            ),
+            node(
+                read_wikidata,
+                inputs=["dumps", "pages", "params:ingest", "params:setting", "params:engine"],
+                outputs=["sitelinks", "entity_types", "wikidata_counts"],
+                name="read_wikidata",
+            ),
+            node(
+                make_links,
+                inputs=["sentences", "redirects", "sitelinks", "dumps", "params:setting"],
+                outputs="links",
+                name="make_links",
+            ),
+            node(
+                summarize_ingest,
+                inputs=["page_counts", "wikidata_counts", "sentences", "links"],
+                outputs=["ingest_summary", "ingest_plot"],
+                name="summarize_ingest",
+            ),
+        ],
+        namespace="ingest",
+        prefix_datasets_with_namespace=False,
+        tags="ingest",
+    )
+    return pipeline(stage, namespace=setting, parameters={"params:ingest", "params:engine"})

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ease.encoders.model_card import SAMPLE_LICENCE
 from ease.options import StrictModel
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, DumpDate
+from ease.pipelines.options import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.setting import Languages
 from ease.pipelines.tracking import log_plot, log_table
 from ease.pipelines.work import scratch_for_run

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.mewsc16.nodes import compare_statistics, locate_wikinews, make_mewsc16
-from ease.pipelines.wiring import step
 
 
 def create_pipeline() -> Pipeline:
     """Create `mewsc16`, which belongs to no setting."""
-    options = "params:mewsc16"
-    statistics = ["mewsc16_statistics", "mewsc16_plot"]
-    nodes = [
-        step(locate_wikinews, "wikinews_dumps", options=options),
-        step(make_mewsc16, ["mewsc16", "mewsc16_counts"], found="wikinews_dumps", options=options),
-        step(compare_statistics, statistics, counts="mewsc16_counts", options=options),
-    ]
-    return Pipeline(nodes, tags="mewsc16")
+    return pipeline(
+        [
+            node(
+                locate_wikinews,
+                inputs=["params:mewsc16", "params:acquire"],
+                outputs="wikinews_dumps",
+                name="locate_wikinews",
+            ),
+            node(
+                make_mewsc16,
+                inputs=["wikinews_dumps", "params:mewsc16"],
+                outputs=["mewsc16", "mewsc16_counts"],
+                name="make_mewsc16",
+            ),
+            node(
+                compare_statistics,
+                inputs=["mewsc16_counts", "params:mewsc16"],
+                outputs=["mewsc16_statistics", "mewsc16_plot"],
+                name="compare_statistics",
+            ),
+        ],
+        tags="mewsc16",
+    )

@@ -22,10 +22,9 @@ from ease.io.atomic import atomic_folder
 from ease.io.parquet import write_parquet
 from ease.lazy import ibis
 from ease.options import Rows, Words
-from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.options import SAMPLE, TextOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import log_table
-from ease.pipelines.train.nodes import TextOptions
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.texts.bitext.mining import MiningOptions, embed_rows, in_batches, mine_language_pair

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.mine_bitext.nodes import find_bitext_candidates, mine_pairs
-from ease.pipelines.setting import EASE_PLUS
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import EASE_PLUS, MULTILINGUAL
 
 
-def create_pipeline(setting: str) -> Pipeline:
+def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
     """Create `mine_bitext` over the ingested sentences of one setting, by its newest encoder of EASE+."""
-    options, made = {"options": "params:mine_bitext"}, ["bitext_sentences", "bitext_candidates"]
-    given = {"sentences": made[0], "candidates": made[1], "encoder": f"{setting}.{EASE_PLUS}.encoder"}
-    nodes = [
-        step(find_bitext_candidates, made, **options),
-        step(mine_pairs, ["bitext", "bitext_report"], **given, **options),
-    ]
-    return namespaced(nodes, setting, "mine_bitext")
+    stage = pipeline(
+        [
+            node(
+                find_bitext_candidates,
+                inputs=["sentences", "links", "sitelinks", "params:mine_bitext", "params:setting"],
+                outputs=["bitext_sentences", "bitext_candidates"],
+                name="find_bitext_candidates",
+            ),
+            node(
+                mine_pairs,
+                inputs=[
+                    "bitext_sentences",
+                    "bitext_candidates",
+                    "encoder",
+                    "dumps",
+                    "params:mine_bitext",
+                    "params:encoding",
+                    "params:texts",
+                    "params:work",
+                    "params:setting",
+                ],
+                outputs=["bitext", "bitext_report"],
+                name="mine_pairs",
+            ),
+        ],
+        namespace="mine_bitext",
+        prefix_datasets_with_namespace=False,
+        tags="mine_bitext",
+    )
+    return pipeline(
+        stage,
+        namespace=setting,
+        inputs={"encoder": f"{setting}.{EASE_PLUS}.encoder"},
+        parameters={"params:mine_bitext", "params:encoding", "params:texts", "params:work"},
+    )

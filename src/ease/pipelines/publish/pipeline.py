@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.publish.nodes import announce, write_folder
-from ease.pipelines.wiring import step
 
 
 def create_pipeline() -> Pipeline:
-    """Create `publish`, whose encoder the parameters choose."""
-    read = ("encoder", "scores", "vocabulary", "training_pairs", "mewsc16")
-    given = {name: f"published.{name}" for name in read}
-    given["options"], summary = "params:publish", "published.summary"
-    announced = {"options": given["options"], "summary": summary, "encoder": given["encoder"]}
-    nodes = [step(write_folder, summary, **given), step(announce, "published.addresses", **announced)]
-    return Pipeline(nodes, tags="publish")
+    """Create `publish`; the catalog reads as `published.encoder` the encoder that the parameters choose."""
+    return pipeline(
+        [
+            node(
+                write_folder,
+                inputs=[
+                    "params:publish",
+                    "published.encoder",
+                    "published.scores",
+                    "published.vocabulary",
+                    "published.training_pairs",
+                    "published.mewsc16",
+                ],
+                outputs="published.summary",
+                name="write_folder",
+            ),
+            node(
+                announce,
+                inputs=["params:publish", "published.summary", "published.encoder"],
+                outputs="published.addresses",
+                name="announce",
+            ),
+        ],
+        tags="publish",
+    )

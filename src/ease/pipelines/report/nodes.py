@@ -115,7 +115,7 @@ def _about(setting: Setting) -> dict[str, Any]:
 
 
 def write_report(
-    published: Papers, options: ReportOptions, work: str, encoding: EncodingOptions, baselines: Rows, **settings: Rows
+    published: Papers, options: ReportOptions, work: str, encoding: EncodingOptions, baselines: Rows, *settings: Rows
 ) -> tuple[Path, go.Figure, go.Figure]:
     """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
@@ -152,7 +152,7 @@ def _log(*parts: str) -> None:
     logger.info("\n".join(wrapped))
 
 
-def export_scores(work: str, baselines: Rows, **settings: Rows) -> Path:
+def export_scores(work: str, baselines: Rows, *settings: Rows) -> Path:
     """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads."""
     written = scratch_for_run(work, "exported_scores") / "exported_scores"
     with atomic_folder(written) as folder:
@@ -161,6 +161,6 @@ def export_scores(work: str, baselines: Rows, **settings: Rows) -> Path:
     return written
 
 
-def _all_rows(baselines: Sequence[dict[str, Any]], settings: Mapping[str, Sequence[dict[str, Any]]]) -> Rows:
-    rows = [row for own in settings.values() for row in own]
+def _all_rows(baselines: Rows, settings: Sequence[Rows]) -> Rows:
+    rows = [row for of_setting in settings for row in of_setting]
     return rows + [{"base": row.get("model"), **row} for row in baselines]

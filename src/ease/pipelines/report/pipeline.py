@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.evaluation.scoring import BASELINES
 from ease.methods import UNTRAINED
 from ease.pipelines.report.nodes import (
-    PAPER_TABLES,
     compare_curves,
     compare_scores,
     export_scores,
@@ -18,35 +17,126 @@ from ease.pipelines.report.nodes import (
     write_comparison,
     write_report,
 )
-from ease.pipelines.train.nodes import WHITENING
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import (
+    LOW_RESOURCE,
+    MONOLINGUAL,
+    MULTILINGUAL,
+    SETTINGS,
+    WHITENING,
+    trained_encoders,
+)
+from ease.pipelines.sweep.variants import registered_sweeps
 
 
-def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+def create_pipeline() -> Pipeline:
+    """Create `report`: a comparison for each setting, and the report over all settings and the baselines."""
+    encoders = trained_encoders()
+    comparisons = [create_comparison(setting, encoders) for setting in SETTINGS]
+    gatherings = [_score_gathering(setting, encoders) for setting in SETTINGS]
+    # Only sweeps train in this setting.
+    return pipeline([*comparisons, *gatherings, _score_gathering(LOW_RESOURCE), _report()])
+
+
+def create_comparison(setting: str, methods: Sequence[str]) -> Pipeline:
     """Create what compares the methods of one setting and the encoder that they start from."""
     scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
+    # A whitening is fitted without gradient steps.
     histories = {method: f"{setting}.{method}.history" for method in methods if method != WHITENING}
-    shown = {"scores": "comparison_plot", "curves": "curves_plot"}
-    nodes = [
-        step(compare_scores, ["comparison", "comparison_plot"], **scores),
-        step(compare_curves, "curves_plot", **histories),
-        step(write_comparison, "comparison_page", **shown),
-    ]
-    return namespaced(nodes, setting, "report")
+    stage = pipeline(
+        [
+            node(
+                compare_scores,
+                inputs=scores,
+                outputs=[f"{setting}.comparison", f"{setting}.comparison_plot"],
+                name="compare_scores",
+            ),
+            node(
+                compare_curves,
+                inputs=histories,
+                outputs=f"{setting}.curves_plot",
+                name="compare_curves",
+            ),
+            node(
+                write_comparison,
+                inputs=[
+                    f"{setting}.comparison",
+                    f"{setting}.comparison_plot",
+                    f"{setting}.curves_plot",
+                    "params:work",
+                    f"params:{setting}.setting",
+                ],
+                outputs=f"{setting}.comparison_page",
+                name="write_comparison",
+            ),
+        ],
+        namespace=f"{setting}.report",
+        prefix_datasets_with_namespace=False,
+        tags="report",
+    )
+    return stage
 
 
-def create_report_pipeline(methods: Mapping[str, Iterable[str]], sweeps: Mapping[str, Iterable[str]]) -> Pipeline:
-    """Create the report over all settings, by their methods and sweeps, and the baselines."""
-    made = ["report", "report_bars", "report_scatter"]
-    scores = {"baselines": f"{BASELINES}.scores", **{name: f"{name}.report_scores" for name in methods}}
-    reported = [
-        step(write_report, made, tags="report", options="params:report", published=PAPER_TABLES, **scores),
-        step(export_scores, "exported_scores", tags="report", **scores),
-    ]
-    gathered = Pipeline(reported)
-    for setting, own in methods.items():
-        of_methods = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *own)}
-        of_sweeps = {name: f"{setting}.{name}_sweep" for name in sweeps[setting]}
-        nodes = [step(gather_sweeps, "sweep_scores", **of_sweeps), step(gather_scores, "report_scores", **of_methods)]
-        gathered += namespaced(nodes, setting, "report")
-    return gathered
+def _score_gathering(setting: str, methods: Sequence[str] = ()) -> Pipeline:
+    """Create the rows of a setting in the report: of its methods and of its sweeps."""
+    scores = {method: f"{setting}.{method}.scores" for method in (UNTRAINED, *methods)}
+    sweeps = {
+        name: f"{setting}.{name}_sweep" for name, sweep in registered_sweeps().items() if sweep.setting == setting
+    }
+    return pipeline(
+        [
+            node(
+                gather_sweeps,
+                inputs={"setting": f"params:{setting}.setting", **sweeps},
+                outputs=f"{setting}.sweep_scores",
+                name="gather_sweeps",
+            ),
+            node(
+                gather_scores,
+                inputs={
+                    "setting": f"params:{setting}.setting",
+                    "sweep_scores": f"{setting}.sweep_scores",
+                    **scores,
+                },
+                outputs=f"{setting}.report_scores",
+                name="gather_scores",
+            ),
+        ],
+        namespace=f"{setting}.report",
+        prefix_datasets_with_namespace=False,
+        tags="report",
+    )
+
+
+def _report() -> Pipeline:
+    return pipeline(
+        [
+            node(
+                write_report,
+                inputs=[
+                    "papers.tables",
+                    "params:report",
+                    "params:work",
+                    "params:encoding",
+                    f"{BASELINES}.scores",
+                    f"{MULTILINGUAL}.report_scores",
+                    f"{MONOLINGUAL}.report_scores",
+                    f"{LOW_RESOURCE}.report_scores",
+                ],
+                outputs=["report", "report_bars", "report_scatter"],
+                name="write_report",
+            ),
+            node(
+                export_scores,
+                inputs=[
+                    "params:work",
+                    f"{BASELINES}.scores",
+                    f"{MULTILINGUAL}.report_scores",
+                    f"{MONOLINGUAL}.report_scores",
+                    f"{LOW_RESOURCE}.report_scores",
+                ],
+                outputs="exported_scores",
+                name="export_scores",
+            ),
+        ],
+        tags="report",
+    )

@@ -26,20 +26,19 @@ from ease.lazy import ibis
 from ease.methods import UNTRAINED
 from ease.names import safe_name
 from ease.options import Rows
-from ease.pipelines.acquire.nodes import AcquireOptions
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.evaluate.nodes import Scoring, score_all, score_rows
+from ease.pipelines.acquire_evaluation.nodes import locate
+from ease.pipelines.options import AcquireOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.pipelines.scoring import Scoring, score_all, score_rows
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
 from ease.pipelines.tracking import add_scores, log_plot, log_scores, log_table, nested_run
-from ease.pipelines.train.nodes import (
-    TextOptions,
+from ease.pipelines.training import (
     TrainingData,
     drawn_sentences,
     gather_data,
     open_gathered,
-    required_pairs,
+    require_pairs,
     train_tracked,
     write_encoder,
 )
@@ -198,7 +197,7 @@ def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, i
         file, _ = gather_data(recipe, data_seed, inputs.data.rows, inputs.acquire, inputs.texts, folder)
         rows = open_gathered(file, inputs.texts)
         return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
-    pairs, table = required_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
+    pairs, table = require_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
     if variant.permute_entities:
         pairs = permute_entities(pairs, inputs.data.vocabulary, seed)
     if data.setting.languages != inputs.data.setting.languages:

@@ -2,30 +2,74 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import method_names
+from ease.pipelines.setting import MULTILINGUAL
 from ease.pipelines.sweep.nodes import locate_sweep_sets, report_sweep, run_sweep
 from ease.pipelines.sweep.variants import Registered
 from ease.pipelines.tracking import TRAINING_TAG
-from ease.pipelines.wiring import namespaced, step
 
 
-def create_pipeline(name: str, registered: Registered) -> Pipeline:
+def create_pipeline(name: str = "seeds", registered: Registered | None = None) -> Pipeline:
     """Create the sweep that `parameters/sweeps/<name>.yml` describes, over the data of its setting."""
-    sweep, sets = f"params:{name}", f"{name}_evaluation_data"
-    # If no variant trains on entities, the tables are those of an earlier run.
-    tables = ("sentences", "training_pairs", "dumps")
-    given = {table: table if registered.entities else f"kept_{table}" for table in tables}
+    registered = registered or Registered(MULTILINGUAL, entities=True)
+    setting = registered.setting
+    inputs = {
+        "sweep": f"params:{name}",
+        "evaluation_data": f"{setting}.{name}_evaluation_data",
+        "setting": f"params:{setting}.setting",
+        "tasks": "params:tasks",
+        "work": "params:work",
+        "acquire": "params:acquire",
+        "texts": "params:texts",
+        "encoders": "params:encoders",
+        **{method: f"params:{setting}.{method}" for method in registered.methods or method_names()},
+    }
     if registered.entities:
-        given |= {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-    given |= {method: f"params:{method}" for method in registered.methods or method_names()}
-    given |= {"sweep": sweep, "evaluation_data": sets}
-    made = [f"{name}_sweep", f"{name}_sweep_plot", f"{name}_sweep_times"]
-    located, trainings = {"sets": "params:acquire_evaluation", "sweep": sweep}, f"{name}_trainings"
+        inputs |= {
+            "sentences": f"{setting}.sentences",
+            "training_pairs": f"{setting}.training_pairs",
+            "dumps": f"{setting}.dumps",
+            "vocabulary": f"{setting}.entity_vocabulary",
+            "entity_embeddings": f"{setting}.entity_embeddings",
+        }
+    else:
+        # No variant trains on entities: the tables are those of an earlier run.
+        inputs |= {
+            "sentences": f"{setting}.kept_sentences",
+            "training_pairs": f"{setting}.kept_training_pairs",
+            "dumps": f"{setting}.kept_dumps",
+        }
     nodes = [
-        step(locate_sweep_sets, sets, f"locate_{name}_sets", **located),
-        step(run_sweep, trainings, f"run_{name}", TRAINING_TAG, **given),
-        step(report_sweep, made, f"report_{name}", trainings=trainings, sweep=sweep),
+        node(
+            locate_sweep_sets,
+            inputs=[
+                "params:acquire",
+                "params:acquire_evaluation",
+                "params:tasks",
+                f"params:{setting}.setting",
+                f"params:{name}",
+            ],
+            outputs=f"{setting}.{name}_evaluation_data",
+            name=f"locate_{name}_sets",
+        ),
+        node(
+            run_sweep,
+            inputs=inputs,
+            outputs=f"{setting}.{name}_trainings",
+            name=f"run_{name}",
+            tags=TRAINING_TAG,
+        ),
+        node(
+            report_sweep,
+            inputs=[f"{setting}.{name}_trainings", f"params:{name}", f"params:{setting}.setting"],
+            outputs=[
+                f"{setting}.{name}_sweep",
+                f"{setting}.{name}_sweep_plot",
+                f"{setting}.{name}_sweep_times",
+            ],
+            name=f"report_{name}",
+        ),
     ]
-    return namespaced(nodes, registered.setting, "sweep", project=[name])
+    return pipeline(nodes, namespace=name, prefix_datasets_with_namespace=False, tags="sweep")

@@ -12,25 +12,24 @@ import pandas as pd
 from ease.encoders.options import RANDOM
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.scoring import DEVELOPMENT, TaskOptions
 from ease.io.atomic import write_text_atomically
 from ease.lazy import ibis
 from ease.options import Rows, split_words
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, locate_dumps
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
-from ease.pipelines.evaluate.nodes import EvaluateOptions
+from ease.pipelines.acquire.nodes import locate_dumps
+from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
+from ease.pipelines.entity_embeddings.nodes import make_start_encoder
+from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import DURATION, EncoderDefaults, Recipe
-from ease.pipelines.setting import EASE_PLUS, MLM, TEACH, Setting
+from ease.pipelines.setting import MLM, TEACH, Setting
 from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
-from ease.pipelines.train.nodes import (
-    TextOptions,
+from ease.pipelines.train.nodes import train_encoder
+from ease.pipelines.training import (
     TrainingData,
     drawn_sentences,
     gather_data,
-    make_start_encoder,
     open_gathered,
-    required_pairs,
-    train_encoder,
+    require_pairs,
     train_tracked,
 )
 from ease.pipelines.work import lock_for_run, scratch_for_run
@@ -45,7 +44,6 @@ from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)
 
-METHOD = EASE_PLUS
 BATCHES = 20
 """Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
 STEPS, EPOCHS = 400, 10
@@ -144,6 +142,9 @@ def locate_taught_sets(
 def build_start(
     sentences: ibis.Table,
     training_pairs: ibis.Table,
+    evaluation_data: dict[str, Any],
+    dumps: dict[str, Any],
+    tasks: TaskOptions,
     recipe: Recipe,
     setting: Setting,
     encoders: EncoderDefaults,
@@ -153,7 +154,6 @@ def build_start(
     language: str,
     encoder: str,
     max_unknown_words: float,
-    **data: Any,
 ) -> Path:
     """Load the encoder to teach; one with random weights is trained by masked-language modelling first.
 
@@ -181,8 +181,15 @@ def build_start(
     name = f"{setting.name}.{MLM}"
     lock = lock_for_run(Path(work) / name)
     file, _ = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, lock.folder / "texts")
-    given = TrainingData(encoder=untrained, rows=open_gathered(file, texts), setting=setting, **data)
-    result = train_tracked(name, given, recipe.complete(setting.encoder.name, encoders), lock, None)
+    data = TrainingData(
+        encoder=untrained,
+        rows=open_gathered(file, texts),
+        evaluation_data=evaluation_data,
+        dumps=dumps,
+        tasks=tasks,
+        setting=setting,
+    )
+    result = train_tracked(name, data, recipe.complete(setting.encoder.name, encoders), lock, None)
     write_origin(result.model, None, setting.encoder)
     return result.model
 
@@ -194,17 +201,34 @@ def teach_encoder(
     tracking: TrackingOptions,
     work: str,
     accept: bool,
-    untrained: Path | None,
-    rows: ibis.Table | None,
-    **data: Any,
+    tasks: TaskOptions,
+    evaluation_data: dict[str, Any],
+    dumps: dict[str, Any],
+    untrained: Path,
+    training_pairs: ibis.Table | None,
+    vocabulary: ibis.Table,
+    entity_embeddings: Path,
 ) -> tuple[Path, Rows]:
     """Train as `train_encoder` does, with a batch and a length that fit the number of pairs.
 
     `accept` says whether `latest` links to the model even if it is the start.
     """
-    pairs = int(required_pairs(rows, setting).count().execute())
+    pairs = int(require_pairs(training_pairs, setting).count().execute())
     fitted = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
-    encoder, history = train_encoder(fitted, setting, encoders, tracking, work, untrained, rows, **data)
+    encoder, history = train_encoder(
+        fitted,
+        setting,
+        encoders,
+        tracking,
+        work,
+        tasks,
+        evaluation_data,
+        dumps,
+        untrained,
+        training_pairs,
+        vocabulary,
+        entity_embeddings,
+    )
     if not accept and keeps_start(history):
         withhold(encoder)
     return encoder, history

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import UNTRAINED
 from ease.pipelines.audit.pipeline import create_pipeline as audit
-from ease.pipelines.entity_embeddings.pipeline import create_pipeline as entity_embeddings
+from ease.pipelines.entity_embeddings.pipeline import create_embeddings
 from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
-from ease.pipelines.evaluate.pipeline import create_pipeline as evaluate
+from ease.pipelines.evaluate.pipeline import create_scoring
 from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
 from ease.pipelines.ingest.pipeline import create_pipeline as ingest
-from ease.pipelines.setting import MLM, TEACH
+from ease.pipelines.setting import EASE_PLUS, MLM, TEACH
 from ease.pipelines.teach.nodes import (
-    METHOD,
     build_start,
     locate_taught_dumps,
     locate_taught_sets,
@@ -21,37 +20,128 @@ from ease.pipelines.teach.nodes import (
     teach_encoder,
 )
 from ease.pipelines.tracking import TRAINING_TAG
-from ease.pipelines.train.nodes import (
-    DATA,
-    ENTITIES,
-)
-from ease.pipelines.wiring import namespaced, step
+
+METHOD = EASE_PLUS
 
 
 def create_pipeline() -> Pipeline:
     """Create `teach`: the pieces of a setting, with a start, a training and a report of its own."""
-    sets, scores = "params:acquire_evaluation", {"before": UNTRAINED, "after": METHOD}
-    reported = {name: f"{TEACH}.{method}.scores" for name, method in scores.items()}
-    reported["history"] = f"{TEACH}.{METHOD}.history"
-    steps = [
-        step(locate_taught_dumps, "dumps", "locate_dumps", tags="acquire"),
-        step(locate_taught_sets, "evaluation_data", "locate_evaluation_sets", "acquire_evaluation", sets=sets),
-        step(report_teaching, ["teaching_page", "teaching_scores"], tags="report", **reported),
-    ]
-    # `untrained` is the name of the encoder to teach in the catalog, as in other settings.
-    given = {"recipe": f"params:{TEACH}.{MLM}", "encoder": "params:encoder", **DATA}
-    start = step(build_start, "encoder", tags=TRAINING_TAG, **given)
-    given = {"rows": "training_pairs", **DATA, **ENTITIES}
-    taught = step(teach_encoder, ["encoder", "history"], tags=TRAINING_TAG, **given)
     return (
-        namespaced(steps, TEACH)
+        _locations()
         + ingest(TEACH)
         + audit(TEACH)
         + entity_pairs(TEACH)
         + hard_negatives(TEACH)
-        + namespaced([start], f"{TEACH}.{UNTRAINED}", "entity_embeddings")
-        + entity_embeddings(TEACH, own="entity_embeddings")
-        + namespaced([taught], f"{TEACH}.{METHOD}", "train")
-        + evaluate(TEACH, UNTRAINED)
-        + evaluate(TEACH, METHOD)
+        + _start()
+        + create_embeddings(TEACH, project_options=False)
+        + _training()
+        + create_scoring(TEACH, UNTRAINED)
+        + create_scoring(TEACH, METHOD)
+        + _report()
     )
+
+
+def _locations() -> Pipeline:
+    """Locate the dumps and the evaluation sets in place of `acquire` and `acquire_evaluation`."""
+    dumps = node(
+        locate_taught_dumps,
+        inputs=["params:acquire", "params:teach.setting", "params:teach.language", "params:teach.companions"],
+        outputs="teach.dumps",
+        name="locate_dumps",
+        namespace="teach.acquire",
+        tags="acquire",
+    )
+    sets = node(
+        locate_taught_sets,
+        inputs=[
+            "params:acquire",
+            "params:acquire_evaluation",
+            "params:tasks",
+            "params:evaluate",
+            "params:teach.setting",
+            "teach.audit_set",
+        ],
+        outputs="teach.evaluation_data",
+        name="locate_evaluation_sets",
+        namespace="teach.acquire_evaluation",
+        tags="acquire_evaluation",
+    )
+    return pipeline([dumps, sets])
+
+
+def _start() -> Pipeline:
+    """Create the encoder to teach, which the catalog calls `untrained`, as in other settings."""
+    start = node(
+        build_start,
+        inputs=[
+            "teach.sentences",
+            "teach.training_pairs",
+            "teach.evaluation_data",
+            "teach.dumps",
+            "params:tasks",
+            f"params:teach.{MLM}",
+            "params:teach.setting",
+            "params:encoders",
+            "params:acquire",
+            "params:texts",
+            "params:work",
+            "params:teach.language",
+            "params:teach.encoder",
+            "params:teach.max_unknown_words",
+        ],
+        outputs=f"teach.{UNTRAINED}.encoder",
+        name="build_start",
+        namespace=f"teach.{UNTRAINED}",
+        tags=["entity_embeddings", TRAINING_TAG],
+    )
+    return pipeline([start])
+
+
+def _training() -> Pipeline:
+    training = node(
+        teach_encoder,
+        inputs=[
+            f"params:teach.{METHOD}",
+            "params:teach.setting",
+            "params:encoders",
+            "params:tracking",
+            "params:work",
+            "params:teach.accept",
+            "params:tasks",
+            "teach.evaluation_data",
+            "teach.dumps",
+            f"teach.{UNTRAINED}.encoder",
+            "teach.training_pairs",
+            "teach.entity_vocabulary",
+            "teach.entity_embeddings",
+        ],
+        outputs=[f"teach.{METHOD}.encoder", f"teach.{METHOD}.history"],
+        name="teach_encoder",
+        namespace=f"teach.{METHOD}",
+        tags=["train", TRAINING_TAG],
+    )
+    return pipeline([training])
+
+
+def _report() -> Pipeline:
+    report = node(
+        report_teaching,
+        inputs=[
+            "teach.dumps",
+            "teach.ingest_summary",
+            "teach.entity_vocabulary",
+            "teach.training_pairs",
+            f"teach.{UNTRAINED}.scores",
+            f"teach.{METHOD}.scores",
+            f"teach.{METHOD}.history",
+            "params:teach.setting",
+            "params:teach.language",
+            "params:teach.accept",
+            "params:work",
+        ],
+        outputs=["teach.teaching_page", "teach.teaching_scores"],
+        name="report_teaching",
+        namespace="teach.report",
+        tags="report",
+    )
+    return pipeline([report])

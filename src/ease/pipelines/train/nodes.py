@@ -2,276 +2,37 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import pandas as pd
-from pydantic import Field
-
-from ease.encoders.check import base_model_of, start_of
 from ease.encoders.model_card import (
-    SAMPLE_LICENCE,
-    WIKIDATA_LICENCE,
-    WIKIPEDIA_LICENCE,
-    DataSource,
-    ModelCardData,
     model_card,
 )
-from ease.encoders.options import RANDOM, EncodingOptions, WhiteningOptions
-from ease.entities.hashing import draw
-from ease.errors import EaseError
-from ease.evaluation.scoring import chosen_tasks
-from ease.evaluation.sets import at_paths, read_located, require_sets
+from ease.encoders.options import EncodingOptions, WhiteningOptions
+from ease.evaluation.scoring import TaskOptions
 from ease.io.atomic import atomic_folder
-from ease.io.files import hash_contents, report_write_errors
-from ease.io.locks import FolderLock
-from ease.io.parquet import read_parquet, write_parquet
 from ease.lazy import ibis
-from ease.methods import UNTRAINED
-from ease.options import Rows, StrictModel
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, released_files, sample_file
-from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
-from ease.pipelines.setting import MLM, TEACH, Setting, preparation_of
+from ease.options import Rows
+from ease.pipelines.options import AcquireOptions, TextOptions
+from ease.pipelines.recipe import EncoderDefaults, Recipe
+from ease.pipelines.setting import WHITENING, Setting
 from ease.pipelines.tracking import (
-    RunReport,
     TrackingOptions,
     flatten_options,
-    log_model,
-    log_plot,
     log_values,
-    note_result,
     training_run,
     write_origin,
 )
+from ease.pipelines.training import (
+    TrainingData,
+    choose_start,
+    describe_data,
+    gather_data,
+    history_rows,
+    require_pairs,
+    train_tracked,
+)
 from ease.pipelines.work import lock_for_run, scratch_for_run
-from ease.reporting.plots import plot_curves
-from ease.texts import gather_texts, source_options
-from ease.texts.components.sources import Workspace
-from ease.training.options import TrainingJob, TrainingResult
-from ease.training.processes import step_and_values
-
-TEXT_LICENCE = "as its publisher says"
-
-SAMPLE_TEXTS = ("nli", "parallel_train")
-"""The sample's own training texts, addressed as `sample:NAME`."""
-WHITENING = "whitening"
-"""Name, among the methods, of the encoder that is fitted without gradient steps."""
-DATA = {"evaluation_data": "evaluation_data", "dumps": "dumps", "tasks": "params:tasks"}
-ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-"""Datasets of the arguments that `train_encoder` passes on as `data`: of all methods, of those that read entities"""
-
-
-class TextOptions(StrictModel):
-    """Limits of gathering training texts."""
-
-    memory_limit: str = Field("4GB", description="of DuckDB, which spills to disk beyond it")
-
-
-class TrainingData(NamedTuple):
-    """The inputs of a training."""
-
-    encoder: str | Path
-    """The encoder to train: a folder or a hub name"""
-    rows: ibis.Table
-    """Pairs of sentences and entities, or training texts, with a `pair_id`"""
-    evaluation_data: Mapping[str, Any]
-    dumps: Mapping[str, Any]
-    tasks: Mapping[str, Mapping[str, Any]]
-    setting: Setting
-    vocabulary: ibis.Table | None = None
-    """None, like `entity_embeddings`, for methods that read texts"""
-    entity_embeddings: Path | None = None
-
-
-def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
-    """Return the setting's training pairs."""
-    if training_pairs is None:
-        raise EaseError(f"There are no training pairs: make them by {preparation_of(setting.name)}.")
-    return training_pairs
-
-
-def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
-    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained."""
-    start = mlm if setting.start == MLM and method != MLM else untrained
-    if start is None:
-        raise EaseError(missing_start(setting, method))
-    return start
-
-
-def missing_start(setting: Setting, method: str) -> str:
-    """Return the message that there is no encoder to start from, with the commands that make it."""
-    prepare = preparation_of(setting.name)
-    if setting.start != MLM or method == MLM:
-        return f"There is no encoder to train: make it by {prepare}."
-    return (
-        f"`{setting.name}.setting.start` is {MLM}, but this run has no encoder of that method: make the data by "
-        f"{prepare}, then train it and the methods by `kedro run --pipelines=train,evaluate --namespaces="
-        f"{setting.name}.{MLM},{setting.name}.METHOD --params {setting.name}.setting.start={MLM}`."
-    )
-
-
-def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
-    """Build or load a setting's encoder and save it in a folder."""
-    from ease.encoders.encoder import build_encoder, save_encoder
-
-    save_encoder(build_encoder(setting.encoder, drawn_sentences(sentences, setting)), folder)
-    write_origin(folder, None, setting.encoder)
-
-
-def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
-    """Yield at most `tokenizer_sentences` sentences of all languages, drawn by the encoder's seed."""
-    ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
-    keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
-    drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
-    for batch in drawn.to_pyarrow_batches():
-        yield from batch.column("text").to_pylist()
-
-
-def gather_data(
-    recipe: Recipe | CompleteRecipe,
-    seed: int,
-    training_pairs: ibis.Table | None,
-    acquire: AcquireOptions,
-    options: TextOptions,
-    folder: Path,
-) -> tuple[Path, Rows]:
-    """Empty `folder`, and write there the texts that a recipe's `data` lists; a DuckDB of its own reads them.
-
-    Returns:
-        A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
-        and used.
-    """
-    sources = []
-    for source in recipe.data or ():
-        address = str(source.get("path", ""))
-        if address.startswith(SAMPLE):
-            source = {**source, "path": sample_file(address, SAMPLE_TEXTS, "training texts", acquire)}
-        sources.append(source_options(source))
-    file = folder / "texts.parquet"
-    with report_write_errors(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        workspace = Workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
-        texts, report = gather_texts(sources, workspace, seed, recipe.rows)
-        write_parquet(texts, file)
-        workspace.connection.disconnect()
-        shutil.rmtree(workspace.folder)
-    for line, read in zip(report, sources, strict=True):
-        line["sha256"] = [hash_contents(place) for place in read.places if place.exists()]
-    return file, report
-
-
-def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
-    """Return the rows of a file that `gather_data` wrote, with a DuckDB of their own."""
-    return read_parquet(Workspace(file.parent, options.memory_limit).connection, [file])
-
-
-def train_tracked(
-    name: str, data: TrainingData, recipe: CompleteRecipe, lock: FolderLock, tracking: TrackingOptions | None
-) -> TrainingResult:
-    """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one."""
-    from ease.training.job import run_job
-
-    setting, located, folder = data.setting, read_located(data.evaluation_data), lock.folder
-    require_sets(setting.dev_tasks, located, data.tasks)
-    vocabulary = folder / "entity_vocabulary.parquet"
-    card = describe_data(recipe.method, recipe.data, data.dumps, setting)
-    # Tables are passed as files, so that each process of the training can read them.
-    job = TrainingJob(
-        folder=folder,
-        pairs=_sorted_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
-        vocabulary=None if data.vocabulary is None else _sorted_file(data.vocabulary, "row", vocabulary),
-        table=data.entity_embeddings,
-        encoder=str(data.encoder),
-        pooling=setting.encoder.pooling,
-        method=recipe.method,
-        method_options=recipe.options,
-        training=recipe.training,
-        development=chosen_tasks(setting.dev_tasks, at_paths(data.tasks, located)),
-        card=card,
-    )
-    with training_run(name, {**flatten_options(recipe), **flatten_options(setting, "setting")}) as run_id:
-        report = RunReport(run_id)
-        result = run_job(job, report, lock)
-        report.complete(result.history)
-        note_result(run_id, card, recipe.method, result)
-        log_plot(plot_curves(pd.DataFrame(history_rows(result)).assign(method=recipe.method)), "curves")
-        if tracking is not None:
-            log_model(result.model, name, tracking)
-    write_origin(result.model, run_id, setting.encoder, recipe.training.matryoshka, result.seconds)
-    return result
-
-
-def _sorted_file(table: ibis.Table, key: str, file: Path) -> Path:
-    """Write a table's rows in the order of a column of unique integers.
-
-    A training identifies its data by the file's contents, so the order must not depend on the engine.
-    """
-    write_parquet(table.order_by(key), file)
-    return file
-
-
-def describe_data(
-    method: str, texts: Sequence[Mapping[str, Any]] | None, dumps: Mapping[str, Any], setting: Setting
-) -> ModelCardData:
-    """Return the model card's description of the training data; without `texts`, these are the pairs of the dumps."""
-    sources = list[DataSource]()
-    for text in map(source_options, texts or ({"kind": "pairs"},)):
-        if text.reads_pairs:
-            sources += _dump_sources(dumps)
-            continue
-        made_here = all(str(place).startswith(SAMPLE) for place in text.places)
-        places = [str(place) if made_here else place.name for place in text.places]
-        name = ": ".join(filter(None, (text.title, " and ".join(places))))
-        sources.append(DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE))
-    licences = {source.licence for source in sources}
-    licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
-    start = start_of(setting.encoder.name)
-    taught_from_nothing = setting.name == TEACH and setting.encoder.name.startswith(RANDOM)
-    if method != MLM and (taught_from_nothing or setting.start == MLM):
-        start += ", trained by masked-language modelling first"
-    return ModelCardData(
-        name=f"{method} ({setting.title})",
-        languages=setting.languages,
-        sources=tuple(sources),
-        licence="apache-2.0" if licences == {SAMPLE_LICENCE} else licence,
-        base_model=base_model_of(setting.encoder.name),
-        start=start,
-    )
-
-
-def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
-    if released := released_files(dumps):
-        names = " and ".join(file.name for file in released)
-        return [DataSource(name=f"Released training pairs: {names}", licence=TEXT_LICENCE)]
-    made_here = dumps["source"] == SAMPLE
-    wiki, licence = ("Sample wiki", SAMPLE_LICENCE) if made_here else ("Wikipedia", WIKIPEDIA_LICENCE)
-    sources = [
-        DataSource(name=f"{wiki} ({dump['language']})", date=dump["dump_date"], licence=licence)
-        for dump in dumps["wikipedia"]
-    ]
-    if dumps["wikidata"]:
-        made = dumps["wikidata_source"] == SAMPLE
-        name, licence = ("Sample Wikidata", SAMPLE_LICENCE) if made else ("Wikidata", WIKIDATA_LICENCE)
-        sources.append(DataSource(name=name, date=dumps["wikidata_date"], licence=licence))
-    return sources
-
-
-def history_rows(result: TrainingResult) -> Rows:
-    """Return the reported values as rows of step, name and value."""
-    return [
-        {"step": step, "name": name, "value": value}
-        for step, values in map(step_and_values, result.history)
-        for name, value in values.items()
-    ]
-
-
-def make_start_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
-    """Build or load the encoder that every method of the setting starts from."""
-    folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
-    write_encoder(sentences, setting, folder)
-    return folder
 
 
 def gather_method_texts(
@@ -294,19 +55,36 @@ def train_encoder(
     encoders: EncoderDefaults,
     tracking: TrackingOptions,
     work: str,
+    tasks: TaskOptions,
+    evaluation_data: dict[str, Any],
+    dumps: dict[str, Any],
     untrained: Path | None,
     rows: ibis.Table | None,
+    vocabulary: ibis.Table | None = None,
+    entity_embeddings: Path | None = None,
     mlm: Path | None = None,
-    **data: Any,
 ) -> tuple[Path, Rows]:
-    """Train with one method as `train_tracked` does; `data` has the fields of `TrainingData` after `rows`.
+    """Train with one method as `train_tracked` does.
+
+    Args:
+        rows: The setting's pairs of sentences and entities, or the texts of a method that reads no entities.
+        vocabulary: Only for methods that read entities, like `entity_embeddings`.
 
     Returns:
         The folder of the best model, in the work folder; rows of step, name and value.
     """
-    start = chosen_start(setting, recipe.method, untrained, mlm)
-    inputs = TrainingData(encoder=start, rows=required_pairs(rows, setting), setting=setting, **data)
-    name, complete = f"{setting.name}.{recipe.method}", recipe.complete(setting.encoder.name, encoders)
+    inputs = TrainingData(
+        encoder=choose_start(setting, recipe.method, untrained, mlm),
+        rows=require_pairs(rows, setting),
+        evaluation_data=evaluation_data,
+        dumps=dumps,
+        tasks=tasks,
+        setting=setting,
+        vocabulary=vocabulary,
+        entity_embeddings=entity_embeddings,
+    )
+    name = f"{setting.name}.{recipe.method}"
+    complete = recipe.complete(setting.encoder.name, encoders)
     result = train_tracked(name, inputs, complete, lock_for_run(Path(work) / name), tracking)
     return result.model, history_rows(result)
 
@@ -327,8 +105,8 @@ def fit_whitening(
     from ease.encoders.whitening import SUMMARY, whiten_encoder
     from ease.entities.links import distinct_sentences
 
-    sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
-    given = chosen_start(setting, WHITENING, untrained, mlm)
+    sentences = distinct_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
+    given = choose_start(setting, WHITENING, untrained, mlm)
     encoder = place(load_encoder(str(given), options.pooling, setting.encoder.seed))
     start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
     name = f"{setting.name}.{WHITENING}"

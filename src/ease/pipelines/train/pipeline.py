@@ -1,45 +1,114 @@
-"""Train an encoder with one method of a setting."""
+"""Train an encoder with each method of a setting, and fit a whitening."""
 
 from __future__ import annotations
 
-from kedro.pipeline import Pipeline
+from kedro.pipeline import Node, Pipeline, node, pipeline
 
 from ease.methods import UNTRAINED, method_record
-from ease.pipelines.setting import MLM
-from ease.pipelines.tracking import (
-    TRAINING_TAG,
-)
-from ease.pipelines.train.nodes import (
-    DATA,
-    ENTITIES,
-    WHITENING,
-    fit_whitening,
-    gather_method_texts,
-    make_start_encoder,
-    train_encoder,
-)
-from ease.pipelines.wiring import namespaced, step
+from ease.pipelines.setting import MLM, SETTINGS, WHITENING, trained_encoders
+from ease.pipelines.tracking import TRAINING_TAG
+from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, train_encoder
 
 
-def create_encoder_pipeline(setting: str) -> Pipeline:
-    """Create the encoder that every method starts from, in the stage `entity_embeddings`, which need its dimension."""
-    return namespaced([step(make_start_encoder, "encoder")], f"{setting}.{UNTRAINED}", "entity_embeddings")
+def create_pipeline() -> Pipeline:
+    """Create `train`: all methods and the whitening, of the settings that compare methods."""
+    return pipeline([create_training(setting, method) for setting in SETTINGS for method in trained_encoders()])
 
 
-def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
-    """Create `train` for one method of a setting, or its whitening, which is fitted instead of trained.
+def create_training(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
+    """Create the training of one method of a setting, or its whitening, which is fitted instead of trained.
 
     With `mlm_start`, the encoder of the method `mlm` is an input, too; MLM itself always starts untrained.
     """
-    starts = {"mlm": MLM} if mlm_start and method != MLM else {}
-    made = ["encoder", "history"]
+    starts = {"untrained": f"{setting}.{UNTRAINED}.encoder"}
+    if mlm_start and method != MLM:
+        starts["mlm"] = f"{setting}.{MLM}.encoder"
     if method == WHITENING:
-        nodes = [step(fit_whitening, "encoder", tags=TRAINING_TAG, options="params:recipe", **starts)]
+        nodes = [_whitening(setting, starts)]
     elif method_record(method).reads_entities:
-        given = {"rows": "training_pairs", **starts, **DATA, **ENTITIES}
-        nodes = [step(train_encoder, made, tags=TRAINING_TAG, **given)]
+        nodes = [_training_on_pairs(setting, method, starts)]
     else:
-        given = {"rows": "texts", **starts, **DATA}
-        train = step(train_encoder, made, tags=TRAINING_TAG, **given)
-        nodes = [step(gather_method_texts, ["texts", "text_report"]), train]
-    return namespaced(nodes, f"{setting}.{method}", "train")
+        nodes = [_text_gathering(setting, method), _training_on_texts(setting, method, starts)]
+    return pipeline(nodes, tags="train")
+
+
+def _training_on_pairs(setting: str, method: str, starts: dict[str, str]) -> Node:
+    return node(
+        train_encoder,
+        inputs={
+            "recipe": f"params:{setting}.{method}",
+            "setting": f"params:{setting}.setting",
+            "encoders": "params:encoders",
+            "tracking": "params:tracking",
+            "work": "params:work",
+            "tasks": "params:tasks",
+            "evaluation_data": f"{setting}.evaluation_data",
+            "dumps": f"{setting}.dumps",
+            "rows": f"{setting}.training_pairs",
+            "vocabulary": f"{setting}.entity_vocabulary",
+            "entity_embeddings": f"{setting}.entity_embeddings",
+            **starts,
+        },
+        outputs=[f"{setting}.{method}.encoder", f"{setting}.{method}.history"],
+        name="train_encoder",
+        namespace=f"{setting}.{method}",
+        tags=TRAINING_TAG,
+    )
+
+
+def _text_gathering(setting: str, method: str) -> Node:
+    return node(
+        gather_method_texts,
+        inputs=[
+            f"{setting}.training_pairs",
+            "params:acquire",
+            "params:texts",
+            f"params:{setting}.{method}",
+            f"params:{setting}.setting",
+            "params:work",
+        ],
+        outputs=[f"{setting}.{method}.texts", f"{setting}.{method}.text_report"],
+        name="gather_method_texts",
+        namespace=f"{setting}.{method}",
+    )
+
+
+def _training_on_texts(setting: str, method: str, starts: dict[str, str]) -> Node:
+    return node(
+        train_encoder,
+        inputs={
+            "recipe": f"params:{setting}.{method}",
+            "setting": f"params:{setting}.setting",
+            "encoders": "params:encoders",
+            "tracking": "params:tracking",
+            "work": "params:work",
+            "tasks": "params:tasks",
+            "evaluation_data": f"{setting}.evaluation_data",
+            "dumps": f"{setting}.dumps",
+            "rows": f"{setting}.{method}.texts",
+            **starts,
+        },
+        outputs=[f"{setting}.{method}.encoder", f"{setting}.{method}.history"],
+        name="train_encoder",
+        namespace=f"{setting}.{method}",
+        tags=TRAINING_TAG,
+    )
+
+
+def _whitening(setting: str, starts: dict[str, str]) -> Node:
+    return node(
+        fit_whitening,
+        inputs={
+            "training_pairs": f"{setting}.training_pairs",
+            "dumps": f"{setting}.dumps",
+            "options": f"params:{setting}.{WHITENING}",
+            "setting": f"params:{setting}.setting",
+            "encoding": "params:encoding",
+            "work": "params:work",
+            **starts,
+        },
+        outputs=f"{setting}.{WHITENING}.encoder",
+        name="fit_whitening",
+        namespace=f"{setting}.{WHITENING}",
+        tags=TRAINING_TAG,
+    )

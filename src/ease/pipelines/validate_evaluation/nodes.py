@@ -13,9 +13,9 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located
 from ease.options import StrictModel
-from ease.pipelines.acquire.nodes import AcquireOptions
-from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
-from ease.pipelines.evaluate.nodes import EvaluateOptions, Scoring, score_baseline
+from ease.pipelines.acquire_evaluation.nodes import locate
+from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions
+from ease.pipelines.scoring import Scoring, score_baseline
 from ease.pipelines.tracking import log_table
 from ease.reporting.comparison import compare_with_printed, printed_tasks
 from ease.reporting.own import gather_models

@@ -1,0 +1,17 @@
+"""The dataset `dumps`, which `acquire` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def has_items(dumps: Mapping[str, Any]) -> bool:
+    """Return whether the dumps say which Wikidata item a page has: by a Wikidata dump or page_props tables."""
+    return bool(dumps["wikidata"] or dumps["page_props"])
+
+
+def released_files(dumps: Mapping[str, Any]) -> list[Path]:
+    """Return the files of released pairs, if they were located in place of dumps."""
+    return [Path(file["path"]).absolute() for file in dumps.get("released", ())]

@@ -1,0 +1,240 @@
+"""Score encoders on evaluation tasks, task by task; keep every score that can be computed and report the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.score_cache import cached_scores, items_file, scoring_version
+from ease.evaluation.scoring import BASELINES, TaskOptions, chosen_tasks, score_task, task_options
+from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
+from ease.evaluation.tasks import Score, get_task
+from ease.io.locks import temporary_folder
+from ease.lazy import ibis
+from ease.options import Rows, dotted
+from ease.pipelines.options import Baseline
+from ease.pipelines.setting import preparation_of
+from ease.pipelines.tracking import (
+    headline,
+    log_parameters,
+    log_scores,
+    nested_run,
+)
+from ease.similarity.encode import Encode, Truncated
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+logger = logging.getLogger(__name__)
+
+
+class Scoring(NamedTuple):
+    """What encoders are scored on, and how they encode."""
+
+    references: Sequence[str]
+    """Tasks, or single subsets of them (`stsb:test`)"""
+    located: Located
+    tasks: TaskOptions
+    encoding: EncodingOptions
+
+
+def score_baseline(
+    name: str,
+    baseline: Baseline,
+    data: Scoring,
+    training_pairs: ibis.Table | None = None,
+    dimensions: Sequence[int] = (),
+) -> Rows:
+    """Score one baseline on the named tasks, in a nested MLflow run; see `score_baselines`."""
+
+    def load(encoder: str) -> SentenceTransformer:
+        return load_baseline(encoder, baseline, training_pairs, data.encoding.batch_size)
+
+    lengths = (*dimensions, *baseline.dimensions)
+    with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
+        report, about = partial(log_scores, run_id), baseline.about(name)
+        rows, used = score_each(load, baseline.name, data, report, lengths, baseline.revision, **about)
+        log_parameters(dotted(used, "used"))
+    log_rows(f"the baseline {name} ({baseline.name})", rows)
+    return rows
+
+
+def load_baseline(
+    name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
+) -> SentenceTransformer:
+    """Load a baseline; remove its language subspace, fitted on training sentences, if its options say so."""
+    from ease.encoders.encoder import load_for_evaluation
+    from ease.encoders.encoding import place
+    from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, remove_language_subspace
+    from ease.entities.links import distinct_sentences
+
+    encoder = load_for_evaluation(name, baseline)
+    if not baseline.language_rank:
+        return encoder
+    if training_pairs is None:
+        raise EaseError(
+            "`language_rank` needs training sentences, and there are none yet: make them by "
+            f"{preparation_of('multilingual')}."
+        )
+    languages = training_pairs.select("language").distinct().order_by("language").to_pandas()["language"]
+    sentences = {
+        language: distinct_sentences(
+            training_pairs.filter(training_pairs.language == language), SENTENCES_PER_LANGUAGE, seed=0
+        )
+        for language in languages
+    }
+    encoder = place(encoder)
+    remove_language_subspace(encoder, sentences, baseline.language_rank, batch_size)
+    return encoder
+
+
+def score_each(
+    load: Callable[[str], SentenceTransformer],
+    encoder: str,
+    data: Scoring,
+    report: Callable[[Sequence[Score], int | None], object],
+    dimensions: Sequence[int] = (),
+    revision: str | None = None,
+    **about: Any,
+) -> tuple[Rows, dict[str, Any]]:
+    """Score an encoder on the named tasks whose data can be read, and report its failures.
+
+    A task that fails does not stop the others. Scores that `encoding.cache` has of a stopped run are reused.
+    `report` receives the scores of each task as soon as they are computed, with the number of first dimensions that
+    they were computed from, or None for all. `dimensions` are further such numbers; the sentences are encoded once.
+    `revision` is the one that `load` requests from the hub.
+
+    Returns:
+        Rows with the columns `about`: scores, those of truncated embeddings with a `dimension`, and a row without a
+        value, noted with the reason, for all that could not be scored; how the encoder embeds texts, with its prompts.
+    """
+    from ease.encoders.encoder import describe_encoder, embedding_dimension
+    from ease.encoders.encoding import encode_with, fingerprint, place
+
+    located, encoding = data.located, data.encoding
+    there = scorable(data.references, located)
+    unscored = _unreadable(data)
+    if not there:
+        return [{**about, **row} for row in unscored], {}
+    try:
+        model = place(load(encoder))
+    except EaseError as error:
+        logger.warning("Not scored: %s", error)
+        return [{**about, **_unscored(None, None, str(error))}], {}
+    used = describe_encoder(model, encoder, revision)
+    if encoding.precision != "fp32":
+        used["precision"] = encoding.precision
+    about |= used
+    rows, prompts = Rows(), dict[str, str]()
+    cache = encoding.cache and encoding.cache / f"{fingerprint(model, encoding.precision)}.scores"
+    full = embedding_dimension(model)
+    shorter = sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
+    with ExitStack() as stack:
+        # Kept, so that further dimensions do not encode again.
+        kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
+        encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
+        for name, options in chosen_tasks(there, at_paths(data.tasks, located)).items():
+            prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
+            described = {**about, "prompt": prompts[name]}
+            try:
+                for scored in _score_task(encode, name, options, located, shorter, cache, report):
+                    rows += [{**described, **row} for row in scored]
+            except EaseError as error:
+                logger.warning("The task %s could not be scored: %s", name, error)
+                unscored.append(_unscored(name, None, str(error)))
+    whole_first = sorted(rows, key=lambda row: "dimension" in row)
+    return [*whole_first, *({**about, **row} for row in unscored)], {**used, "prompt": prompts}
+
+
+def _score_task(
+    encode: Encode,
+    name: str,
+    options: Mapping[str, Any],
+    located: Located,
+    dimensions: Sequence[int],
+    cache: Path | None,
+    report: Callable[[Sequence[Score], int | None], object],
+) -> Iterator[Rows]:
+    """Yield the rows of a task by whole embeddings, then by those of each smaller dimension."""
+    found, validated = located[name], task_options(name, {name: options})
+    note = f"without {', '.join(found.faults)}" if found.faults else ""
+    for dimension in (None, *(() if get_task(name).TRAINS_ENCODER else dimensions)):
+        own = encode if dimension is None else Truncated(encode, dimension)
+        depends_on = _depends_on(validated, found, dimension)
+        scores = cached_scores(cache, name, depends_on, partial(score_task, own, name, validated))
+        scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
+        report(scores, dimension)
+        if dimension is not None:
+            yield score_rows(scores, located, dimension=dimension)
+        else:
+            items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
+            yield score_rows(scores, located, items)
+
+
+def log_rows(encoder: object, rows: Rows, languages: Sequence[str] = ()) -> None:
+    """Log one line for the encoder: its main scores, those of subsets in `languages`, and what was not scored."""
+    parts = [f"{name} {value:.2f}" for name, value in headline(rows, languages).items()]
+    missing = [row for row in rows if row["value"] is None and row["task"]]
+    if missing:
+        named = (" ".join(filter(None, (row["task"], row["subset"]))) for row in missing)
+        parts.append(f"not scored: {' and '.join(named)}")
+    if parts:
+        logger.info("Scored %s: %s", encoder, ", ".join(parts))
+
+
+def _unscored(task: str | None, subset: str | None, note: str) -> dict[str, Any]:
+    return {"task": task, "subset": subset, "value": None, "note": note}
+
+
+def _unreadable(data: Scoring) -> Rows:
+    """Return the named subsets whose files exist but cannot be read."""
+    return [
+        _unscored(name, subset, fault)
+        for name, found in data.located.items()
+        for subset, fault in found.faults.items()
+        if {name, f"{name}:{subset}"} & set(data.references)
+    ]
+
+
+def _depends_on(options: Any, found: LocatedSet, dimension: int | None) -> dict[str, Any]:
+    """Return what the scores of a task depend on, except for the encoder."""
+    return {
+        "options": options.model_dump(mode="json", exclude={"path"}),
+        "data": {subset: found.version(subset) for subset in found.subsets},
+        "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
+        **({} if dimension is None else {"dimension": dimension}),
+    }
+
+
+def score_all(encoder: Path, data: Scoring) -> list[Score]:
+    """Score a saved encoder on the named tasks whose data can be read; raise if one of them fails."""
+    from ease.encoders.encoder import load_encoder
+
+    scores = list[Score]()
+    rows, _ = score_each(load_encoder, str(encoder), data, lambda own, _: scores.extend(own))
+    log_rows(encoder, rows)
+    if failed := [row["note"] for row in rows if row["value"] is None and row["subset"] is None]:
+        raise EaseError(failed[0])
+    return scores
+
+
+def score_rows(scores: Sequence[Score], located: Located, items: str = "", **about: Any) -> Rows:
+    """Return a task's scores as rows with the versions of model, data and code, and the file of their items."""
+    return [
+        {
+            **about,
+            **score.row(),
+            "data": located[score.task].version(score.subset),
+            "code": scoring_version(),
+            "items": items,
+        }
+        for score in scores
+    ]
