@@ -18,7 +18,7 @@ from ease.evaluation.tasks import get_task, task_names
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation import nodes
 from ease.pipelines.acquire_evaluation.nodes import Source, fetch_evaluation_sets, read_sources
-from ease.pipelines.options import AcquireOptions, EvaluateOptions
+from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.file_server import FileServer, running_server
@@ -186,7 +186,7 @@ def test_missing_sets_are_named_and_downloaded_when_asked(
     evaluate = EvaluateOptions(tasks="stsb:dev stsb:test sample_graded", baselines={})
 
     def locate(fetch: bool) -> dict[str, Any]:
-        sets = nodes.EvaluationSetOptions(folder=tmp_path / "sets", fetch=fetch)
+        sets = EvaluationSetOptions(folder=tmp_path / "sets", fetch=fetch)
         return nodes.locate_evaluation_sets(small_sample, sets, TASKS, evaluate, setting)
 
     with caplog.at_level(logging.WARNING):

@@ -83,7 +83,14 @@ def test_the_audit_chooses_the_checkpoint_and_scores_the_encoder(audited: Projec
 def test_pairs_without_a_missing_audit_are_refused() -> None:
     options = PairOptions(without_audit=True)
     with pytest.raises(EaseError, match=r"`mine.pairs.without_audit` is set, .* has no audit yet"):
-        make_pairs(WIKIDATA, options, HardNegativeOptions(without="keep"), setting("en"), None, **tables())
+        make_pairs(
+            **tables(),
+            dumps=WIKIDATA,
+            audit_pages=None,
+            options=options,
+            negatives=HardNegativeOptions(without="keep"),
+            setting=setting("en"),
+        )
 
 
 def audit_tables() -> list[ibis.Table]:

@@ -66,9 +66,10 @@ def tables() -> dict[str, ibis.Table]:
 def run(dumps: dict[str, Any], without: str, **options: Any) -> tuple[list[dict[str, Any]], list[Any]]:
     """Select pairs, mine their negatives and count the filters; return the training pairs and the funnel."""
     given, negatives = tables(), HardNegativeOptions(without=without)
-    selected, funnel, _ = make_pairs(dumps, PairOptions(**options), negatives, setting(), None, **given)
+    chosen = {"dumps": dumps, "options": PairOptions(**options), "negatives": negatives, "setting": setting()}
+    selected, funnel, _ = make_pairs(**given, **chosen, audit_pages=None)
     pairs = selected.to_pyarrow()
-    mined = add_hard_negatives(ibis.memtable(pairs), dumps, negatives, **given).to_pyarrow()
+    mined = add_hard_negatives(ibis.memtable(pairs), **given, dumps=dumps, options=negatives).to_pyarrow()
     assert funnel["left"].sum() == len(pairs)
     return mined.to_pylist(), funnel.to_dict("records")
 

@@ -85,7 +85,7 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(bare: Project, tmp_p
     table = ibis.memtable({**sentences, "text": ["Берлин — большой город.", texts[1]]})
     remedy = "`teach.max_unknown_words` 5%: choose one that knows the script"
     with pytest.raises(EaseError, match=rf"gives unknown tokens for .*% of the words of ru \(such as .*{remedy}"):
-        build_start(table, table, recipe, setting, *[None] * 3, str(tmp_path), *given)
+        build_start(table, table, {}, {}, {}, recipe, setting, *[None] * 3, str(tmp_path), *given)
 
 
 @pytest.mark.parametrize(

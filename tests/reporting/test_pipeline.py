@@ -78,7 +78,7 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
 
 
 def test_without_any_score_no_page_is_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    written, *figures = write_report(published(), options(), str(tmp_path), EncodingOptions(), [], small=[])
+    written, *figures = write_report(published(), options(), str(tmp_path), EncodingOptions(), [], [])
     assert written == Path()
     assert not [trace for figure in figures for trace in figure.data]
     assert "no report: `kedro run --pipelines=evaluate` makes scores" in caplog.text

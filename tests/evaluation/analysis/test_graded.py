@@ -251,4 +251,4 @@ def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) ->
     with pytest.raises(EaseError, match="has no graded pairs: name another one"):
         graded_module.graded_pairs("sample_parallel", facts)
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
-        measure_isotropy(EncodingOptions(), ISOTROPY, evaluation_data={}, tasks={})
+        measure_isotropy(ISOTROPY, EncodingOptions(), evaluation_data={}, tasks={})

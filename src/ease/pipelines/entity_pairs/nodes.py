@@ -76,7 +76,7 @@ def make_pairs(
         )
     options = options.without_limits() if released else options
     if options.sentences != "linking":
-        # The subject of a page is the entity of its first sentence, linked or not.
+        # The entity of a page pairs with its first sentence, whether or not the sentence links to it.
         own_sentences = sentences.filter(sentences.language.isin(list(setting.languages)))
         links_of_pairs = first_sentences(own_sentences, sitelinks if has_items(dumps) else None)
     else:
