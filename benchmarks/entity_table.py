@@ -20,6 +20,7 @@ from benchmarks.common import command_line_parser, measured_alone, peak_megabyte
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
 from ease.training.accelerator import accelerated
+from ease.training.execution import Execution, uses_gpu
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingOptions
@@ -31,7 +32,7 @@ WARM_UP = 3
 def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps: int = 20) -> list[float]:
     """Return the seconds of each step: lookup, projection, loss, gradient and optimiser of the table."""
     generator = torch.Generator().manual_seed(0)
-    with accelerated(options) as accelerator:
+    with accelerated(Execution(device="cuda" if uses_gpu(options) else "cpu")) as accelerator:
         device = accelerator.device
         method = Ease(EaseOptions(self_supervised=False), dimension, torch.rand(entities, dimension, device=device))
         empty = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")

@@ -173,8 +173,8 @@ def train_ours(
         }
         job = our_job(setup.work.folder, Path(folder), method, **training)
         job = TrainingJob.model_validate({**job.model_dump(), "method_options": options})
-        with accelerated(job.training) as accelerator:
-            model = build_model(job)
+        model = build_model(job)
+        with accelerated(model.execution) as accelerator:
             key = model.layout(MAX_TOKENS), model.method.table is not None
             if key not in setup.rows:
                 rows = np.array(prepare_rows(job, model, "speed", accelerator))

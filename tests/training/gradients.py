@@ -18,8 +18,9 @@ from ease.methods.base import TOTAL, Derive
 from ease.methods.components.distributed import process_count, process_rank
 from ease.training.accelerator import accelerated
 from ease.training.batches import Batch, make_batch
+from ease.training.execution import Execution
 from ease.training.model import TrainingModel
-from ease.training.options import TrainingOptions
+from ease.training.packing import prepare_packing
 from ease.training.prepared_pairs import open_pairs, prepare_pairs, read_table
 from tests.training.processes import finish, start_ranks
 
@@ -41,7 +42,7 @@ class Case(NamedTuple):
 
 def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
     """Return the loss and all gradients, in this process or as one of several."""
-    with accelerated(TrainingOptions(device="cpu", threads=1)) as accelerator:
+    with accelerated(Execution(threads=1)) as accelerator:
         model = build_model(case)
         trained = accelerator.prepare(model)
         batch = build_batch(case, model, folder)
@@ -118,7 +119,9 @@ def build_model(case: Case) -> TrainingModel:
     table = read_table(case.files / "table.safetensors")
     built = method.build(method_options(case.method, dict(case.options)), encoder, table)
     head = training_head(encoder, "cls_mlp_train", 0)
-    model = TrainingModel(encoder, head, built, None, case.mini_batch_size, packed=case.packed)
+    first_position = prepare_packing(encoder) if case.packed else None
+    execution = Execution(first_position=first_position, mini_batch_size=case.mini_batch_size)
+    model = TrainingModel(encoder, head, built, execution=execution)
     return model.double().train()
 
 

@@ -16,8 +16,10 @@ from torch import nn
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
+from ease.training.execution import Execution
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
+from ease.training.packing import prepare_packing
 from ease.training.prepared_pairs import default_prompt, prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.gradients import batch_of
@@ -37,7 +39,8 @@ def trained_embeddings(
 ) -> tuple[list[str], np.ndarray]:
     """Return all sentences of the pairs, and the embeddings that a training computes of them, in two views."""
     method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
-    model = TrainingModel(encoder, nn.Identity(), method, packed=packed).eval()
+    execution = Execution(first_position=prepare_packing(encoder) if packed else None)
+    model = TrainingModel(encoder, nn.Identity(), method, execution=execution).eval()
     given: dict[str, Any] = {"rows": slice(40), "max_tokens": 64 - prompt_tokens(encoder), "chunks": 3}
     batch = batch_of(model, files / "pairs.parquet", tmp_path / "prepared", packed=packed, **given)
     with torch.no_grad():

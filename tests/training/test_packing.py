@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from torch.utils._pytree import tree_leaves
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.training import job, packing
+from ease.training import execution, job, model, packing
+from ease.training.execution import Execution, choose_execution
 from ease.training.job import run_job
 from ease.training.options import TrainingOptions
-from ease.training.packing import WIDTH, TransformerGraphs, pack, prepare_packing, transformer_graphs
+from ease.training.packing import WIDTH, TransformerGraphs, pack, prepare_packing
 from tests.training.gradients import Case, gradients
 from tests.training.test_encoders import trained_embeddings
 from tests.training.test_equal_losses import assert_equal
@@ -126,15 +128,23 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
 
         return replay_and_overwrite
 
-    def rows(options: TrainingOptions, columns: int, encoder: Any) -> Any:
-        graphs = TransformerGraphs(encoder[0], record_sharing_memory)
-        if options.graphs is True:
+    choices: list[TrainingOptions] = []
+
+    def choose_rows(options: TrainingOptions, encoder: Any, *counts: int) -> Execution:
+        choices.append(options)
+        packed = options.model_copy(update={"packed": True, "graphs": False})
+        return replace(choose_execution(packed, encoder, *counts), graphs=True)
+
+    def graphs_of(transformer: Any) -> TransformerGraphs:
+        graphs = TransformerGraphs(transformer, record_sharing_memory)
+        if choices[-1].graphs is True:
             made.append(graphs)
         else:
             graphs._refused = True
         return graphs
 
-    monkeypatch.setattr(job, "transformer_graphs", rows)
+    monkeypatch.setattr(job, "choose_execution", choose_rows)
+    monkeypatch.setattr(model, "TransformerGraphs", graphs_of)
     return made
 
 
@@ -199,10 +209,12 @@ def test_what_does_not_allow_graphs_is_named(
     columns: int,
     reason: str,
 ) -> None:
-    monkeypatch.setattr(packing, "uses_gpu", lambda options: options.device == "auto")
+    monkeypatch.setattr(execution, "uses_gpu", lambda options: options.device == "auto")
+    options = {"device": "auto", "precision": "fp32", **options}
     encoder: Any = None
     with pytest.raises(EaseError, match=f"`graphs: true` is not possible here \\(.*{reason}"):
-        transformer_graphs(TrainingOptions.model_validate({**options, "graphs": True}), columns, encoder)
+        choose_execution(TrainingOptions.model_validate({**options, "graphs": True}), encoder, columns)
     with caplog.at_level(logging.INFO):
-        assert transformer_graphs(TrainingOptions.model_validate(options), columns, encoder) is None
-    assert (reason in caplog.text) == (options != {"device": "cpu"})
+        assert not choose_execution(TrainingOptions.model_validate(options), encoder, columns).graphs
+    (line,) = caplog.messages
+    assert (reason in line.partition("no CUDA graphs (")[2]) == (options["device"] != "cpu")

@@ -22,6 +22,7 @@ from ease.methods.components.losses import (
     similarity_distillation,
 )
 from ease.training.accelerator import accelerated
+from ease.training.execution import Execution
 from ease.training.job import run_job
 from ease.training.options import TeacherOptions
 from ease.training.teacher import frozen_embeddings, write_entity_embeddings
@@ -59,7 +60,7 @@ def test_the_file_has_each_taught_pairs_embedding_at_its_place(make_job: MakeJob
     job, languages = make_job(), ("en", "eo")
     table = pq.read_table(job.pairs).take(np.random.default_rng(0).permutation(160))
     pq.write_table(table, tmp_path / "shuffled.parquet", row_group_size=32)
-    with accelerated(job.training) as accelerator:
+    with accelerated(Execution(threads=1)) as accelerator:
         options = TeacherOptions(encoder=str(wide), languages=languages)
         target = tmp_path / "teacher.npy"
         found = frozen_embeddings(tmp_path / "shuffled.parquet", options, job.encoder, target, accelerator, None)

@@ -32,12 +32,12 @@ from ease.io.locks import FolderLock, folder_lock
 from ease.methods import get_method, method_record
 from ease.methods.components.distributed import process_rank
 from ease.methods.components.drophead import has_dropout
-from ease.training.accelerator import accelerated, compile_layers, uses_gpu
+from ease.training.accelerator import accelerated, compile_layers, select_gpu
 from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
+from ease.training.execution import check_execution, choose_execution, uses_gpu
 from ease.training.loop import Progress, Report, train
 from ease.training.model import TrainingModel, load_for_training
-from ease.training.options import TrainingJob, TrainingResult, check_frozen, check_share
-from ease.training.packing import transformer_graphs
+from ease.training.options import TrainingJob, TrainingResult, check_frozen
 from ease.training.prepared_pairs import (
     entity_columns,
     has_hard_negatives,
@@ -47,7 +47,7 @@ from ease.training.prepared_pairs import (
     used_entities,
 )
 from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics, step_and_values
-from ease.training.teacher import CACHE, Guide, frozen_embeddings, write_entity_embeddings
+from ease.training.teacher import CACHE, Embeddings, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +65,10 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
         EaseError: If the job or its files are wrong, another training uses the folder, or the memory is full.
     """
     launched = "LOCAL_RANK" in os.environ
-    processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
-    if not launched and uses_gpu(job.training) and processes > torch.cuda.device_count():
+    processes = job.training.processes
+    if launched:
+        processes = int(os.environ["WORLD_SIZE"])
+    elif uses_gpu(job.training) and processes > torch.cuda.device_count():
         raise EaseError(
             f"This machine has {torch.cuda.device_count()} GPU(s) for {processes} `processes`: lower `processes`, or "
             "set `device: cpu`."
@@ -74,19 +76,19 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     _check(job, processes)
     # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
-    with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
+    with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held_lock:
         if not launched:
             write_text_atomically(job.folder / "job.json", job.model_dump_json(indent=2))
         fingerprint = fingerprint_of(job, processes)
         if finished := _read_result(job.folder, fingerprint):
             logger.info("This training is finished already: %s", finished.model)
             return finished
-        if processes > 1 and held is not None and not launched:
-            launch(held, processes, report)
+        if processes > 1 and held_lock is not None and not launched:
+            launch(held_lock, processes, report)
         else:
             advice = "Lower `mini_batch_size`, which gives the same loss in less memory, or `batch_size`."
-            with advise_on_full_memory(advice), accelerated(job.training) as accelerator:
-                _train(job, accelerator, fingerprint, report)
+            with advise_on_full_memory(advice):
+                _train(job, processes, fingerprint, report)
         result = _read_result(job.folder, fingerprint)
         assert result is not None, f"{job.folder} has no result of the training that has just ended"
         return result
@@ -94,19 +96,22 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
 
 def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
     """Return the result of this training if it is finished."""
-    written = read_json(folder / "result.json")
-    if written is None or written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
+    content = read_json(folder / "result.json")
+    if content is None or content["fingerprint"] != fingerprint or not (folder / "model").is_dir():
         return None
-    return TrainingResult.model_validate({**written["result"], "model": folder / "model"})
+    # The folder may have been moved since.
+    return TrainingResult.model_validate({**content["result"], "model": folder / "model"})
 
 
 def _check(job: TrainingJob, processes: int) -> None:
     """Refuse parameters that do not fit together before anything large is read."""
-    record, training = method_record(job.method), job.training
+    training = job.training
+    record = method_record(job.method)
     reads = get_method(job.method).reads(job.method_options)
-    check_share(training, processes)
-    several, guided = training.batches.sentences_per_entity > 1, training.guide.encoder is not None
-    for wrong, fault in (
+    check_execution(training, processes)
+    several = training.batches.sentences_per_entity > 1
+    guided = training.guide.encoder is not None
+    for is_wrong, fault in (
         (reads.entities and job.vocabulary is None, "needs the entity `vocabulary`."),
         (reads.table and job.table is None, "needs the `table` of entity embeddings, or `entity_weight: 0`."),
         (several and not reads.entities, "reads no entities: set `batches.sentences_per_entity` to 1."),
@@ -116,53 +121,44 @@ def _check(job: TrainingJob, processes: int) -> None:
             "does not read a guide: set `guide.encoder` to null, or train `ease_plus` with an `entity_weight` above 0.",
         ),
     ):
-        if wrong:
+        if is_wrong:
             raise EaseError(f"Method {job.method!r} {fault}")
-    if training.compiled and training.packed and not uses_gpu(training):
-        raise EaseError("On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`.")
     for role, frozen in training.frozen.items():
         check_frozen(frozen, role)
     check_ranks(job.pairs, training.language_ranks, bool(job.development))
 
 
-def _train(job: TrainingJob, accelerator: Accelerator, fingerprint: str, report: Report | None) -> None:
+def _train(job: TrainingJob, processes: int, fingerprint: str, report: Report | None) -> None:
     """Prepare, train and finish in one of the processes."""
+    if uses_gpu(job.training):
+        select_gpu()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
-        model = build_model(job)
-    inputs, teacher, guide = f"inputs-{fingerprint[:16]}", None, None
-    if model.teacher is not None:
-        dimension = embedding_dimension(model.encoder) if model.teacher.form == "cosine" else None
-        target = job.folder / f"{inputs}-teacher.npy"
-        teacher = frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
-    rows = prepare(job, model, fingerprint, accelerator)
-    if job.training.guide.encoder is not None and (table := model.method.table) is not None:
-        target, entities = (job.folder / f"{inputs}-{name}.npy" for name in ("guide", "entities"))
-        sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
+        model = build_model(job, processes)
+    with accelerated(model.execution) as accelerator:
+        teacher = _teacher_embeddings(job, model, fingerprint, accelerator)
+        rows = prepare(job, model, fingerprint, accelerator)
+        guide = _guide(job, model, rows, fingerprint, accelerator)
+        best, progress = train(
+            model,
+            rows,
+            job.training,
+            accelerator,
+            job.folder,
+            fingerprint,
+            evaluate=development_evaluation(job.development),
+            report=report,
+            teacher=teacher,
+            guide=guide,
+        )
         if not process_rank():
-            write_entity_embeddings(sentences, rows["entity"], len(table.weight), entities)
+            _finish(job, model, best, progress, fingerprint)
         accelerator.wait_for_everyone()
-        guide = Guide(sentences, np.load(entities, mmap_mode="r"))
-    best, progress = train(
-        model,
-        rows,
-        job.training,
-        accelerator,
-        job.folder,
-        fingerprint,
-        evaluate=development_evaluation(job.development),
-        report=report,
-        teacher=teacher,
-        guide=guide,
-    )
-    if not process_rank():
-        _finish(job, model, best, progress, fingerprint)
-    accelerator.wait_for_everyone()
 
 
 def prepare(job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator) -> NDArray[np.void]:
     """Map the prepared pairs, which the first process writes if they are missing."""
-    prepared = job.folder / f"inputs-{fingerprint[:16]}-pairs.bin"
+    prepared = _input_file(job, fingerprint, "pairs.bin")
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
         vocabulary = job.vocabulary if model.reads.entities else None
@@ -172,75 +168,121 @@ def prepare(job: TrainingJob, model: TrainingModel, fingerprint: str, accelerato
     return open_pairs(prepared, layout)
 
 
+def _input_file(job: TrainingJob, fingerprint: str, name: str) -> Path:
+    """Return the path of a file that is made from the job's inputs, and removed when the training is finished."""
+    return job.folder / f"inputs-{fingerprint[:16]}-{name}"
+
+
+def _teacher_embeddings(
+    job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
+) -> Embeddings | None:
+    """Return the teacher's embedding of each pair's sentence; None without a teacher."""
+    if model.teacher is None:
+        return None
+    dimension = None
+    if model.teacher.form == "cosine":
+        dimension = embedding_dimension(model.encoder)
+    target = _input_file(job, fingerprint, "teacher.npy")
+    return frozen_embeddings(job.pairs, model.teacher, job.encoder, target, accelerator, dimension)
+
+
+def _guide(
+    job: TrainingJob, model: TrainingModel, rows: NDArray[np.void], fingerprint: str, accelerator: Accelerator
+) -> Guide | None:
+    """Return the guide's embeddings of the prepared pairs and of the table's entities; None without a guide."""
+    table = model.method.table
+    if job.training.guide.encoder is None or table is None:
+        return None
+    target = _input_file(job, fingerprint, "guide.npy")
+    sentences = frozen_embeddings(job.pairs, job.training.guide, job.encoder, target, accelerator)
+    entities = _input_file(job, fingerprint, "entities.npy")
+    if not process_rank():
+        write_entity_embeddings(sentences, rows["entity"], len(table.weight), entities)
+    accelerator.wait_for_everyone()
+    return Guide(sentences, np.load(entities, mmap_mode="r"))
+
+
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
-    """Return a function that scores an encoder on evaluation tasks and averages the scores; None without tasks."""
+    """Return a function that scores an encoder on evaluation tasks and averages the scores; None without tasks.
+
+    Raises:
+        EaseError: If a task or an option of it does not exist.
+    """
+    if not tasks:
+        return None
     for name in tasks:
         task_options(name, tasks)
 
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
         scores = score_tasks(encode_with(encoder), list(tasks), tasks)
-        main = [score for score in scores if score.metric == get_task(score.task).METRIC]
-        named = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in main}
-        return {**named, DEVELOPMENT: average_main_scores(scores)}
+        by_name = {
+            f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value
+            for score in scores
+            if score.metric == get_task(score.task).METRIC
+        }
+        return {**by_name, DEVELOPMENT: average_main_scores(scores)}
 
-    return evaluate if tasks else None
+    return evaluate
 
 
-def build_model(job: TrainingJob) -> TrainingModel:
-    """Load the encoder, and make the head and the method."""
-    encoder, training = load_for_training(job), job.training
-    full = embedding_dimension(encoder)
+def build_model(job: TrainingJob, processes: int = 1) -> TrainingModel:
+    """Load the encoder, make the head and the method, and choose the execution, on the CPU."""
+    training = job.training
+    encoder = load_for_training(job.encoder, job.pooling, training)
+    dimension = embedding_dimension(encoder)
     if training.language_ranks:
-        check_rank(max(training.language_ranks), dimension=full)
-    if wrong := [count for count in training.matryoshka if not 0 < count < full]:
-        raise EaseError(f"`matryoshka` {wrong[0]}: give numbers from 1 to {full - 1}, below the encoder's {full}.")
-    method, options = get_method(job.method), job.method_options
-    table, rows = None, None
-    reads = method.reads(options)
+        check_rank(max(training.language_ranks), dimension=dimension)
+    if outside := [count for count in training.matryoshka if not 0 < count < dimension]:
+        raise EaseError(
+            f"`matryoshka` {outside[0]}: give numbers from 1 to {dimension - 1}, below the encoder's {dimension}."
+        )
+    method_class = get_method(job.method)
+    reads = method_class.reads(job.method_options)
+    table = vocabulary_rows = None
     if reads.table and job.table is not None and job.vocabulary is not None:
         columns = entity_columns(reads.further_positives > 0, reads.subjects)
-        used = used_entities(job.pairs, job.vocabulary, columns)
-        table = read_table(job.table, used.vocabulary_rows, total=used.total)
-        rows = torch.from_numpy(used.vocabulary_rows)
-    built = method.build(options, encoder, table)
-    repeated = len(set(reads.views)) < len(reads.views)
-    if repeated and not has_dropout(encoder):
+        entities = used_entities(job.pairs, job.vocabulary, columns)
+        table = read_table(job.table, entities.vocabulary_rows, total=entities.total)
+        vocabulary_rows = torch.from_numpy(entities.vocabulary_rows)
+    method = method_class.build(job.method_options, encoder, table)
+    columns_encoded = len(set(reads.views))
+    if columns_encoded < len(reads.views) and not has_dropout(encoder):
         logger.warning(
             "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
             "as to 0.1."
         )
-    graphs = transformer_graphs(training, len(set(reads.views)), encoder)
+    # After the method, which may change the encoder: packing refuses DropHead.
+    execution = choose_execution(training, encoder, columns_encoded, processes)
     model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, training.seed),
-        built,
-        rows,
-        training.mini_batch_size,
-        training.matryoshka,
-        training.teacher,
-        packed=training.packed or graphs is not None,
-        transform=graphs,
-        onednn=training.onednn and not training.compiled,
+        method,
+        vocabulary_rows,
+        matryoshka=training.matryoshka,
+        teacher=training.teacher,
+        execution=execution,
     )
-    if training.compiled:
-        compile_layers(encoder, deterministic=training.deterministic)
+    if execution.compiled:
+        compile_layers(encoder, deterministic=execution.deterministic)
     return model
 
 
 def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: Progress, fingerprint: str) -> None:
     """Publish the best model with its card, write the result, and remove the checkpoints."""
     history = read_metrics(job.folder / "metrics.jsonl")
-    scored = dict(step_and_values(line) for line in history if DEVELOPMENT in line)
-    scores, start_scores = scored.get(best.step, {}), scored.get(0, {})
-    made = best.path
+    scores_by_step = dict(step_and_values(line) for line in history if DEVELOPMENT in line)
+    scores = scores_by_step.get(best.step, {})
+    start_scores = scores_by_step.get(0, {})
+    source = best.path
+    # After an interruption of this function, the best model may be published already.
     if job.training.language_ranks and best.path.exists():
-        made, evaluate = job.folder / "without_languages", development_evaluation(job.development)
-        scores = remove_languages(
-            best.path, made, job.pairs, job.training.language_ranks, evaluate, model.encoder.device
-        )
+        source = job.folder / "without_languages"
+        evaluate = development_evaluation(job.development)
+        device = model.encoder.device
+        scores = remove_languages(best.path, source, job.pairs, job.training.language_ranks, evaluate, device)
     # Otherwise a stop between the two writes would leave the result of an earlier training beside this model.
     (job.folder / "result.json").unlink(missing_ok=True)
-    best.publish(job.folder / "model", _card(job, model, best.step, scores, start_scores), made)
+    best.publish(job.folder / "model", _card(job, model, best.step, scores, start_scores), source)
     steps = int(history[-1]["step"])
     result = TrainingResult(
         model=job.folder / "model",
@@ -252,30 +294,30 @@ def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: P
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
     )
-    _log_gain(result, judged=bool(model.reads.views))
-    written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
-    write_text_atomically(job.folder / "result.json", json.dumps(written))
+    _log_gain(result, is_judged=bool(model.reads.views))
+    content = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
+    write_text_atomically(job.folder / "result.json", json.dumps(content))
     for name in ("checkpoints", CACHE):
         shutil.rmtree(job.folder / name, ignore_errors=True)
-    for unneeded in job.folder.glob("inputs-*"):
-        unneeded.unlink()
+    for file in job.folder.glob("inputs-*"):
+        file.unlink()
 
 
-def _log_gain(result: TrainingResult, judged: bool) -> None:
-    """Log the scores of the kept model and of the start, by which some methods are not `judged`."""
+def _log_gain(result: TrainingResult, is_judged: bool) -> None:
+    """Log the scores of the kept model and of the start, by which some methods are not judged."""
     if result.start_score is None or result.best_score is None:
         return
-    kept = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
-    if judged and result.below_start:
+    scores = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
+    if is_judged and result.below_start:
         logger.warning(
             "%s, the start %.2f: the training made the encoder worse. Lower `learning_rate`, or keep the start.",
-            kept,
+            scores,
             result.start_score,
         )
-    elif judged and result.best_step == 0:
+    elif is_judged and result.best_step == 0:
         logger.warning("No evaluation was above the start (%.2f), which is kept", result.start_score)
     else:
-        logger.info("%s, the start %.2f", kept, result.start_score)
+        logger.info("%s, the start %.2f", scores, result.start_score)
 
 
 def _card(
@@ -286,18 +328,22 @@ def _card(
         return None
     negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
     record = method_record(job.method)
-    summaries = (record.summary, record.negatives_summary if negatives else "")
+    summary = record.summary
     options = job.method_options.model_dump()
-    if not negatives:
+    if negatives:
+        summary = f"{summary} {record.negatives_summary}".strip()
+    else:
         options = {name: value for name, value in options.items() if "hard_negative" not in name}
     loop = job.training.model_dump(exclude={"teacher", "guide"})
     for role, frozen in job.training.frozen.items():
-        described = frozen.model_dump(exclude={"cache", "batch_size"})
-        loop[role] = {**described, "encoder": start_of(frozen.located(job.encoder))}
+        loop[role] = {
+            **frozen.model_dump(exclude={"cache", "batch_size"}),
+            "encoder": start_of(frozen.located(job.encoder)),
+        }
     return model_card(
         job.card,
         method=job.method,
-        summary=" ".join(filter(None, summaries)),
+        summary=summary,
         parameters={"pooling": job.pooling, "method": options, "training": loop},
         scores=scores,
         start_scores=start_scores,

@@ -212,7 +212,7 @@ def train(
     best = BestModel(folder, options.max_below_start)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
-    if options.compiled:
+    if model.execution.compiled:
         _compile(trained, batches_after(0), model, accelerator)
     start, state = 0, checkpoints.resume(model, optimizers)
     if state is not None:
@@ -283,22 +283,18 @@ def _batches(
     """Yield this process's share of the sub-batches of each step after `start`."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # any id: padding is masked
     share = slice(process_rank(), None, process_count())  # every n-th row of a sub-batch
-    # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
-    chunks = options.length_chunks or (4 if device.type == "cpu" and not model.packed else 1)
-    if options.mini_batch_size is not None:
-        chunks = max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))
-    parts = options.batch_size // options.contrasted  # the sub-batches of a step
+    execution = model.execution
 
     def make(indices: NDArray[np.int64]) -> Batch:
         batch = make_batch(
             pairs[indices[share]],
             padding,
-            chunks,
+            execution.chunks,
             model.reads.views,
             model.reads.token_columns,
             with_entities=model.reads.entities,
-            packed=model.packed,
-            masked=options.compiled,  # a batch without a mask would need a compilation of its own
+            packed=execution.packed,
+            masked=execution.compiled,  # a batch without a mask would need a compilation of its own
         )
         if batch.entities is not None and model.method.table is not None:
             used = used_rows(pairs[indices], model.reads.hard_negatives)
@@ -310,7 +306,7 @@ def _batches(
         return batch
 
     order = pair_indices(pairs, options.batch_size, options.seed, start, options.batches)
-    return make_ahead(([make(part) for part in np.split(indices, parts)] for indices in order), device)
+    return make_ahead(([make(part) for part in np.split(indices, execution.sub_batches)] for indices in order), device)
 
 
 def _evaluate_and_keep(

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ease.encoders.encoder import load_encoder
-from ease.encoders.onednn import has_onednn, use_onednn
+from ease.encoders.onednn import use_onednn
+from ease.encoders.poolings import PoolingName
 from ease.encoders.token_batches import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
@@ -24,8 +25,9 @@ from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Padded
-from ease.training.options import LoraOptions, TeacherOptions, TrainingJob
-from ease.training.packing import Packed, Transform, embed_packed, prepare_packing
+from ease.training.execution import PLAIN, Execution
+from ease.training.options import LoraOptions, TeacherOptions, TrainingOptions
+from ease.training.packing import Packed, Transform, TransformerGraphs, embed_packed
 from ease.training.prepared_pairs import Layout, prompt_tokens
 
 logger = logging.getLogger(__name__)
@@ -45,49 +47,60 @@ class TrainingModel(nn.Module):
         head: nn.Module,
         method: TrainingMethod[Any],
         vocabulary_rows: Tensor | None = None,
-        mini_batch_size: int | None = None,
+        *,
         matryoshka: Sequence[int] = (),
         teacher: TeacherOptions | None = None,
-        *,
-        packed: bool = False,
-        transform: Transform | None = None,
-        onednn: bool = False,
+        execution: Execution = PLAIN,
     ) -> None:
-        """Join the parts.
+        """Join the parts, and prepare the encoder for the execution.
 
-        `vocabulary_rows` has the entity vocabulary's row for each row of the method's table. Activations and
-        similarities of `mini_batch_size` rows are in memory at a time, and recomputed for the gradient. The loss is
-        also computed on the first `matryoshka` dimensions. `transform` computes packed texts in place of the encoder's
-        transformer, and `onednn` replaces the encoder's linear layers, if torch has it.
+        Args:
+            encoder: The encoder to train; it already accepts packed texts if the execution packs.
+            head: Layers between the encoder and the loss, which are not saved.
+            method: Computes the loss.
+            vocabulary_rows: The entity vocabulary's row for each row of the method's table.
+            matryoshka: Numbers of first dimensions at which the loss is computed, too.
+            teacher: Options of the teacher's loss; None, or without an encoder: no teacher.
+            execution: How batches are computed.
+
+        Raises:
+            EaseError: If the method or the head does not fit the teacher.
         """
         super().__init__()
         self.encoder = encoder
         self.head = head
         self.method = method
-        self.vocabulary_rows = vocabulary_rows
-        self.mini_batch_size = mini_batch_size
-        self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
-        self.teacher = teacher if teacher is not None and teacher.encoder is not None else None
         self.reads = method.reads(method.options)
-        if self.teacher is not None and SENTENCE not in self.reads.views:
-            raise EaseError(
-                f"{type(method).__name__} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
-            )
-        if self.teacher is not None and self.teacher.form == "cosine" and not isinstance(head, nn.Identity):
-            raise EaseError(
-                "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would "
-                "not teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
-            )
-        self.packed, self.transform = packed, transform
-        self.first_position = prepare_packing(encoder) if packed else 0
-        if not packed:
+        self.vocabulary_rows = vocabulary_rows
+        self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
+        self.execution = execution
+        self.teacher: TeacherOptions | None = None
+        if teacher is not None and teacher.encoder is not None:
+            self._check_teacher(teacher)
+            self.teacher = teacher
+        if not execution.packed:
             prepare_padding(encoder)
-        if onednn and has_onednn():
+        if execution.onednn:
             use_onednn(encoder)
+        self.transform: Transform | None = None
+        if execution.graphs:
+            self.transform = TransformerGraphs(encoder[0])
         for parameter in self.parameters():
             # transformers loads some weights as slices of one tensor, which safetensors refuses to save.
             if parameter.untyped_storage().nbytes() > parameter.nbytes:
                 parameter.data = parameter.data.clone()
+
+    def _check_teacher(self, teacher: TeacherOptions) -> None:
+        if SENTENCE not in self.reads.views:
+            raise EaseError(
+                f"{type(self.method).__name__} computes no sentence embeddings for a teacher: set `teacher.encoder` to "
+                "null."
+            )
+        if teacher.form == "cosine" and not isinstance(self.head, nn.Identity):
+            raise EaseError(
+                "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would "
+                "not teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
+            )
 
     def layout(self, max_tokens: int, languages: bool = False) -> Layout:
         """Return the columns to prepare for the method, and for batches that depend on languages.
@@ -105,36 +118,44 @@ class TrainingModel(nn.Module):
         )
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """Encode every view of a batch and compute the loss terms."""
-        inputs = self.encode(batch)._replace(mini_batch_size=self.mini_batch_size)
+        """Encode every view of a batch and compute the loss terms, each averaged over the numbers of dimensions."""
+        inputs = self.encode(batch)._replace(mini_batch_size=self.execution.mini_batch_size)
         device = inputs.sentences.device.type
         if torch.is_autocast_enabled(device):
             inputs = inputs._replace(autocast=torch.get_autocast_dtype(device))
         # Cosines over a small temperature lose too much in half precision.
         with torch.autocast(device, enabled=False):
-            terms = [self.method(inputs._replace(sentences=inputs.sentences[..., :count])) for count in self.dimensions]
-            mean = {name: torch.stack([one[name] for one in terms]).mean() for name in terms[0]}
+            by_dimension = [
+                self.method(inputs._replace(sentences=inputs.sentences[..., :count])) for count in self.dimensions
+            ]
+            terms = {name: torch.stack([each[name] for each in by_dimension]).mean() for name in by_dimension[0]}
             if self.teacher is not None:
                 assert batch.teacher is not None
-                mean["teacher_loss"] = self._teacher_loss(self.teacher, inputs, batch.teacher)
-                mean[TOTAL] = mean[TOTAL] + self.teacher.weight * mean["teacher_loss"]
-        return mean
+                terms["teacher_loss"] = self._teacher_loss(self.teacher, inputs, batch.teacher)
+                terms[TOTAL] = terms[TOTAL] + self.teacher.weight * terms["teacher_loss"]
+        return terms
 
     def encode(self, batch: Batch) -> Inputs:
         """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
         views = self.reads.views
         encode: Callable[..., Tensor] = self._encode_chunk
-        if self.mini_batch_size is not None:
+        if self.execution.mini_batch_size is not None:
             # Gradient caching (Gao et al. 2021, section 3): keep each chunk's embeddings without its activations, and
             # encode the chunk again in the backward pass, with the random state that it had.
             encode = partial(checkpoint, encode, use_reentrant=False)
+        # By column, an iterator over its views
         encoded: dict[str, Iterator[Tensor]] = {}
         for name in dict.fromkeys(views):
-            parts = [encode(chunk, views.count(name)) for chunk in batch.columns[name].chunks]
-            encoded[name] = iter(torch.cat(parts, dim=1)[:, batch.columns[name].places])
-        none = torch.empty(0, device=next(self.parameters()).device)
-        sentences = torch.stack([next(encoded[name]) for name in views]) if views else none
-        present = torch.stack([batch.columns[name].present for name in views]) if views else none
+            column = batch.columns[name]
+            chunks = [encode(chunk, views.count(name)) for chunk in column.chunks]
+            # Chunks are sorted by length: their rows return to the order of the batch.
+            encoded[name] = iter(torch.cat(chunks, dim=1)[:, column.places])
+        if views:
+            sentences = torch.stack([next(encoded[name]) for name in views])
+            present = torch.stack([batch.columns[name].present for name in views])
+        else:  # a method that reads tokens alone, such as MLM
+            sentences = present = torch.empty(0, device=next(self.parameters()).device)
+        # Tests train in double precision, which stays.
         at_least_single = torch.promote_types(sentences.dtype, torch.float32)
         return Inputs(sentences.to(at_least_single), present, batch.entities, batch.texts)
 
@@ -144,12 +165,16 @@ class TrainingModel(nn.Module):
         if options.form == "cosine":
             return cosine_distillation(students, teachers)
         gathered = getattr(self.method.options, "gather_negatives", False)
+        candidates = teacher_candidates = None
+        if gathered:
+            candidates = gather_with_gradient(students)
+            teacher_candidates = gather(teachers)
         return similarity_distillation(
             students,
             teachers,
             options.temperature,
-            candidates=gather_with_gradient(students) if gathered else None,
-            teacher_candidates=gather(teachers) if gathered else None,
+            candidates=candidates,
+            teacher_candidates=teacher_candidates,
             own=own_rows(len(students), students.device, gathered),
             mini_batch_size=inputs.mini_batch_size,
         )
@@ -157,33 +182,46 @@ class TrainingModel(nn.Module):
     def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
         """Encode texts of similar length: -> (views, rows, dimension)."""
         if not isinstance(chunk, Padded):
-            rows = embed_packed(self.encoder, chunk, self.first_position, self.transform)
-            embeddings: Tensor = self.head(rows)
-            return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
+            first_position = self.execution.first_position
+            assert first_position is not None, "only a packing execution has packed batches"
+            packed = embed_packed(self.encoder, chunk, first_position, self.transform)
+            by_text: Tensor = self.head(packed)
+            # The views of a text are adjacent in packed rows.
+            return by_text.unflatten(0, (-1, views)).transpose(0, 1)
         features: dict[str, Any] = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:
             features["attention_mask"] = chunk.mask.repeat(views, 1)
         with padding_known():
-            embeddings = self.head(self.encoder(features)["sentence_embedding"])
+            embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
         return embeddings.unflatten(0, (views, len(chunk.tokens)))
 
 
-def load_for_training(job: TrainingJob) -> SentenceTransformer:
-    """Load the encoder in single precision, with the job's dropout and adapters."""
-    encoder = load_encoder(job.encoder, job.pooling, job.training.seed).float()
+def load_for_training(name: str, pooling: PoolingName | None, options: TrainingOptions) -> SentenceTransformer:
+    """Load an encoder in single precision, with the options' dropout and adapters.
+
+    Args:
+        name: The encoder's hub name or folder.
+        pooling: Its pooling; None: as it was saved.
+        options: Of the training.
+
+    Raises:
+        EaseError: If it does not load, is no transformer, or accepts fewer tokens than `max_tokens`.
+    """
+    encoder = load_encoder(name, pooling, options.seed).float()
     if not isinstance(encoder[0], Transformer):
         raise EaseError(
-            f"The encoder {job.encoder!r} begins with {type(encoder[0]).__name__}, which no method trains: choose a "
+            f"The encoder {name!r} begins with {type(encoder[0]).__name__}, which no method trains: choose a "
             "transformer."
         )
-    longest, prompt = encoder.max_seq_length, prompt_tokens(encoder)
-    if longest is not None and job.training.max_tokens + prompt > longest:
+    longest = encoder.max_seq_length
+    prompt = prompt_tokens(encoder)
+    if longest is not None and options.max_tokens + prompt > longest:
         beside = f" with a prompt of {prompt}" if prompt else ""
-        raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}{beside}.")
-    if job.training.encoder_dropout is not None:
-        set_dropout(encoder, job.training.encoder_dropout, "encoder_dropout")
-    if job.training.lora is not None and job.training.lora.rank:
-        add_lora(encoder, job.training.lora)
+        raise EaseError(f"`max_tokens` {options.max_tokens}: the encoder accepts at most {longest}{beside}.")
+    if options.encoder_dropout is not None:
+        set_dropout(encoder, options.encoder_dropout, "encoder_dropout")
+    if options.lora is not None and options.lora.rank:
+        add_lora(encoder, options.lora)
     return encoder
 
 
@@ -205,8 +243,8 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
         raise EaseError(
             f"`lora` adapts linear layers, and the encoder's {type(encoder[0]).__name__} has none: set `lora: null`."
         )
-    chosen = options.targets or sorted(paths)
-    if missing := sorted(set(chosen) - paths.keys()):
+    targets = options.targets or sorted(paths)
+    if missing := sorted(set(targets) - paths.keys()):
         raise EaseError(
             f"`lora.targets`: the encoder has no linear layers named {', '.join(missing)}; it has "
             f"{', '.join(sorted(paths))}. Choose among them, or omit `targets` for all."
@@ -215,7 +253,7 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
         r=options.rank,
         lora_alpha=options.alpha,
         lora_dropout=options.dropout,
-        target_modules=[path for name in chosen for path in paths[name]],
+        target_modules=[path for name in targets for path in paths[name]],
     )
     inject_adapter_in_model(config, model, ADAPTER)
 

@@ -28,9 +28,6 @@ from torch.func import functional_call
 
 from ease.encoders.token_batches import PADDED, prepare_padding
 from ease.errors import EaseError
-from ease.methods.components.distributed import process_count
-from ease.training.accelerator import uses_gpu
-from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)
 
@@ -209,39 +206,6 @@ def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
         found = embed_packed(encoder, packed, first_position)
     encoder.train(training)
     return bool(((wanted - found).norm(dim=1) <= TOLERANCE * wanted.norm(dim=1)).all())
-
-
-def transformer_graphs(
-    options: TrainingOptions, columns: int, encoder: SentenceTransformer
-) -> TransformerGraphs | None:
-    """Return the CUDA graphs of an encoder's transformer for packed texts; None, with a log line, if it has none.
-
-    `columns` is the number of text columns that the method encodes.
-    """
-    if not options.graphs or (options.graphs == "auto" and not uses_gpu(options)):
-        return None
-    # A graph's activations lie in memory that the next graph overwrites, so every forward pass is followed by its own
-    # backward pass, and all its gradients are there at once.
-    obstacles = {
-        "there is no GPU": not uses_gpu(options),
-        "several `processes` exchange gradients during the backward pass": process_count() > 1,
-        "`mini_batch_size` computes a batch in parts": options.mini_batch_size is not None,
-        "`length_chunks` cuts a batch into parts": (options.length_chunks or 1) > 1,
-        f"the method encodes {columns} columns of texts": columns != 1,
-    }
-    try:
-        obstacle = next((reason for reason, found in obstacles.items() if found), None)
-        if obstacle is None:
-            prepare_packing(encoder)
-    except PackingRefusal as refusal:
-        obstacle = refusal.reason
-    if obstacle is None:
-        logger.info("`graphs`: texts are packed in rows, and the transformer runs as CUDA graphs.")
-        return TransformerGraphs(encoder[0])
-    if options.graphs is True:
-        raise EaseError(f"`graphs: true` is not possible here ({obstacle}): set `graphs: auto`.")
-    logger.info("`graphs: auto`: the training runs without CUDA graphs (%s).", obstacle)
-    return None
 
 
 class _Captured(NamedTuple):

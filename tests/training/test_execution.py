@@ -1,0 +1,58 @@
+"""How a training is executed: chosen from its options and the device, and said in one line."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ease.encoders.encoder import load_encoder
+from ease.training import execution
+from ease.training.execution import Execution, choose_execution
+from ease.training.options import TrainingOptions
+
+
+def choose(files: Path, processes: int = 1, **options: Any) -> Execution:
+    """Choose for the tiny encoder, a method of one column, and batches of 16 pairs."""
+    validated = TrainingOptions(**{"batch_size": 16, "device": "cpu", "threads": 2, **options})
+    return choose_execution(validated, load_encoder(str(files / "encoder")), 1, processes)
+
+
+@pytest.mark.parametrize(
+    ("options", "processes", "chunks"),
+    [
+        ({}, 1, 4),
+        ({"length_chunks": 2}, 1, 2),
+        ({"packed": True}, 1, 1),
+        ({"mini_batch_size": 2}, 1, 8),
+        ({"mini_batch_size": 2, "packed": True}, 2, 4),
+        ({"mini_batch_size": 2, "sub_batch_size": 8}, 2, 4),
+    ],
+)
+def test_no_chunk_is_larger_than_a_mini_batch(
+    files: Path, options: dict[str, Any], processes: int, chunks: int
+) -> None:
+    assert choose(files, processes, **options).chunks == chunks
+
+
+def test_the_choice_is_logged_in_one_line_with_its_reasons(files: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "ease.training.execution"):
+        choose(files, onednn=False, sub_batch_size=4)
+        choose(files, compiled=True)
+        choose(files, onednn=False, packed=True, mini_batch_size=8, precision="bf16")
+    cpu = "Execution: CPU (`device: cpu`), 2 threads"
+    assert [line for line in caplog.messages if line.startswith("Execution")] == [
+        f"{cpu}, fp32; padded texts, in 4 chunks by length; 4 sub-batches a step",
+        f"{cpu}, fp32; padded texts, in 4 chunks by length; compiled layers",
+        f"{cpu}, bf16; texts in rows of 64 tokens (`packed: true`); mini-batches of 8 pairs, computed twice",
+    ]
+
+
+def test_a_gpu_packs_texts_for_graphs_where_it_can(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "uses_gpu", lambda options: options.device == "auto")
+    gpu = {"device": "auto", "precision": "fp32"}
+    with_graphs, without = choose(files, **gpu), choose(files, graphs=False, **gpu)
+    assert (with_graphs.device, with_graphs.graphs, with_graphs.packed, with_graphs.chunks) == ("cuda", True, True, 1)
+    assert (without.device, without.graphs, without.packed, without.chunks) == ("cuda", False, False, 1)
