@@ -17,7 +17,7 @@ from ibis.backends.sql import SQLBackend
 
 from ease.entities import links as links_module
 from ease.entities.hashing import title_number
-from ease.entities.links import follow_redirects, join_sitelinks, resolve_links, summarize_links
+from ease.entities.links import resolve_redirects, join_sitelinks, resolve_links, summarize_links
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions
@@ -39,7 +39,7 @@ def test_redirects_end_where_they_lead(duckdb_engine: SQLBackend, tables: Any) -
     redirects += [("en", "once", "Page"), ("en", "twice", "once"), ("de", "once", "Seite")]
     redirects += [("en", "self", "self"), ("en", "a", "b"), ("en", "b", "a"), ("en", "to loop", "a")]
     redirects += [("en", "double", "Y"), ("en", "double", "X")]
-    followed = follow_redirects(ibis.memtable(tables.redirects(redirects)))
+    followed = resolve_redirects(ibis.memtable(tables.redirects(redirects)))
     found = {(language, source): target for language, source, target in rows(duckdb_engine, followed)}
     assert found["en", "once"] == found["en", "twice"] == "Page"
     assert found["de", "once"] == "Seite"

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
-from ease.search.engine import Sources
-from ease.search.entities import Entities
-from ease.search.index import Index, Near
+from ease.search.engine import SearchProject
+from ease.search.entities import EntityVectors
+from ease.search.index import Index, NearestRows
 from ease.search.page import OpenModels, listening, make_server
 from tests.search.made_project import Row, add_model, write_project
 
@@ -27,7 +27,7 @@ def port(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[in
     rows = [Row("en", 1, "Page", 0, "A sentence.", [17])]
     project = write_project(tmp_path_factory.mktemp("requests") / "project", rows)
     add_model(project, "untrained", encoder)
-    models = OpenModels(Sources(project, "multilingual"))
+    models = OpenModels(SearchProject(project, "multilingual"))
     serving = make_server(models, "search.example")
     with listening("127.0.0.1", 0) as there:
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [there]})
@@ -90,8 +90,8 @@ def test_the_page_shows_where_its_entities_come_from(port: int) -> None:
 
 
 def test_a_text_far_from_all_sentences_and_entities_is_noted(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Index, "nearest", lambda *_: Near(np.array([0]), np.array([0.6], np.float32)))
-    monkeypatch.setattr(Entities, "nearest", lambda *_: [({"entity": 17}, 0.5)])
+    monkeypatch.setattr(Index, "nearest", lambda *_: NearestRows(np.array([0]), np.array([0.6], np.float32)))
+    monkeypatch.setattr(EntityVectors, "nearest", lambda *_: [({"entity": 17}, 0.5)])
     html = ask(port, "/?q=Berlin")[1]
     assert "finds no entity near" in html
     assert "finds no sentence near" in html
@@ -105,16 +105,16 @@ def test_typed_markup_is_shown_as_text(port: int) -> None:
 
 
 @pytest.fixture
-def sources(encoder: Path, tmp_path: Path) -> Sources:
+def sources(encoder: Path, tmp_path: Path) -> SearchProject:
     """A project with 6,000 sentences and an untrained encoder."""
     rows = [Row("en", n // 10, "Page", n % 10, f"Sentence number {n}.", [17]) for n in range(6_000)]
     project = write_project(tmp_path / "project", rows)
     add_model(project, "untrained", encoder)
-    return Sources(project, "multilingual")
+    return SearchProject(project, "multilingual")
 
 
 @pytest.mark.slow
-def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_loss(sources: Sources) -> None:
+def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_loss(sources: SearchProject) -> None:
     models = OpenModels(sources)
     model = models.choose("untrained")
     assert models.choose("untrained") is model, "loaded once"
@@ -134,7 +134,7 @@ def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_los
     assert len(again.search.search("Sentence number 7.", k=6_000)) == 6_000
 
 
-def test_a_model_that_does_not_load_says_so_and_is_tried_again(sources: Sources) -> None:
+def test_a_model_that_does_not_load_says_so_and_is_tried_again(sources: SearchProject) -> None:
     models = OpenModels(sources)
     config = next(sources.data.rglob("encoder/config.json"))
     content = config.read_text(encoding="utf-8")

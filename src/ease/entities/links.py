@@ -80,7 +80,7 @@ def resolve_links(
     in_languages = sentences.filter(sentences.language.isin(list(languages)))
     keys = in_languages.select("language", "page_id", "page_title", "sentence_index", link=in_languages.links.unnest())
     links = keys.mutate(linked_title=keys.link.target).drop("link")
-    finals = follow_redirects(redirects).rename(linked_title="source_title", final_title="target_title")
+    finals = resolve_redirects(redirects).rename(linked_title="source_title", final_title="target_title")
     routed = as_table(links.left_join(finals, ["language", "linked_title"]))
     # The right-hand key, not the final title, says whether there is a redirect: the final title of a loop is null.
     title = routed.linked_title_right.isnull().ifelse(routed.linked_title, routed.final_title)
@@ -115,7 +115,7 @@ def _items(sitelinks: ir.Table) -> ir.Table:
     return sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())
 
 
-def follow_redirects(redirects: ir.Table) -> ir.Table:
+def resolve_redirects(redirects: ir.Table) -> ir.Table:
     """Return each redirect's final target: language, source_title, target_title; the first two are unique.
 
     The target is null for a loop, or a chain of more than `MAX_REDIRECTS` steps.

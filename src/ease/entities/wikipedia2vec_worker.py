@@ -62,7 +62,7 @@ class DumpReader:
                 yield WikiPage(page.title, self.language, page.text, target)
 
 
-def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
+def train_vectors(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
     """Build the package's tables, train, and write the entities' vectors.
 
     Raises:
@@ -135,7 +135,7 @@ def main() -> None:
         job = json.loads(job_file.read_text(encoding="utf-8"))
         dumps = [DumpFile.from_json(dump) for dump in job["dumps"]]
         with report_write_errors(job_file.parent):
-            train(dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"]))
+            train_vectors(dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"]))
     except EaseError as error:
         # Not to a file: the disk may be full.
         sys.stdout.buffer.write(str(error).encode())

@@ -35,7 +35,7 @@ def _check_reader(context: click.Context, parameter: click.Parameter, language: 
     return language
 
 
-_setting = click.option("--setting", default="multilingual", help="Whose sentences are searched.")
+_setting = click.option("--setting", default="multilingual", help="Setting whose sentences are searched.")
 _project = click.option("--project", type=Path, default=Path("."), help="Folder of the project.")
 _k = click.option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
 _reader = click.option("--reader", default="en", callback=_check_reader, help="Language of the entities' labels.")
@@ -50,9 +50,9 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 @main.command()
 @_options
-def build(**given: Any) -> None:
-    """Build the index of a model, or complete one that was interrupted."""
-    index = _opened(given).index
+def build(**options: Any) -> None:
+    """Build a model's index, or complete an interrupted one."""
+    index = _open_with_progress(options).index
     click.echo(f"{len(index.sentences):,} sentences in {index.folder}")
 
 
@@ -62,15 +62,17 @@ def build(**given: Any) -> None:
 @click.option("--language", "languages", multiple=True, help="Only sentences of this language; may be repeated.")
 @_reader
 @_options
-def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: Any) -> None:
+def find(text: str, k: int, languages: tuple[str, ...], reader: str, **options: Any) -> None:
     """Print the sentences nearest to TEXT, with language, page, linked entities, and why each is near."""
-    for one in _opened(given).search(text, k, languages, reader):
-        click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
-        more = f" and {len(one.pages) - 1} more" if len(one.pages) > 1 else ""
-        click.echo(f"        page: {one.pages[0]}{more}")
-        _echo_list("entities", [link.label for link in one.entities])
-        _echo_list("shared entities", [link.label for link in one.why.entities])
-        _echo_list("shared words", one.why.words)
+    for result in _open_with_progress(options).search(text, k, languages, reader):
+        click.echo(f"{result.cosine:6.3f}  {result.language}  {result.text}")
+        pages = result.pages[0]
+        if len(result.pages) > 1:
+            pages += f" and {len(result.pages) - 1} more"
+        click.echo(f"        page: {pages}")
+        _echo_list("entities", [link.label for link in result.entities])
+        _echo_list("shared entities", [link.label for link in result.why.entities])
+        _echo_list("shared words", result.why.words)
 
 
 @main.command()
@@ -78,13 +80,13 @@ def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: An
 @_k
 @_reader
 @_options
-def entities(text: str, k: int, reader: str, **given: Any) -> None:
+def entities(text: str, k: int, reader: str, **options: Any) -> None:
     """Print the entities nearest to TEXT."""
-    search = _opened(given)
+    search = _open_with_progress(options)
     if search.entities is None:
         raise EaseError(f"No sentence in {search.index.folder} links to an entity: choose another --setting.")
-    for one in search.nearest_entities(text, k, reader):
-        click.echo(f"{one.cosine:6.3f}  {one.label} ({one.entity})")
+    for link in search.nearest_entities(text, k, reader):
+        click.echo(f"{link.cosine:6.3f}  {link.label} ({link.entity})")
 
 
 @main.command()
@@ -96,25 +98,26 @@ def entities(text: str, k: int, reader: str, **given: Any) -> None:
 def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port: int) -> None:
     """Serve the search page until Ctrl-C."""
     try:
-        from ease.search.page import serve as serve_page
+        from ease.search.page import serve_page
     except ImportError as error:
         raise EaseError(f"The search page needs {error.name}: install the extra `demo`.") from error
     serve_page(project, setting, models, host, port)
 
 
-def _opened(given: dict[str, Any]) -> Search:
+def _open_with_progress(options: dict[str, Any]) -> Search:
     """Open the search, with a progress bar while an index is built."""
+    # Inside the function: `--help` needs no torch.
     from tqdm import tqdm
 
     from ease.search.engine import open_search
 
     with tqdm(desc="embedding", unit="sentence", delay=2, leave=False, disable=None) as bar:
 
-        def report(done: int, total: int) -> None:
+        def report(embedded: int, total: int) -> None:
             bar.total = total
-            bar.update(done - bar.n)
+            bar.update(embedded - bar.n)
 
-        return open_search(**given, report=report)
+        return open_search(**options, report=report)
 
 
 def _echo_list(name: str, values: list[str]) -> None:

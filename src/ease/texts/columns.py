@@ -12,7 +12,7 @@ from ease.texts.components.sources import (
     FileOptions,
     SourceTexts,
     Workspace,
-    read_fields,
+    read_text_fields,
     store_texts,
 )
 
@@ -34,7 +34,7 @@ class TableColumnOptions(FileOptions):
             column = getattr(self, name)
             if column is not None:
                 columns[name] = column
-        texts = store_texts(read_fields(self.path, tuple(columns.values())), tuple(columns), workspace)
+        texts = store_texts(read_text_fields(self.path, tuple(columns.values())), tuple(columns), workspace)
         if self.distinct:
             return texts.without_repetitions()
         return texts

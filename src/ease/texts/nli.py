@@ -18,11 +18,11 @@ from ease.texts.components.sources import (
     FileOptions,
     SourceTexts,
     Workspace,
-    check_languages,
+    check_file_languages,
     column_names,
     file_kind,
     random_pairs,
-    read_fields,
+    read_text_fields,
 )
 
 ENTAILMENT = "entailment"
@@ -102,7 +102,7 @@ def _folder_rows(folder: Path, split: str) -> Iterator[InferenceRow]:
     """Yield the rows of MultiNLI's translations, or those of the line files s1, s2 and labels."""
     translated = translated_files(folder, split)
     for path in translated:
-        for number, (premise, hypothesis, label) in read_fields(path, ["premise", "hypo", "label"]):
+        for number, (premise, hypothesis, label) in read_text_fields(path, ["premise", "hypo", "label"]):
             language = path.name.split(".")[2]
             # The files have no numbers, but the same line in all of them is the same pair.
             yield f"{path}, line {number}", language, None, str(number), premise, hypothesis, label
@@ -129,7 +129,7 @@ def _file_rows(path: Path) -> Iterator[InferenceRow]:
 def _xnli_rows(path: Path, header: Sequence[str]) -> Iterator[InferenceRow]:
     """Yield the rows of a file with XNLI's columns, of which language, promptID and pairID are optional."""
     optional = [name for name in ("language", "promptID", "pairID") if name in header]
-    for number, (premise, hypothesis, label, *fields) in read_fields(path, [*_XNLI_COLUMNS, *optional]):
+    for number, (premise, hypothesis, label, *fields) in read_text_fields(path, [*_XNLI_COLUMNS, *optional]):
         values = dict(zip(optional, fields, strict=True))
         language = values.get("language", "")
         prompt = values.get("promptID") or None
@@ -145,7 +145,7 @@ def _triplet_rows(path: Path, header: Sequence[str]) -> Iterator[InferenceRow]:
             f"{path}: a csv of inferences has the columns sent0, sent1 and hard_neg; it has {', '.join(header)}. For "
             "other columns, use the kind `columns`."
         )
-    for number, (premise, *hypotheses) in read_fields(path, names):
+    for number, (premise, *hypotheses) in read_text_fields(path, names):
         # Not strict: the file may have no column of hard negatives.
         for label, hypothesis in zip((ENTAILMENT, CONTRADICTION), hypotheses, strict=False):
             yield f"{path}, line {number}", "", str(number), f"{number} {label}", premise, hypothesis, label
@@ -348,7 +348,7 @@ class InferenceOptions(FileOptions):
         """Return the texts made from the file's inferences; rows without a label are dropped and counted."""
         counts: Counter[str] = Counter()
         rows = workspace.store(read_inferences(self.path, self.split, counts), INFERENCE_SCHEMA)
-        languages = check_languages(rows.language, self.languages or (), self.path)
+        languages = check_file_languages(rows.language, self.languages or (), self.path)
         if self.languages:
             languages = self.languages
             rows = rows.filter(rows.language.isin(list(self.languages)))

@@ -16,16 +16,16 @@ from ease.texts.components.sources import (
     SourceOptions,
     SourceTexts,
     Workspace,
-    check_languages,
+    check_file_languages,
     column_names,
     file_kind,
     random_pairs,
-    read_fields,
+    read_text_fields,
     store_texts,
 )
 
 PARALLEL_COLUMNS = ("sentence", "positive")
-FACT_COLUMNS = ("fact_id", "language", "text")
+FACT_TABLE_COLUMNS = ("fact_id", "language", "text")
 """Columns of a table with each fact in several languages."""
 
 
@@ -75,7 +75,9 @@ class ParallelTextOptions(SourceOptions):
                     f"{self.path} states facts, which have no order across languages: `form` {self.form!r} needs two "
                     "columns or two parallel line files."
                 )
-            facts = store_texts(islice(read_fields(self.path, FACT_COLUMNS), self.skip, None), FACT_COLUMNS, workspace)
+            facts = store_texts(
+                islice(read_text_fields(self.path, FACT_TABLE_COLUMNS), self.skip, None), FACT_TABLE_COLUMNS, workspace
+            )
             table = self._join_facts(facts.table, self.path)
             counts = facts.counts
         else:
@@ -87,20 +89,20 @@ class ParallelTextOptions(SourceOptions):
         return SourceTexts(table, counts)
 
     def _has_facts(self, path: Path) -> bool:
-        """Whether a table has the columns of `FACT_COLUMNS`, and its own `columns` do not say otherwise."""
+        """Whether a table has the columns of `FACT_TABLE_COLUMNS`, and its own `columns` do not say otherwise."""
         if "fact_id" in self.columns or file_kind(path) != "tsv":
             return False
-        return column_names(path) == FACT_COLUMNS
+        return column_names(path) == FACT_TABLE_COLUMNS
 
     def _read_pairs(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Yield (number, both sentences) for each row of the table or of the parallel files."""
         if self.path is None:
             return read_parallel_lines(self.places)
-        return read_fields(self.path, self.columns)
+        return read_text_fields(self.path, self.columns)
 
     def _join_facts(self, facts: ir.Table, path: Path) -> ir.Table:
         """Return the pivot language's text of each fact with its text in each other language."""
-        check_languages(facts.language, (self.pivot, *(self.languages or ())), path)
+        check_file_languages(facts.language, (self.pivot, *(self.languages or ())), path)
         translations = facts.filter(facts.language != self.pivot)
         if self.languages:
             translations = translations.filter(translations.language.isin(list(self.languages)))

@@ -161,7 +161,7 @@ def file_kind(path: Path) -> str:
     return Path(path.name.removesuffix(".gz").removesuffix(".bz2")).suffix.removeprefix(".").lower()
 
 
-def read_fields(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, tuple[str, ...]]]:
+def read_text_fields(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield (row number, fields of some columns) for each row of a Parquet, csv or else unquoted tab-separated file."""
     if file_kind(path) == "parquet":
         return _parquet_fields(path, [str(column) for column in columns])
@@ -200,7 +200,7 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
         yield from ((next(number), fields) for fields in zip(*texts, strict=True))
 
 
-def check_languages(column: ir.StringColumn, languages: Sequence[str], path: Path) -> tuple[str, ...]:
+def check_file_languages(column: ir.StringColumn, languages: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the sorted languages of a file; raises EaseError if one of `languages` is not among them."""
     present = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
     absent = [language for language in languages if language not in present]
