@@ -103,8 +103,10 @@ def nested(**parameters: Any) -> Any:
 
 
 def give(context: KedroContext, **parameters: Any) -> None:
-    """Replace the runtime parameters of an open context, which is faster than opening another one."""
-    context.config_loader.runtime_params = nested(**parameters)
+    """Replace the runtime parameters of an open context, to which `Names.after_context_created` is then applied."""
+    loader: Any = context.config_loader
+    loader.runtime_params = nested(**parameters)
+    loader.data.pop("parameters", None)  # `Names.after_context_created` has completed them
     context._validated_params_cache = None
 
 

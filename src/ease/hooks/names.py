@@ -25,7 +25,7 @@ from ease.errors import EaseError
 from ease.names import check_name, nearest, suggest
 from ease.options import dotted, format_validation_error, overlaid
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.teach.nodes import complete_taught_setting
+from ease.pipelines.teach.setting import complete_taught_setting
 
 ENGINES = ("duckdb", "spark")
 
@@ -60,7 +60,6 @@ class ConfigLoader(OmegaConfigLoader):
                 self._refuse_broken_file()
                 raise
             if key == "parameters":
-                complete_taught_setting(resolved)
                 check_name(resolved.setdefault("engine", ENGINES[0]), list(ENGINES), "`engine`")
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
@@ -96,9 +95,13 @@ class Names:
         given = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in given):
             _check_shared_values(given, loader)
+        parameters = loader["parameters"]
+        complete_taught_setting(parameters)
+        # An assigned value takes the place of the files: the catalog's parameters are these.
+        loader["parameters"] = parameters
         refuse_unknown_parameters(given, "given by --params")
-        refuse_unknown_parameters(loader["parameters"], "in a configuration file")
-        check_parameters(loader["parameters"], given)
+        refuse_unknown_parameters(parameters, "in a configuration file")
+        check_parameters(parameters, given)
 
 
 def check_run_names(given: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
 from ease.pipelines.entity_embeddings.nodes import make_start_encoder
 from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import DURATION, EncoderDefaults, Recipe
-from ease.pipelines.setting import MLM, TEACH, Setting
+from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
 from ease.pipelines.train.nodes import train_encoder
 from ease.pipelines.training import (
@@ -39,7 +39,7 @@ from ease.sample.world import SAMPLE_LANGUAGES
 from ease.training.options import START_ENCODER
 from ease.wikimedia.dumps.files import find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_codes, check_languages, nearest_companions
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_codes, check_languages
 from ease.wikimedia.wikidata import find_page_props
 
 logger = logging.getLogger(__name__)
@@ -50,26 +50,6 @@ STEPS, EPOCHS = 400, 10
 """Few pairs are passed over until there are 400 steps, at most 10 times."""
 EVALUATIONS = 8
 """Evaluations of a training that choose the checkpoint"""
-
-
-def complete_taught_setting(parameters: dict[str, Any]) -> None:
-    """Fill in, in place, the languages and the encoder of `teach.setting` that the configuration leaves null."""
-    taught = parameters.get(TEACH)
-    if not isinstance(taught, dict) or not isinstance(taught.get("setting"), dict):
-        return
-    setting, encoder = taught["setting"], taught["setting"].get("encoder")
-    for name in ("language", "companions"):
-        taught[name] = "no" if taught.get(name) is False else taught.get(name)
-    if language := str(taught["language"] or ""):  # before all else, as each further check imports a library
-        source = str(parameters.get("acquire", {}).get("wikipedia"))
-        (check_codes if is_mirror(source) else check_languages)([language], "teach.language")
-    if setting.get("languages") is None:
-        among = SAMPLE_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
-        companions = split_words(taught.get("companions"))
-        chosen = nearest_companions(language, among) if companions is None else companions
-        setting["languages"] = list(dict.fromkeys([language, *chosen]))
-    if isinstance(encoder, dict) and encoder.get("name") is None:
-        encoder["name"] = taught.get("encoder")
 
 
 def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]) -> None:
