@@ -34,7 +34,8 @@ from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
-SITELINKS_FILE, TYPES_FILE = "sitelinks.parquet", "entity_types.parquet"
+SITELINKS_FILE = "sitelinks.parquet"
+TYPES_FILE = "entity_types.parquet"
 SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
 ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
 
@@ -45,18 +46,20 @@ TRUTHY_PARTS_VERSION = 1
 PAGE_PROPS_PARTS_VERSION = 1
 """The same for items of pages from a table page_props"""
 
+# An empty file, or only white space, is reported as a dump without items.
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[\[{]|$)"), "a Wikidata JSON dump"
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
+# Larger chunks are slower: the operating system provides their memory anew each time.
 _CHUNK_BYTES = 256 << 10
-"""Larger chunks are slower: the operating system provides their memory anew each time."""
 _LOGGED_LINES = 5
 _INSTANCE_OF = "P31"
 _ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
 _ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
 _UNLINKED_OPENING = re.compile(rb'\{"type":"item","id":"Q[1-9]\d{0,17}","')
-_SITELINKS_KEY = b'"sitelinks":'  # Never part of a text, in which quotes are escaped
+# Never part of a text, in which quotes are escaped.
+_SITELINKS_KEY = b'"sitelinks":'
+# Characters around an entity, which starts with { and ends with }: they belong to the array.
 _AROUND = b"[], \t\r\xef\xbb\xbf"
-"""Characters around an entity, which starts with { and ends with }: they belong to the array."""
 
 
 class Item(NamedTuple):
@@ -100,32 +103,35 @@ def ingest_wikidata(path: Path, languages: Sequence[str] | None, options: Ingest
 
     def write(folder: Path) -> Counts:
         chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
-        sites = None if languages is None else sites_of(languages)
+        sites = None
+        if languages is not None:
+            sites = sites_of(languages)
+        # Counts of zero are reported, too.
         names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
         counts = Counter(dict.fromkeys(names, 0))
-        per_language = Counter(dict.fromkeys(languages or (), 0))
+        sitelink_counts = Counter(dict.fromkeys(languages or (), 0))
         with (
             TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
             TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
         ):
             for first_line, chunk in _complete_lines(chunks):
-                parsed = parse_lines(chunk, first_line, sites)
-                for item in parsed.items:
+                result = parse_lines(chunk, first_line, sites)
+                for item in result.items:
                     for language, title in item.titles.items():
                         sitelinks.append((item.qid, language, title))
-                    per_language.update(item.titles.keys())
+                    sitelink_counts.update(item.titles.keys())
                     for type_qid in item.types:
                         types.append((item.qid, type_qid))
                     counts["entity_types"] += len(item.types)
-                for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
+                for line, reason in result.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
                     logger.warning("%s, line %d is skipped: %s", path, line, reason)
-                counts.update(parsed.counts)
+                counts.update(result.counts)
         if not counts["items"]:
             raise EaseError(
                 f"{path} has no readable Wikidata item ({counts['broken_lines']} broken lines, "
                 f"{counts['other_entities']} other entities): the dump has one JSON entity per line."
             )
-        return {**counts, "sitelinks": dict(per_language), "truncated": chunks.truncated}
+        return {**counts, "sitelinks": dict(sitelink_counts), "truncated": chunks.truncated}
 
     part = folder / "wikidata" / part_name(WIKIDATA_PARTS_VERSION, content_digest(path), languages)
     counts = describe_file(path, make_part(part, write), options.truncated)
@@ -141,17 +147,19 @@ def _complete_lines(chunks: LineChunks) -> Iterator[tuple[int, bytes]]:
 
 
 def sites_of(languages: Sequence[str]) -> dict[str, str]:
-    """Return languages (`be-x-old`) of Wikipedias by their sites in the dump (`be_x_oldwiki`)."""
+    """Return the languages (`be-x-old`) of Wikipedias by their sites in the dump (`be_x_oldwiki`)."""
     return {Language(language).database + "wiki": language for language in languages}
 
 
 def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) -> ParsedLines:
-    """Read the items of complete lines that have an article in one of the sites; None: the types of all items.
+    """Return the items of complete lines that have an article in one of the sites; None: the types of all items.
 
     An item without sitelinks is counted without being parsed.
     """
     decoder = _decoder(tuple(sites or ()))
-    counts, broken, items = Counter[str](), list[tuple[int, str]](), list[Item]()
+    counts: Counter[str] = Counter()
+    broken: list[tuple[int, str]] = []
+    items: list[Item] = []
     for number, (start, end) in enumerate(_bounds_of_entities(chunk), first_line):
         if start == end:
             continue
@@ -171,10 +179,15 @@ def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) 
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             broken.append((number, f"{type(error).__name__}: {error}"))
             continue
-        counts["other_entities" if item is None else "items"] += 1
-        if item is not None and (item.titles or sites is None):
+        if item is None:
+            counts["other_entities"] += 1
+            continue
+        counts["items"] += 1
+        if item.titles or sites is None:
             items.append(item)
     counts["items_with_sitelinks"] = sum(bool(item.titles) for item in items)
+    counts["broken_lines"] = len(broken)
+    return ParsedLines(items, counts, broken)
     counts["broken_lines"] = len(broken)
     return ParsedLines(items, counts, broken)
 
@@ -184,7 +197,10 @@ def _bounds_of_entities(chunk: bytes) -> Iterator[tuple[int, int]]:
     line_start = 0
     while line_start <= len(chunk):
         line_end = chunk.find(b"\n", line_start)
-        start, end = line_start, len(chunk) if line_end < 0 else line_end
+        start = line_start
+        end = line_end
+        if end < 0:
+            end = len(chunk)
         line_start = end + 1
         while start < end and chunk[start] in _AROUND:
             start += 1
@@ -194,7 +210,7 @@ def _bounds_of_entities(chunk: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _has_no_sitelinks(chunk: bytes, start: int, end: int) -> bool:
-    """Whether an entity, in the dump's own form, is an item without an article in any wiki."""
+    """Tell whether an entity, in the dump's own form, is an item without an article in any wiki."""
     key = chunk.rfind(_SITELINKS_KEY, start, end)
     return (
         key >= 0
@@ -209,9 +225,10 @@ def _decoder(sites: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
     """Return a decoder that reads over all parts of an entity, and makes objects of those that `read_item` uses."""
 
     def only(**fields: Any) -> Any:
-        return TypedDict("_Kept", fields, total=False)  # type: ignore[operator]
+        return TypedDict("_Fields", fields, total=False)  # type: ignore[operator]
 
-    claims, sitelinks = only(**{_INSTANCE_OF: Any}), only(**dict.fromkeys(sites, Any))
+    claims = only(**{_INSTANCE_OF: Any})
+    sitelinks = only(**dict.fromkeys(sites, Any))
     return msgspec.json.Decoder(only(id=Any, type=Any, claims=claims, sitelinks=sitelinks))
 
 
@@ -220,7 +237,7 @@ def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | Non
 
     Args:
         entity: The parsed JSON.
-        sites: Languages of the wanted Wikipedias by their sites.
+        sites: Languages of the Wikipedias whose titles are read, by their sites.
 
     Raises:
         ValueError: The identifier is invalid.
@@ -232,12 +249,15 @@ def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | Non
     if entity.get("type", "item") != "item" or identifier[0] != "Q":
         return None
     # Old dumps write an empty map as [], and empty parts may be missing.
-    sitelinks, claims = entity.get("sitelinks") or {}, entity.get("claims") or {}
+    sitelinks = entity.get("sitelinks") or {}
+    claims = entity.get("claims") or {}
     titles = {language: sitelinks[site]["title"] for site, language in sites.items() if site in sitelinks}
     if not all(isinstance(title, str) and title for title in titles.values()):
         raise TypeError("a sitelink's title is not a text")
     statements = claims.get(_INSTANCE_OF)
-    return Item(int(identifier[1:]), titles, _types(statements if isinstance(statements, list) else []))
+    if not isinstance(statements, list):
+        statements = []
+    return Item(int(identifier[1:]), titles, _types(statements))
 
 
 def _types(statements: Sequence[Any]) -> list[int]:
@@ -246,8 +266,10 @@ def _types(statements: Sequence[Any]) -> list[int]:
     preferred = [statement for rank, statement in ranked if rank == "preferred"]
     types = []
     for statement in preferred or [statement for rank, statement in ranked if rank == "normal"]:
-        match statement.get("mainsnak"):  # `somevalue` (unknown) and `novalue` have no item
+        match statement.get("mainsnak"):
+            # `somevalue` (unknown) and `novalue` have no item.
             case {"snaktype": "value", "datavalue": {"value": {**value}}}:
+                # Old dumps have only the number of the item.
                 identifier = value.get("id", f"Q{value.get('numeric-id')}")
                 is_item = value.get("entity-type", "item") == "item"
                 if is_item and isinstance(identifier, str) and _ITEM_ID.fullmatch(identifier):
@@ -262,8 +284,8 @@ _ENTITY = rb"<http://www\.wikidata\.org/entity/"
 _MIDDLE = rb"[ \t]+" + re.escape(_PROPERTY) + rb"[ \t]+"
 _TYPE = re.compile(_ENTITY + rb"Q([1-9]\d{0,17})>" + _MIDDLE + _ENTITY + rb"Q([1-9]\d{0,17})>[ \t]*\.\s*")
 _NODE = rb"(?:<[^<>\s]+>|_:\S+)"
+# A statement about another entity (a property), or with another value (the blank node of an unknown value).
 _OTHER = re.compile(_NODE + _MIDDLE + _NODE + rb"[ \t]*\.\s*")
-"""A statement about another entity (a property), or with another value (the blank node of an unknown value)."""
 _PREDICATE = re.compile(rb"\S+" + _MIDDLE)
 _TRUTHY_OPENING = re.compile(rb"\s*(?:[<#]|_:|$)"), "an N-Triples dump"
 _TRUTHY_CHUNK_BYTES = 4 << 20
@@ -285,6 +307,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
                 writer.write(_read_types(chunk, counts))
             lines = chunks.next_line - 1
             rest = chunks.rest.strip()
+            # Each statement ends with a point: without it, the last line is cut.
             truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
             if rest and not truncated:
                 writer.write(_read_types(chunks.rest, counts))
@@ -302,22 +325,25 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataP
 
 
 def _read_types(chunk: bytes, counts: dict[str, int]) -> pa.RecordBatch:
-    """Return the item and the type of each statement in some lines, and count."""
-    found = []
+    """Return the item and the type of each statement in some lines; adds to the counts."""
+    pairs = []
+    # Few lines of the dump have the property: the search skips the others without splitting them.
     position = chunk.find(_PROPERTY)
     while position >= 0:
         start = chunk.rfind(b"\n", 0, position) + 1
         end = chunk.find(b"\n", position)
-        end = len(chunk) if end < 0 else end
+        if end < 0:
+            end = len(chunk)
         if statement := _TYPE.fullmatch(chunk, start, end):
-            found.append((int(statement[1]), int(statement[2])))
+            pairs.append((int(statement[1]), int(statement[2])))
         elif _OTHER.fullmatch(chunk, start, end):
             counts["other_statements"] += 1
-        elif _PREDICATE.match(chunk, start, end):  # otherwise the property is part of a text
+        elif _PREDICATE.match(chunk, start, end):
+            # Otherwise the property is part of a text.
             counts["broken_lines"] += 1
         position = chunk.find(_PROPERTY, end)
-    counts["statements"] += len(found)
-    columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    counts["statements"] += len(pairs)
+    columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=ENTITY_TYPES)
 
 
@@ -325,13 +351,11 @@ PAGE_ITEMS_FILE = "page_items.parquet"
 PAGE_ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qid", pa.int64())])
 
 _NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz|zst))?")
-
-
 _PROPS_CHUNK_BYTES = 1 << 20
 _BEGINNING = rb"\((\d{1,18}),(?:_binary )?'wikibase_item',"
+# `(page,'wikibase_item','Q42',NULL)`. Line breaks and quotes in values are escaped: no line ends inside a row, and the
+# pattern matches no text.
 _ROW = re.compile(_BEGINNING + rb"(?:_binary )?'[Qq]([1-9]\d{0,17})'(?:,(?:NULL|-?[0-9.][0-9.eE+-]*+))?\)")
-"""`(page,'wikibase_item','Q42',NULL)`. Line breaks and quotes in values are escaped: no line ends inside a row, and the
-pattern matches no text."""
 _ANY_ROW = re.compile(_BEGINNING)
 _TABLE = re.compile(rb"(?:CREATE TABLE|INTO) (?:IF NOT EXISTS )?`?page_props`?")
 _OPENS_DUMP = re.compile(rb"-- (?:MySQL|MariaDB) dump")
@@ -342,34 +366,39 @@ class PageItemReader:
     """The items of pages in a MySQL or MariaDB dump of the table page_props, streamed in bounded memory.
 
     Attributes:
-        broken_rows: After the iteration, the number of rows that should have an item and cannot be read.
+        broken_rows: After the iteration, the number of `wikibase_item` rows that cannot be read.
         truncated: After the iteration, whether the file ends inside its compressed data, or lacks the line that ends a
             dump.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.broken_rows, self.truncated = path, 0, False
+        self.path = path
+        self.broken_rows = 0
+        self.truncated = False
 
     def __iter__(self) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Yield the pages and the numbers of their items, of some lines each time.
+        """Yield (page id, item number) pairs, as lists of the pairs of some lines.
 
         Raises EaseError if the file is missing, broken or not a dump of the table.
         """
         chunks = LineChunks(self.path, _PROPS_CHUNK_BYTES)
-        is_table = is_complete = False
+        is_table = False
+        is_complete = False
         for _, chunk in chunks:
             is_table = is_table or _TABLE.search(chunk) is not None
             is_complete = is_complete or _ENDS_DUMP in chunk
-            found = _ROW.findall(chunk)
-            self.broken_rows += sum(1 for _ in _ANY_ROW.finditer(chunk)) - len(found)
-            yield found
-        yield _ROW.findall(chunks.rest)  # whose last row may be cut
+            rows = _ROW.findall(chunk)
+            self.broken_rows += sum(1 for _ in _ANY_ROW.finditer(chunk)) - len(rows)
+            yield rows
+        # The last row of the rest may be cut, so its broken rows do not count.
+        yield _ROW.findall(chunks.rest)
         if not is_table and not _TABLE.search(chunks.rest):
             raise EaseError(
                 f"{self.path} is not a dump of a table `page_props`: get {{wiki}}-{{date}}-page_props.sql.gz."
             )
         if self.broken_rows:
             logger.warning("%s: %d rows cannot be read", self.path, self.broken_rows)
+        # Only the dumps of some programs end with a line that says so; they also begin with one.
         self.truncated = chunks.truncated or (_OPENS_DUMP.match(chunks.head) is not None and not is_complete)
 
 
@@ -383,40 +412,42 @@ class PageItemParts(NamedTuple):
 def find_page_props(places: Sequence[Path], dates: Mapping[str, str | None]) -> list[DumpFile]:
     """Find the page_props file of each language in some files and folders, which are searched recursively.
 
-    `dates` are those of the languages' dumps. The table is the newest at or before this date, else the first one after
-    it; the newest of all if the date is None.
+    `dates` has the dates of the languages' dumps. The result is the newest table at or before this date, else the first
+    one after it; the newest of all if the date is None.
 
     Raises EaseError if a language has no file, or files both with and without a date.
     """
-    asked = {Language(language).database: language for language in dates}
-    found: dict[str, list[DumpFile]] = defaultdict(list)
+    codes = {Language(language).database: language for language in dates}
+    tables_by_language: dict[str, list[DumpFile]] = defaultdict(list)
     pattern = "{wiki}-{date}-page_props.sql.gz"
     for path in dict.fromkeys(path for place in places for path in list_files(place, bool, pattern)):
         match = _NAME.fullmatch(path.name)
-        if match and (language := asked.get(match["wiki"])):
-            found[language].append(DumpFile(path, language, dump_date(path)))
-    if missing := [language for language in dates if language not in found]:
+        if match and (language := codes.get(match["wiki"])):
+            tables_by_language[language].append(DumpFile(path, language, dump_date(path)))
+    if missing := [language for language in dates if language not in tables_by_language]:
         raise EaseError(
             f"There is no page_props table of {', '.join(missing)} in {', '.join(map(str, places))}: put "
             f"{pattern} beside the wiki's dump, or set `wikidata_titles` to json."
         )
-    chosen = []
-    for language, date in dates.items():
-        check_dates(tables := found[language])
-        known = [table.dump_date for table in tables if table.dump_date]
-        nearest = next(iter(nearest_table_first(known, date or max(known, default=""))), None)
-        if nearest and nearest != date:
-            message = "%s: using the page_props table of %s with the dump of %s"
-            logger.info(message, language, nearest, date)
-        same = [table for table in tables if table.dump_date == nearest]
-        chosen.append(min(same, key=lambda table: FASTEST_FIRST.index(table.compression)))
-    return chosen
+    return [_nearest_table(tables_by_language[language], date) for language, date in dates.items()]
+
+
+def _nearest_table(tables: Sequence[DumpFile], date: str | None) -> DumpFile:
+    """Return a language's table for the dump of a date, in the compression that is fastest to read."""
+    check_dates(tables)
+    table_dates = [table.dump_date for table in tables if table.dump_date]
+    nearest = next(iter(nearest_table_first(table_dates, date or max(table_dates, default=""))), None)
+    if nearest and nearest != date:
+        message = "%s: using the page_props table of %s with the dump of %s"
+        logger.info(message, tables[0].language, nearest, date)
+    candidates = [table for table in tables if table.dump_date == nearest]
+    return min(candidates, key=lambda table: FASTEST_FIRST.index(table.compression))
 
 
 def ingest_page_props(
     files: Sequence[DumpFile], options: IngestOptions, folder: Path, map_shards: MapShards | None = None
 ) -> PageItemParts:
-    """Read the items of pages into parts, which are kept in the folder from run to run.
+    """Read the items of pages into parts, which the folder keeps from run to run.
 
     `map_shards` says where files are read; None uses `options.workers` local processes. The counts are `page_items`,
     `broken_rows`, `truncated`, `file` and `date`. Raises EaseError as `ingest_wikidata` does.

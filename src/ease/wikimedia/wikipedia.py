@@ -56,8 +56,8 @@ WIKIPEDIA_PARTS_VERSION = 4
 """Raise it if a dump now gives other sentences, redirects or pages: parts of another version are parsed again."""
 
 _LATEST = "cc-by-sa-4.0"
+# The licence from a day on, newest first (https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use).
 _LICENCES = (("20230607", _LATEST), ("20090615", "cc-by-sa-3.0"), ("", "gfdl"))
-"""The licence from a day on, newest first (https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use)."""
 
 
 def wikipedia_licence(dump_date: str | None) -> str:
@@ -110,12 +110,15 @@ def read_dump(
     def parse(page: Page) -> DumpArticle | None:
         if reason_to_skip(page, site):
             return None
-        title, article = normalize_title(page.title, site), parse_wikitext(page.text, site)
-        found = DumpArticle(**vars(article), title=title, page_id=page.page_id, revision_id=page.revision_id)
-        return found if found.text else None
+        article = parse_wikitext(page.text, site)
+        if not article.text:
+            return None
+        title = normalize_title(page.title, site)
+        return DumpArticle(**vars(article), title=title, page_id=page.page_id, revision_id=page.revision_id)
 
     def articles() -> Iterator[DumpArticle]:
-        tally, shard = PageTally(), Shard(dump, 0, dump.path.stat().st_size)
+        tally = PageTally()
+        shard = Shard(dump, 0, dump.path.stat().st_size)
         for page in iterate_pages(shard, max_page_bytes, tally, ARTICLES):
             if article := tally.attempt(page, parse, max_page_seconds):
                 yield article
@@ -124,10 +127,13 @@ def read_dump(
         if tally.truncated:
             logger.warning("%s is truncated: articles after its end are missing", dump.path)
 
+    # The header is read at once, so that errors of the path come before the first article is asked for.
     return articles()
 
 
-SENTENCES_FILE, REDIRECTS_FILE, PAGES_FILE = "sentences.parquet", "redirects.parquet", "pages.parquet"
+SENTENCES_FILE = "sentences.parquet"
+REDIRECTS_FILE = "redirects.parquet"
+PAGES_FILE = "pages.parquet"
 _LINK = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
 SENTENCES = pa.schema(
     [
@@ -145,18 +151,21 @@ REDIRECTS = pa.schema([("language", pa.string()), ("source_title", pa.string()),
 PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
 """All pages, including redirects, empty pages and other namespaces, since Wikidata may link to them."""
 _TABLES = {SENTENCES_FILE: SENTENCES, REDIRECTS_FILE: REDIRECTS, PAGES_FILE: PAGES}
+# Bounds the memory of a worker: 16 million characters are at most 64 MB of text.
 _CHARACTERS_PER_GROUP = 16_000_000
-_GC_THRESHOLD = 50_000  # With Python's default of 700, garbage collection takes a tenth of the time
+# With Python's default of 700, garbage collection takes a tenth of the time.
+_GC_THRESHOLD = 50_000
 _TOTALS = "pages articles redirects sentences links boundaries_in_links links_across_lines".split()
 
 
 class _SentenceTable:
-    """Sentences of one language, collected as columns (no Python object for each row or link), which `flush` writes."""
+    """Sentences of one language in columns, without a Python object for each row or link; `flush` writes them."""
 
     def __init__(self, writer: TableWriter, language: str) -> None:
-        self._writer, self._language = writer, language
+        self._writer = writer
+        self._language = language
+        # Id, title, revision, and numbers of sentences and links of each page.
         self._pages: list[tuple[int, str, int, int, int]] = []
-        """Id, title, revision, and numbers of sentences and links of each page."""
         self._columns = SentenceColumns([], [], [], [], [], [])
         self._characters = 0
 
@@ -164,24 +173,25 @@ class _SentenceTable:
         """Add the sentences of a page."""
         sizes = len(columns.texts), len(columns.link_targets)
         self._pages.append((page.page_id, title, page.revision_id, *sizes))
-        both: Iterable[tuple[list[Any], list[Any]]] = zip(self._columns, columns, strict=True)
-        for own, added in both:
-            own += added
+        pairs: Iterable[tuple[list[Any], list[Any]]] = zip(self._columns, columns, strict=True)
+        for column, page_values in pairs:
+            column += page_values
         self._characters += sum(map(len, columns.texts))
         if len(self._columns.texts) >= ROWS_PER_GROUP or self._characters >= _CHARACTERS_PER_GROUP:
             self.flush()
 
     def flush(self) -> None:
-        """Write the collected sentences."""
+        """Write the collected sentences, and forget them."""
         if not self._pages:
             return
         columns = self._columns
         ids, titles, revisions, sizes, link_sizes = zip(*self._pages, strict=True)
-        first_rows = np.cumsum(sizes) - sizes  # the row of each page's first sentence
-        pages = np.repeat(np.arange(len(ids)), sizes)  # the page of each row
-        # The row of each link, and the place of each row's first link.
-        sentences = np.array(columns.link_sentences, np.int64) + np.repeat(first_rows, link_sizes)
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(sentences, minlength=len(pages)))])
+        # The row of each page's first sentence, and the page of each row.
+        first_rows = np.cumsum(sizes) - sizes
+        pages = np.repeat(np.arange(len(ids)), sizes)
+        # The row of each link, and the place of each row's first link: the offsets of an Arrow list.
+        link_rows = np.array(columns.link_sentences, np.int64) + np.repeat(first_rows, link_sizes)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(link_rows, minlength=len(pages)))])
         values = (columns.link_starts, columns.link_ends, columns.link_targets)
         links = [pa.array(value, field.type) for value, field in zip(values, _LINK, strict=True)]
         arrays = [
@@ -212,32 +222,40 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
     shard, site, options = task
     language = shard.dump.language
     splitter = SentenceSplitter(language, options.splitter)
-    tally, skipped, counts = PageTally(), Counter[str](), Counter[str]()
+    tally = PageTally()
+    skipped: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def parse(page: Page) -> tuple[str | None, str, Any]:
         """Return why a page is no article, its title, and the target of a redirect or the sentences of an article."""
-        reason, title = reason_to_skip(page, site), normalize_title(page.title, site)
+        reason = reason_to_skip(page, site)
+        title = normalize_title(page.title, site)
         if reason == "redirect":
             return reason, title, resolve_target(redirect_of(page, site) or "", site)
-        if reason is None:
-            found = split_prose(read_prose(page.text.replace("\r", ""), site), splitter)
-            return ("no_sentences" if not found[0].texts else None), title, found
-        return reason, title, None
+        if reason is not None:
+            return reason, title, None
+        # XML parsers keep carriage returns that are written as entities.
+        sentences = split_prose(read_prose(page.text.replace("\r", ""), site), splitter)
+        if not sentences[0].texts:
+            reason = "no_sentences"
+        return reason, title, sentences
 
     with ExitStack() as stack:
         # Buffered rows contain no reference cycles.
         stack.callback(gc.set_threshold, *gc.get_threshold())
         gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
         writers = {name: stack.enter_context(TableWriter(folder / name, _TABLES[name])) for name in _TABLES}
-        sentences = _SentenceTable(writers[SENTENCES_FILE], language)
+        sentence_table = _SentenceTable(writers[SENTENCES_FILE], language)
         for page in iterate_pages(shard, options.max_page_bytes, tally, ARTICLES):
+            # Pages that fail below stay in the table of pages, since Wikidata may link to them.
             writers[PAGES_FILE].append((language, page.page_id, page.title))
-            if (parsed := tally.attempt(page, parse, options.max_page_seconds)) is None:
+            result = tally.attempt(page, parse, options.max_page_seconds)
+            if result is None:
                 continue
-            reason, title, content = parsed
+            reason, title, content = result
             if reason is None:
                 columns, link_counts = content
-                sentences.append(page, title, columns)
+                sentence_table.append(page, title, columns)
                 counts.update(link_counts)
                 counts.update(articles=1, links=len(columns.link_targets), sentences=len(columns.texts))
                 continue
@@ -245,7 +263,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
             if reason == "redirect" and content is not None:
                 writers[REDIRECTS_FILE].append((language, title, content))
                 counts["redirects"] += 1
-        sentences.flush()
+        sentence_table.flush()
     return {
         "counts": {"pages": tally.seen, "skipped": dict(tally.skipped + skipped), **counts},
         "faults": tally.faults,
@@ -270,26 +288,29 @@ class WikipediaParts(NamedTuple):
 def ingest_wikipedia(
     dumps: Sequence[DumpFile], options: IngestOptions, folder: Path, map_shards: MapShards | None = None
 ) -> WikipediaParts:
-    """Parse the shards that are not parsed yet, and list all parts. The rows do not depend on the number of processes.
+    """Parse the shards that are not parsed yet, and return all parts; the rows do not depend on the process count.
 
-    If two files of a language have an article, the first file's is kept. `folder` keeps the parts from run to run;
+    If two files of a language have an article, the first file's stays. `folder` keeps the parts from run to run;
     without `map_shards`, shards are parsed in `options.workers` local processes.
 
     Raises EaseError if a file is broken or not a dump, all files of a language are dropped, or the folder cannot be
     written.
     """
-    is_compiled = not passes.__file__.endswith(".py")
-    logger.info("Wikitext is read by %s functions", "compiled" if is_compiled else "uncompiled (slower)")
+    form = "compiled"
+    if passes.__file__.endswith(".py"):
+        form = "uncompiled (slower)"
+    logger.info("Wikitext is read by %s functions", form)
     plans = _plan(dumps, options, folder)
     tasks = {part: task for parts in plans.values() for part, task in parts.items()}
     map_shards = map_shards or joblib_map(options.workers)
     reports = make_parts(tasks, write_shard, lambda task: task[0].end - task[0].start, map_shards, "Parsing dumps")
-    used, counts = list[Path](), dict[str, dict[str, Any]]()
+    all_parts: list[Path] = []
+    counts: dict[str, dict[str, Any]] = {}
     for language in dict.fromkeys(dump.language for dump in plans):
         files = {dump: list(parts) for dump, parts in plans.items() if dump.language == language}
         parts, counts[language] = _gather(language, files, reports, options)
-        used += parts
-    sentences, redirects, pages = ([part / name for part in used] for name in _TABLES)
+        all_parts += parts
+    sentences, redirects, pages = ([part / name for part in all_parts] for name in _TABLES)
     return WikipediaParts(sentences, redirects, pages, counts)
 
 
@@ -298,12 +319,17 @@ def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> di
     digests = Parallel(n_jobs=options.workers or -1, prefer="threads")(
         delayed(content_digest)(dump.path) for dump in dumps
     )
-    splitting = options.splitter, splitter_version(options.splitter)
-    depends_on = *splitting, options.max_page_bytes, options.max_page_seconds
+    # The name of a part is a hash of this tuple: its order and its types must stay.
+    depends_on = (
+        options.splitter,
+        splitter_version(options.splitter),
+        options.max_page_bytes,
+        options.max_page_seconds,
+    )
     plans: dict[DumpFile, dict[Path, ShardTask]] = {}
-    seen: dict[tuple[str, str], DumpFile] = {}
+    originals: dict[tuple[str, str], DumpFile] = {}
     for dump, digest in zip(dumps, digests, strict=True):
-        first = seen.setdefault((dump.language, digest), dump)
+        first = originals.setdefault((dump.language, digest), dump)
         if first is not dump:
             logger.warning("%s is the same as %s: used once", dump.path, first.path)
             continue
@@ -319,22 +345,24 @@ def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> di
 def _gather(
     language: str, files: dict[DumpFile, list[Path]], reports: dict[Path, Counts], options: IngestOptions
 ) -> tuple[list[Path], dict[str, Any]]:
-    """Return the parts of a language that are used, and their counts."""
-    used, report = choose_parts(files, reports, options.truncated)
-    parts = list[Path]()
-    seen = np.empty(0, dtype=np.int64)  # sorted page ids: 8 bytes an article, 56 MB for the largest Wikipedia
-    for own in used:
-        found = [_page_ids(part) for part in own]
+    """Return the parts of a language without repeated articles, and their counts."""
+    parts_by_file, report = choose_parts(files, reports, options.truncated)
+    parts: list[Path] = []
+    # Sorted page ids: 8 bytes an article, 56 MB for the largest Wikipedia.
+    seen = np.empty(0, dtype=np.int64)
+    for file_parts in parts_by_file:
+        ids_by_part = [_page_ids(part) for part in file_parts]
         parts += [
             _without_pages(part, np.intersect1d(ids, seen, assume_unique=True))
-            for part, ids in zip(own, found, strict=True)
+            for part, ids in zip(file_parts, ids_by_part, strict=True)
         ]
-        seen = np.union1d(seen, np.concatenate(found))
+        seen = np.union1d(seen, np.concatenate(ids_by_part))
     if not parts:
         raise EaseError(
             f"All dump files of language {language} are truncated and dropped: set `truncated` to keep their pages."
         )
-    totals, skipped = Counter(dict.fromkeys(_TOTALS, 0)), Counter[str]()
+    totals = Counter(dict.fromkeys(_TOTALS, 0))
+    skipped: Counter[str] = Counter()
     for part in parts:
         counts = read_counts(part)["counts"]
         skipped.update(counts.pop("skipped"))
@@ -349,7 +377,7 @@ def _page_ids(part: Path) -> np.ndarray:
 
 
 def _without_pages(part: Path, repeated: np.ndarray) -> Path:
-    """Return a copy of the part, beside it, without the given articles; the part itself if there are none."""
+    """Return a copy of the part, beside it, without some articles; the part itself if there are none."""
     if not len(repeated):
         return part
 
@@ -357,11 +385,11 @@ def _without_pages(part: Path, repeated: np.ndarray) -> Path:
         dropped: Counter[str] = Counter(articles=len(repeated))
         with open_table(part / SENTENCES_FILE) as table, TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer:
             for batch in table.iter_batches():
-                again = pc.is_in(batch["page_id"], pa.array(repeated))
-                gone = batch.filter(again)
-                dropped["sentences"] += gone.num_rows
-                dropped["links"] += pc.sum(pc.list_value_length(gone["links"])).as_py() or 0
-                writer.write(batch.filter(pc.invert(again)))
+                is_repeated = pc.is_in(batch["page_id"], pa.array(repeated))
+                repeated_rows = batch.filter(is_repeated)
+                dropped["sentences"] += repeated_rows.num_rows
+                dropped["links"] += pc.sum(pc.list_value_length(repeated_rows["links"])).as_py() or 0
+                writer.write(batch.filter(pc.invert(is_repeated)))
         for name in (REDIRECTS_FILE, PAGES_FILE):
             (folder / name).write_bytes((part / name).read_bytes())
         report = read_counts(part)
@@ -370,6 +398,7 @@ def _without_pages(part: Path, repeated: np.ndarray) -> Path:
         report["counts"]["skipped"]["repeated"] = len(repeated)
         return report
 
+    # Another set of files repeats other articles: its copy has another name.
     digest = hashlib.blake2b(repeated.tobytes(), digest_size=8).hexdigest()
     filtered = part.with_name(f"{part.name}-{digest}")
     make_part(filtered, write)
