@@ -28,7 +28,7 @@ from ease.options import Rows, StrictModel
 from ease.pipelines.tracking import set_alias
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
-from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN
+from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN_LICENCE
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ def _write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
     splits = {file for split in SPLITS for file in made.glob(f"*_{split}.parquet")}
     for file in sorted(set(made.glob("*.parquet")) - splits):
         licences = pq.read_table(file, columns=["licence"])["licence"]
-        if rows := pc.sum(pc.equal(licences, UNKNOWN)).as_py():
+        if rows := pc.sum(pc.equal(licences, UNKNOWN_LICENCE)).as_py():
             unknown.append(f"{file.stem}: {rows}")
     if unknown:
         raise EaseError(

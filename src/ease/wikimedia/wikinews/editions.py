@@ -34,10 +34,10 @@ from ease.wikimedia.wikitext.titles import CATEGORY, FILE, known_namespaces
 
 logger = logging.getLogger(__name__)
 
-UNKNOWN = "unknown"
-"""The licence of a text without a known one; such a text is not published."""
+UNKNOWN_LICENCE = "unknown"
+"""The licence of a text whose licence is not known; such a text is not published."""
 SPLITS = ("small", "earlier", "recent")
-READ = pa.schema(
+NEWS_COLUMNS = pa.schema(
     [
         ("sentence", pa.string()),
         ("category", pa.string()),
@@ -49,30 +49,36 @@ READ = pa.schema(
         ("dump_date", pa.string()),
     ]
 )
-"""Columns that are read from a dump: `category` is the topic in English, `revised` the day of the last revision, `date`
-that of the article's own date line, or null; `dump_date` is YYYYMMDD, or null if unknown.
+"""Columns that are read from a dump.
+
+`category` is the topic in English, `revised` the day of the last revision, and `date` that of the article's own date
+line, or null. `dump_date` is YYYYMMDD, or null if unknown.
 """
 
 _LICENCES = read_data_file("ease.wikimedia.wikinews", "licences.yml")
-_ROWS = 500  # Texts that are compared with all others at once
+# Texts that are compared with all others at once: a block of the matrix of n-grams in common fits in memory.
+_ROWS = 500
 _NOT_WORD = re.compile(r"[\W_]+")
+# Templates, links, magic words, headings, options of images; tags; sizes of images; marks of lists.
 _MARKUP = re.compile(
-    r"\{\{|\}\}|\[\[|\]\]|__[A-Z]+__|==|\|"  # templates, links, magic words, headings, options of images
+    r"\{\{|\}\}|\[\[|\]\]|__[A-Z]+__|==|\|"
     r"|</?[A-Za-z][^<>]*>"
     r"|\d+px\b"
     r"|^[;:*#]"
 )
-_SENTENCES = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
+_SENTENCES_NAME = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
+# Least width of a sentence in columns; East Asian characters take two.
 _MIN_WIDTH = 20
-"""Least width of a sentence in columns; East Asian characters take two."""
+# A sentence on more pages is a notice: none of its copies stays.
 _MAX_REPEATS = 10
-"""A sentence on more pages is a notice: none of its copies is kept."""
-_SIMILARITY, _CHARACTERS = 0.8, 5
-"""Near duplicates have at least this Jaccard similarity of their sets of n-grams with so many characters."""
-_SMALL, _SEED = 2048, 42
-"""Largest number of rows of the balanced split `small`, and the seed of its draw."""
+# Near duplicates have at least this Jaccard similarity of their sets of n-grams of so many characters.
+_SIMILARITY = 0.8
+_CHARACTERS = 5
+# Largest number of rows of the balanced split `small`, and the seed of its draw.
+_SMALL = 2048
+_SEED = 42
+# First day of the split `recent`; older articles are in `earlier`, and articles without a known date in neither.
 _RECENT = date(2022, 1, 1)
-"""First day of the split `recent`; older articles are in `earlier`, those whose date is not known in neither."""
 
 
 class NewsOptions(IngestOptions):
@@ -105,7 +111,7 @@ class NewsSource(NamedTuple):
 WIKINEWS = NewsSource(**read_data_file("ease.wikimedia.wikinews", "source.yml"))
 _RELEASED = NewsSource(
     "the published MewsC-16",
-    UNKNOWN,
+    UNKNOWN_LICENCE,
     "The text is by the authors of Wikinews. The published files name neither articles nor revisions, so the licence "
     "of a sentence is not known: Wikinews used several versions of Creative Commons Attribution.",
 )
@@ -113,34 +119,42 @@ _RELEASED = NewsSource(
 
 def licence_history(language: str) -> list[dict[str, Any]]:
     """Return the licences of a language's Wikinews in the form of `licences.yml`, oldest first."""
-    own = _LICENCES["languages"].get(language, [])
-    return [licence for licence in _LICENCES["all"] if not own or licence["since"] < own[0]["since"]] + own
+    exceptions = _LICENCES["languages"].get(language, [])
+    general = _LICENCES["all"]
+    if exceptions:
+        general = [licence for licence in general if licence["since"] < exceptions[0]["since"]]
+    return [*general, *exceptions]
 
 
 def licence_in_force(history: Sequence[Mapping[str, Any]], day: date | None) -> str:
-    """Return the licence of text that was revised on a day; `unknown` before the first one or without a day."""
-    past = [licence["licence"] for licence in history if day is not None and licence["since"] <= day]
-    return str(past[-1]) if past else UNKNOWN
+    """Return the licence of text that was revised on a day; `unknown` before the first licence or without a day."""
+    if day is None:
+        return UNKNOWN_LICENCE
+    licences = [licence["licence"] for licence in history if licence["since"] <= day]
+    return str([UNKNOWN_LICENCE, *licences][-1])
 
 
 def read_parts(parts: Sequence[Path]) -> tuple[pa.Table, int]:
     """Return the rows of some parts sorted by page id, and the number of repeated pages.
 
-    If two dump files have a page, the first file's is kept. One language's rows are held in memory as Arrow columns.
+    If two dump files have a page, the first file's row stays. Memory holds one language's rows, as Arrow columns.
     """
-    found = pa.concat_tables([READ.empty_table(), *(pq.read_table(part, schema=READ) for part in parts)])
-    _, first = np.unique(found["page_id"].to_numpy(), return_index=True)
-    return found.take(pa.array(first)), found.num_rows - len(first)
+    tables = [pq.read_table(part, schema=NEWS_COLUMNS) for part in parts]
+    table = pa.concat_tables([NEWS_COLUMNS.empty_table(), *tables])
+    _, first_rows = np.unique(table["page_id"].to_numpy(), return_index=True)
+    return table.take(pa.array(first_rows)), table.num_rows - len(first_rows)
 
 
 def finish_language(folder: Path, language: str, table: pa.Table, options: NewsOptions, source: NewsSource) -> Counts:
-    """Clean a language's rows (columns `READ`) where the edition says so, and write its files.
+    """Clean a language's rows (columns `NEWS_COLUMNS`) if the edition is `clean`, and write the language's files.
 
-    Returns `sentences`, `classes` and `dropped_classes` (rows by topic), and the rows `removed` by reason, and those of
+    Returns `sentences`, `classes` and `dropped_classes` (rows by topic), the rows `removed` by reason, and the rows by
     `licences` and `splits`.
     """
     is_clean = options.edition == "clean"
-    table, removed = clean(table, language) if is_clean else (table, Counter[str]())
+    removed: Counter[str] = Counter()
+    if is_clean:
+        table, removed = clean(table, language)
     sizes = _sizes(table, "category")
     dropped = {name: size for name, size in sizes.items() if size < options.min_class_size}
     table = table.filter(pc.invert(pc.is_in(table["category"], pa.array(dropped, pa.string()))))
@@ -152,13 +166,16 @@ def finish_language(folder: Path, language: str, table: pa.Table, options: NewsO
         for name, column in (("sentences", "sentence"), ("categories", "category")):
             lines = "".join(f"{line}\n" for line in table[column].to_pylist())
             (folder / f"{language}_{name}.txt").write_text(lines, encoding="utf-8", newline="\n")
+    splits = {}
+    if is_clean:
+        splits = _write_splits(folder, language, table)
     return {
         "sentences": table.num_rows,
         "classes": _sizes(table, "category"),
         "dropped_classes": dropped,
         "removed": {**removed, "small_class": sum(dropped.values())},
         "licences": _sizes(table, "licence"),
-        "splits": _write_splits(folder, language, table) if is_clean else {},
+        "splits": splits,
     }
 
 
@@ -167,18 +184,19 @@ def _sizes(table: pa.Table, column: str) -> dict[str, int]:
 
 
 def _write_splits(folder: Path, language: str, table: pa.Table) -> dict[str, int]:
-    """Write `{language}_{split}.parquet` for the splits that have rows, and return their numbers of rows."""
+    """Write `{language}_{split}.parquet` for the splits that have rows, and return their row counts."""
     small = balanced(table["category"].to_pylist(), _SMALL, _SEED)
-    splits = (  # rows without a date are in neither of the last two
+    # Comparisons with a null are null, so rows without a date are in neither of the last two.
+    tables = (
         table.take(pa.array(small)),
         table.filter(pc.less(table["date"], _RECENT)),
         table.filter(pc.greater_equal(table["date"], _RECENT)),
     )
     sizes = {}
-    for name, rows in zip(SPLITS, splits, strict=True):
-        if rows.num_rows:
-            pq.write_table(rows, folder / f"{language}_{name}.parquet", compression="zstd")
-            sizes[name] = rows.num_rows
+    for name, split in zip(SPLITS, tables, strict=True):
+        if split.num_rows:
+            pq.write_table(split, folder / f"{language}_{name}.parquet", compression="zstd")
+            sizes[name] = split.num_rows
     return sizes
 
 
@@ -188,15 +206,17 @@ def balanced(labels: Sequence[str], limit: int, seed: int) -> NDArray[np.int64]:
     Returns the places of the drawn rows, ascending. Classes that are smaller than the others' share are complete.
     """
     names, classes, sizes = np.unique(np.asarray(labels, str), return_inverse=True, return_counts=True)
-    shares, left = np.zeros(len(names), int), limit
-    for done, place in enumerate(np.argsort(sizes, kind="stable")):
-        shares[place] = min(sizes[place], left // (len(names) - done))
-        left -= shares[place]
+    shares = np.zeros(len(names), int)
+    rest = limit
+    # Smallest classes first: what they do not use of their share goes to the larger ones.
+    for position, place in enumerate(np.argsort(sizes, kind="stable")):
+        shares[place] = min(sizes[place], rest // (len(names) - position))
+        rest -= shares[place]
     random = np.random.default_rng(seed)
-    drawn = [
+    places = [
         random.choice(np.flatnonzero(classes == place), share, replace=False) for place, share in enumerate(shares)
     ]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])).astype(np.int64)
+    return np.sort(np.concatenate([np.empty(0, np.int64), *places])).astype(np.int64)
 
 
 def finish_folder(folder: Path, counts: Mapping[str, Counts], options: NewsOptions, source: NewsSource) -> None:
@@ -204,27 +224,31 @@ def finish_folder(folder: Path, counts: Mapping[str, Counts], options: NewsOptio
 
     Raises EaseError if nothing is left, or a licence is not known and the data set is for publishing.
     """
-    written = {language: found for language, found in sorted(counts.items()) if found["sentences"]}
-    if not written:
+    counts_with_rows = {language: report for language, report in sorted(counts.items()) if report["sentences"]}
+    if not counts_with_rows:
         raise EaseError(
             f"No Wikinews page is left: check `topics`, or lower `min_class_size` ({options.min_class_size})."
         )
-    unknown = {language: found["licences"].get(UNKNOWN) for language, found in counts.items()}
+    unknown = {language: report["licences"].get(UNKNOWN_LICENCE) for language, report in counts.items()}
     rows = ", ".join(f"{language}: {number}" for language, number in unknown.items() if number)
     if rows and options.for_publishing:
         raise EaseError(
             f"The licence of some sentences is not known ({rows}): for your own use, set `for_publishing` to false."
         )
+    # A source with one licence has no history of licences by language.
+    history = {}
+    if not source.licence:
+        history = {language: licence_history(language) for language in counts_with_rows}
     card = Template(
         files(__package__).joinpath("card.md.j2").read_text(encoding="utf-8"),
         trim_blocks=True,
         undefined=StrictUndefined,
     ).render(
-        counts=written,
-        topics=sorted({topic for found in written.values() for topic in found["classes"]}),
-        removed=sorted({reason for found in written.values() for reason in found["removed"]}),
-        licences=sorted({licence for found in written.values() for licence in found["licences"]}),
-        history={} if source.licence else {language: licence_history(language) for language in written},
+        counts=counts_with_rows,
+        topics=sorted({topic for report in counts_with_rows.values() for topic in report["classes"]}),
+        removed=sorted({reason for report in counts_with_rows.values() for reason in report["removed"]}),
+        licences=sorted({licence for report in counts_with_rows.values() for licence in report["licences"]}),
+        history=history,
         min_class_size=options.min_class_size,
         source=source,
         edition=options.edition,
@@ -239,7 +263,7 @@ def clean(table: pa.Table, language: str) -> tuple[pa.Table, Counter[str]]:
     file text), `short`, `abbreviation` (the sentence was cut after one), `notice` (on more than 10 pages),
     `contradictory` (duplicates with several labels) and `duplicate`.
     """
-    removed = Counter[str]()
+    removed: Counter[str] = Counter()
 
     def remove(reason: str, bad: NDArray[np.bool_]) -> None:
         nonlocal table
@@ -253,6 +277,7 @@ def clean(table: pa.Table, language: str) -> tuple[pa.Table, Counter[str]]:
         "short": lambda sentence: _width(sentence) < _MIN_WIDTH,
         "abbreviation": Abbreviations(language).ends,
     }
+    # The comparisons below take longest, so the tests of single sentences come first.
     for reason, is_bad in tests.items():
         remove(reason, np.fromiter(map(is_bad, table["sentence"].to_pylist()), bool, table.num_rows))
     texts = pd.Series([normalized(sentence) for sentence in table["sentence"].to_pylist()], dtype=object)
@@ -267,7 +292,8 @@ def clean(table: pa.Table, language: str) -> tuple[pa.Table, Counter[str]]:
 
 
 def _width(sentence: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in sentence)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in sentence)
+    return len(sentence) + wide
 
 
 def normalized(text: str) -> str:
@@ -276,15 +302,17 @@ def normalized(text: str) -> str:
 
 
 def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -> NDArray[np.int64]:
-    """Return the number of each text's group of texts that are alike, shape (texts,).
+    """Return the number of each text's group of similar texts, shape (texts,).
 
-    Normalised texts belong together if their sets of n-grams of so many characters have at least the Jaccard
-    `similarity`; groups are the connected components. A shorter text is one n-gram.
+    Two normalised texts are similar if their sets of n-grams of so many characters have at least the Jaccard
+    `similarity`; groups are the connected components. A text shorter than an n-gram is one n-gram.
     """
-    from sklearn.feature_extraction.text import HashingVectorizer  # slow to import
+    # Slow to import.
+    from sklearn.feature_extraction.text import HashingVectorizer
 
     if not texts:
         return np.empty(0, np.int64)
+    # Each text's set of hashed n-grams as a row of zeros and ones.
     vectorizer = HashingVectorizer(
         analyzer=lambda text: {text[start : start + characters] for start in range(max(1, len(text) - characters + 1))},
         norm=None,
@@ -293,6 +321,7 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
     )
     grams = csr_array(vectorizer.transform(texts))
     grams.data[:] = 1
+    # Sorted by size, so that each block is compared with larger sets up to a bound only.
     order = np.argsort(np.diff(grams.indptr), kind="stable")
     grams = csr_array(grams[order])
     sizes = np.diff(grams.indptr)
@@ -302,10 +331,11 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
         # A set with more than 1/similarity times as many n-grams cannot be similar enough.
         last = int(np.searchsorted(sizes, sizes[end - 1] / similarity, side="right"))
         common = (grams[start:end] @ grams[start:last].T).tocoo()
-        row, column = common.row + start, common.col + start
+        row = common.row + start
+        column = common.col + start
         union = sizes[row] + sizes[column] - common.data
-        found = (column > row) & (common.data >= similarity * union)
-        pairs.append(order[np.stack([row[found], column[found]])])
+        is_similar = (column > row) & (common.data >= similarity * union)
+        pairs.append(order[np.stack([row[is_similar], column[is_similar]])])
     links = np.concatenate(pairs, axis=1)
     graph = coo_array((np.ones(links.shape[1], bool), (links[0], links[1])), shape=(len(texts),) * 2)
     return connected_components(graph, directed=False)[1].astype(np.int64)
@@ -314,32 +344,32 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
 def clean_released(folder: Path, options: NewsOptions, target: Path, languages: Sequence[str]) -> dict[str, Counts]:
     """Write the edition `clean` of published files, two for each language, atomically into the folder `target`.
 
-    The folder may lack some languages; the labels are those of the files. Returns what `finish_language` returns.
+    The folder may lack some languages; the labels are those of the files. Returns the counts of `finish_language`.
     Raises EaseError if the folder has no such files, two files do not fit each other, or nothing is left.
     """
     options = options.model_copy(update={"edition": "clean"})
-    there = sorted(match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name)))
-    chosen = [language for language in there if language in languages]
-    if not chosen:
+    matches = [match for path in folder.glob("*.txt") if (match := _SENTENCES_NAME.fullmatch(path.name))]
+    available = [language for language in sorted(match["language"] for match in matches) if language in languages]
+    if not available:
         raise EaseError(
             f"{folder} has no file LANGUAGE_sentences.txt of {', '.join(languages)}: give the folder of the published "
             "MewsC-16."
         )
     counts: dict[str, Counts] = {}
-    with atomic_folder(target) as aside:
-        for language in tqdm(chosen, desc="cleaning MewsC-16", unit="language", disable=None):
+    with atomic_folder(target) as scratch:
+        for language in tqdm(available, desc="cleaning MewsC-16", unit="language", disable=None):
             table = _read_released(folder, language)
-            found = finish_language(aside, language, table, options, _RELEASED)
-            removed = ", ".join(f"{number} {reason}" for reason, number in found["removed"].items() if number)
+            report = finish_language(scratch, language, table, options, _RELEASED)
+            removed = ", ".join(f"{number} {reason}" for reason, number in report["removed"].items() if number)
             message = "%s: %d of %d sentences stay; removed: %s"
-            logger.info(message, language, found["sentences"], table.num_rows, removed or "none")
-            counts[language] = {**found, "pages": table.num_rows, "dumps": []}
-        finish_folder(aside, counts, options, _RELEASED)
+            logger.info(message, language, report["sentences"], table.num_rows, removed or "none")
+            counts[language] = {**report, "pages": table.num_rows, "dumps": []}
+        finish_folder(scratch, counts, options, _RELEASED)
     return counts
 
 
 def _read_released(folder: Path, language: str) -> pa.Table:
-    """Read a language's sentences and labels; blank sentences are skipped."""
+    """Return a language's sentences and labels; blank sentences are skipped."""
     paths = [folder / f"{language}_{name}.txt" for name in ("sentences", "categories")]
     rows = []
     for number, lines in read_parallel_lines(paths):
@@ -348,4 +378,4 @@ def _read_released(folder: Path, language: str) -> pa.Table:
             raise EaseError(f"{paths[1]}, line {number}: the category is blank: download the file again.")
         if text:
             rows.append({"sentence": text, "category": label})
-    return pa.Table.from_pylist(rows, schema=READ)
+    return pa.Table.from_pylist(rows, schema=NEWS_COLUMNS)
