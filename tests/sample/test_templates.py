@@ -10,7 +10,7 @@ import icu
 import pytest
 
 from ease.sample.news.writer import read_news_words
-from ease.sample.world import FRAMES, KINDS, Entity, Fact, Phrasebook, World, read_templates, read_world
+from ease.sample.world import ENTITY_KINDS, FRAMES, Entity, Fact, Phrasebook, World, read_templates, read_world
 from ease.wikimedia.languages import MEWSC16_LANGUAGES, PAPER_LANGUAGES
 
 WORDS = {"one", "many"}
@@ -28,7 +28,7 @@ def test_each_language_has_at_least_four_templates_of_a_frame_and_all_words(lang
             slots = [name for _, name, _, _ in string.Formatter().parse(template) if name]
             assert sorted(slot for slot in slots if slot not in WORDS) == sorted(FRAMES[frame]), template
             assert frame in ("define", "several") or not WORDS.intersection(slots), template
-    assert tuple(own["words"]) == KINDS
+    assert tuple(own["words"]) == ENTITY_KINDS
     assert all(set(forms) == {"one", "many", "short"} for forms in own["words"].values())
     for part in ("headings", "notes"):
         assert own[part].keys() == english[part].keys()

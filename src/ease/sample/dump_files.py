@@ -19,11 +19,12 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from ease.sample.pages import WikiPage
-from ease.sample.world import KINDS, QID_BASE, Entity, Phrasebook, Site, World
+from ease.sample.world import ENTITY_KINDS, QID_BASE, Entity, Phrasebook, Site, World
 from ease.wikimedia.dumps.files import CHECKSUM_LIST
 
 DUMP_DATE = "20240101"
-_PAGES_PER_STREAM = 100  # as in Wikipedia's own dumps
+# As in Wikipedia's own dumps.
+_PAGES_PER_STREAM = 100
 _EXPORT = "http://www.mediawiki.org/xml/export-0.11/"
 
 
@@ -34,9 +35,9 @@ def dump_name(language: str, project: str = "wiki") -> str:
 
 def write_dump(path: Path, site: Site, pages: Sequence[WikiPage]) -> None:
     """Write a multistream dump: a stream with the header, streams of pages, a stream with the end tag."""
-    written = [_page(page, number, site.language) for number, page in enumerate(pages, start=1)]
-    starts = range(0, len(written), _PAGES_PER_STREAM)
-    streams = ["".join(written[start : start + _PAGES_PER_STREAM]) for start in starts]
+    elements = [_page(page, number, site.language) for number, page in enumerate(pages, start=1)]
+    starts = range(0, len(elements), _PAGES_PER_STREAM)
+    streams = ["".join(elements[start : start + _PAGES_PER_STREAM]) for start in starts]
     with path.open("wb") as file:
         for stream in (_head(site), *streams, "</mediawiki>\n"):
             file.write(bz2.compress(stream.encode(), compresslevel=1))
@@ -49,11 +50,12 @@ def write_content_export(folder: Path, site: Site, pages: Sequence[WikiPage]) ->
     """
     articles = (page for page in pages if page.namespace == 0)
     talk = [WikiPage(f"{site.names[1]}:{page.title}", page.text, namespace=1) for page in articles]
-    written = [_page(page, number, site.language) for number, page in enumerate([*pages, *talk], start=1)]
-    middle, date = len(pages) // 2, f"{DUMP_DATE[:4]}-{DUMP_DATE[4:6]}-{DUMP_DATE[6:]}"
-    for first, last in ((1, middle), (middle + 1, len(written))):
+    elements = [_page(page, number, site.language) for number, page in enumerate([*pages, *talk], start=1)]
+    middle = len(pages) // 2
+    date = f"{DUMP_DATE[:4]}-{DUMP_DATE[4:6]}-{DUMP_DATE[6:]}"
+    for first, last in ((1, middle), (middle + 1, len(elements))):
         file = folder / f"{site.dbname}-{date}-p{first}p{last}.xml.bz2"
-        content = "".join((_head(site), *written[first - 1 : last], "</mediawiki>\n"))
+        content = "".join((_head(site), *elements[first - 1 : last], "</mediawiki>\n"))
         file.write_bytes(bz2.compress(content.encode(), compresslevel=1))
         with (folder / CHECKSUM_LIST).open("a", encoding="utf-8") as sums:
             sums.write(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n")
@@ -61,10 +63,12 @@ def write_content_export(folder: Path, site: Site, pages: Sequence[WikiPage]) ->
 
 def _head(site: Site) -> str:
     """Return the root element's start tag and `<siteinfo>`."""
-    namespaces = "".join(
-        f'    <namespace key="{number}" case="first-letter"' + (f">{escape(name)}</namespace>\n" if name else "/>\n")
-        for number, name in sorted(site.names.items())
-    )
+    namespaces = ""
+    for number, name in sorted(site.names.items()):
+        content = "/>"
+        if name:
+            content = f">{escape(name)}</namespace>"
+        namespaces += f'    <namespace key="{number}" case="first-letter"{content}\n'
     return f"""<mediawiki xmlns="{_EXPORT}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" xml:lang="{site.language}">
 <siteinfo>
@@ -80,13 +84,19 @@ xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" xml:lang
 
 
 def _page(page: WikiPage, identifier: int, language: str) -> str:
-    title = escape(page.redirect or "", {'"': "&quot;"})
-    redirect = "" if page.redirect is None else f'\n  <redirect title="{title}"/>'
+    """Return a page's XML with a single revision."""
+    redirect = ""
+    if page.redirect is not None:
+        title = escape(page.redirect, {'"': "&quot;"})
+        redirect = f'\n  <redirect title="{title}"/>'
     number = revision_id(language, identifier)
     content = page.text.encode()
     sha1 = int(hashlib.sha1(content, usedforsecurity=False).hexdigest(), 16)
-    digest = np.base_repr(sha1, 36).lower().rjust(31, "0")  # as MediaWiki writes it
-    text = f">{escape(page.text)}</text>" if page.text else "/>"
+    # MediaWiki writes hashes in base 36.
+    digest = np.base_repr(sha1, 36).lower().rjust(31, "0")
+    text = "/>"
+    if page.text:
+        text = f">{escape(page.text)}</text>"
     return f"""<page>
   <title>{escape(page.title)}</title>
   <ns>{page.namespace}</ns>
@@ -133,10 +143,12 @@ def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Ma
             properties.append(("wikibase-badge-Q17437796", b"1", "1"))
         if number % 3 == 0:
             properties.append(("displaytitle", f"<i>''{page.title}''</i>".encode(), "NULL"))
-        if number % 20 == 7:  # would mislead a parser that ignores quotes and escapes
+        if number % 20 == 7:
+            # Would mislead a parser that ignores quotes and escapes.
             text = f"\\'),({number},'wikibase_item','Q{number}',NULL),\n\"\\"
             properties.append(("wikibase-shortdesc", text.encode(), "NULL"))
-        if page.namespace == 10:  # MediaWiki stores this property of templates compressed
+        if page.namespace == 10:
+            # MediaWiki stores this property of templates compressed: bytes of any value.
             data = json.dumps({"description": page.title}).encode()
             properties.append(("templatedata", zlib.compress(data, 9), "NULL"))
         for name, value, sort_key in sorted(properties):
@@ -148,6 +160,7 @@ def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Ma
     ]
     head = _HEAD.replace("DATABASE", site.dbname)
     content = b"".join((head.encode(), *statements, _FOOT.encode()))
+    # Without a time in the header, the same rows give the same bytes.
     path.write_bytes(gzip.compress(content, mtime=0))
 
 
@@ -170,23 +183,31 @@ def write_truthy(path: Path, entities: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _triples(entity: Mapping[str, Any]) -> Iterator[str]:
+    """Yield an entity's triples: its labels, the pages about it, and the best-ranked statements of each property."""
     subject = f"<{_ENTITY}{entity['id']}>"
     for language, label in entity["labels"].items():
         for predicate in _LABELS:
             yield f'{subject} <{predicate}> "{_escape(label["value"])}"@{language}'
     for site, link in entity.get("sitelinks", {}).items():
+        # Wikimedia Commons is no Wikipedia, although its database's name also ends with wiki.
         if site != "commonswiki":
-            language, title = site.removesuffix("wiki"), quote(link["title"].replace(" ", "_"))
+            language = site.removesuffix("wiki")
+            title = quote(link["title"].replace(" ", "_"))
             page = f"<https://{language}.wikipedia.org/wiki/{title}>"
             yield f"{page} <http://schema.org/about> {subject}"
     for property_id, statements in entity["claims"].items():
-        preferred = any(statement["rank"] == "preferred" for statement in statements)
+        rank = "normal"
+        if any(statement["rank"] == "preferred" for statement in statements):
+            rank = "preferred"
         for statement in statements:
-            if statement["rank"] == ("preferred" if preferred else "normal"):
-                snak, value = statement["mainsnak"], f"{_UNKNOWN}{statement['id'].replace('$', '-')}"
-                if snak["snaktype"] == "value":
-                    value = f"{_ENTITY}{snak['datavalue']['value']['id']}"
-                yield f"{subject} <{_DIRECT}{property_id}> <{value}>"
+            if statement["rank"] != rank:
+                continue
+            snak = statement["mainsnak"]
+            # An unknown value is a blank node with an address of its own.
+            value = f"{_UNKNOWN}{statement['id'].replace('$', '-')}"
+            if snak["snaktype"] == "value":
+                value = f"{_ENTITY}{snak['datavalue']['value']['id']}"
+            yield f"{subject} <{_DIRECT}{property_id}> <{value}>"
 
 
 def _escape(text: str) -> str:
@@ -194,7 +215,9 @@ def _escape(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
 
     def code(letter: re.Match[str]) -> str:
-        return f"\\u{ord(letter[0]):04X}" if letter[0] < "\U00010000" else f"\\U{ord(letter[0]):08X}"
+        if letter[0] < "\U00010000":
+            return f"\\u{ord(letter[0]):04X}"
+        return f"\\U{ord(letter[0]):08X}"
 
     return re.sub(r"[^\x00-\x7f]", code, escaped)
 
@@ -208,7 +231,7 @@ Json = dict[str, Any]
 
 def class_of(kind: str) -> int:
     """Return the item number of a kind's class."""
-    return QID_BASE + 1 + KINDS.index(kind)
+    return QID_BASE + 1 + ENTITY_KINDS.index(kind)
 
 
 def write_wikidata(path: Path, entities: Iterable[Json]) -> None:
@@ -226,10 +249,12 @@ def entity_classes(world: World) -> dict[Entity, tuple[int, ...]]:
         if fact.relation == relation
     )
     further = {"territory": (MULTILINGUAL,), "language": (WIDESPREAD,), "currency": (SHARED,)}
-    return {
-        entity: (class_of(entity.kind), *(further.get(entity.kind, ()) if uses[entity] > 1 else ()))
-        for entity in world.entities
-    }
+    classes: dict[Entity, tuple[int, ...]] = {}
+    for entity in world.entities:
+        classes[entity] = (class_of(entity.kind),)
+        if uses[entity] > 1:
+            classes[entity] += further.get(entity.kind, ())
+    return classes
 
 
 def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
@@ -242,22 +267,25 @@ def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator
             "labels": {"en": {"language": "en", "value": label}},
             "claims": {"P31": [_statement("P31", identifier, TYPELESS)]},
         }
-    for kind in KINDS:
+    for kind in ENTITY_KINDS:
         labels = {language: book.words[kind]["short"] for language, book in books.items()}
         yield _item(class_of(kind), labels, {}, {})
     parts = {fact.subject: fact.object for fact in world.facts if fact.relation in ("located", "part")}
     for number, (entity, classes) in enumerate(entity_classes(world).items()):
-        known = {language: book for language, book in books.items() if entity in book.names}
-        labels = {language: book.names[entity] for language, book in known.items() if number % 50 != 9}
-        titles = {language: book.titles[entity] for language, book in known.items()}
+        books_with_name = {language: book for language, book in books.items() if entity in book.names}
+        # Some items have no label, as on Wikidata.
+        labels = {language: book.names[entity] for language, book in books_with_name.items() if number % 50 != 9}
+        titles = {language: book.titles[entity] for language, book in books_with_name.items()}
         identifier = f"Q{entity.qid}"
         # Some items have preferred or deprecated statements, or an unknown value.
-        rank = "preferred" if number % 10 == 3 else "normal"
+        rank = "normal"
+        if number % 10 == 3:
+            rank = "preferred"
         types = [_statement("P31", identifier, value, rank) for value in classes]
         if number % 10 == 3:
             types.append(_statement("P31", identifier, CODED))
         if number % 10 == 5:
-            wrong = class_of(KINDS[(KINDS.index(entity.kind) + 1) % len(KINDS)])
+            wrong = class_of(ENTITY_KINDS[(ENTITY_KINDS.index(entity.kind) + 1) % len(ENTITY_KINDS)])
             types.insert(0, _statement("P31", identifier, wrong, "deprecated"))
         if number % 10 == 7:
             types.append(_statement("P31", identifier, None))
@@ -277,6 +305,7 @@ def _statement(property_id: str, subject: str, value: int | None, rank: str = "n
 
 
 def _item(qid: int, labels: Mapping[str, str], claims: Mapping[str, list[Json]], titles: Mapping[str, str]) -> Json:
+    """Return an item in the form of the dump."""
     sitelinks = {
         f"{language}wiki": {"site": f"{language}wiki", "title": title, "badges": []}
         for language, title in titles.items()
@@ -288,7 +317,8 @@ def _item(qid: int, labels: Mapping[str, str], claims: Mapping[str, list[Json]],
         "id": f"Q{qid}",
         "labels": {language: {"language": language, "value": label} for language, label in labels.items()},
         "descriptions": {},
-        "aliases": [],  # PHP writes an empty map as a list; the real dump has both forms
+        # PHP writes an empty map as a list; the real dump has both forms.
+        "aliases": [],
         "claims": claims,
         "sitelinks": sitelinks,
         "lastrevid": qid - QID_BASE,

@@ -73,10 +73,10 @@ def generate_folder(
     version: int,
     write: Callable[[Path], None],
 ) -> Path:
-    """Return a folder of generated files; write the files unless a complete folder exists.
+    """Return a folder of generated files; write the files unless the folder exists.
 
-    The folder's name ends with a hash of everything that the files depend on. `write` gets an empty folder; `available`
-    are the languages that have templates, `version` is that of the generating code.
+    The folder's name ends with a hash of everything that the files depend on. `write` gets an empty folder. `available`
+    are the languages that have templates, `version` is the version of the generating code.
 
     Raises:
         EaseError: A language has no templates, or the folder is not writable.
@@ -87,14 +87,14 @@ def generate_folder(
             f"The {name} has no templates for {', '.join(missing)}: choose from {', '.join(available)}, or use your "
             "own dumps."
         )
-    content = {"languages": sorted(languages), "options": options.model_dump()}
-    key = json.dumps({**content, "babel": babel.__version__}, sort_keys=True)
-    digest = hashlib.blake2b(key.encode(), digest_size=6).hexdigest()
+    # CLDR's names and facts come with Babel, so another version gives other files.
+    content = {"languages": sorted(languages), "options": options.model_dump(), "babel": babel.__version__}
+    digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=6).hexdigest()
     folder = parent / f"{name}-{version}-{digest}"
     if not folder.exists():
         with report_write_errors(parent):
             remove_abandoned_scratch(parent)
-            with atomic_shared_folder(folder) as new:
-                write(new)
+            with atomic_shared_folder(folder) as scratch:
+                write(scratch)
         logger.info("Wrote the %s in %d languages to %s", name, len(languages), folder)
     return folder

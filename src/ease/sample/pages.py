@@ -16,7 +16,7 @@ from ease.sample.world import (
     Entity,
     Fact,
     Phrasebook,
-    Sentence,
+    SampleSentence,
     Site,
     Statement,
     statement_of,
@@ -52,14 +52,16 @@ class Marker:
     """
 
     def __init__(self, book: Phrasebook, aliases: Aliases, heading: str, random: Random) -> None:
-        self._language, self._titles = book.language, book.titles
+        self._language = book.language
+        self._titles = book.titles
         self._is_right_to_left = Language(book.language).is_right_to_left
-        self._aliases, self._heading = aliases, heading
+        self._aliases = aliases
+        self._heading = heading
         self._link_styles = cycle(random.sample(_STYLES["links"], len(_STYLES["links"])))
         self._extras = cycle(random.sample(_STYLES["extras"], len(_STYLES["extras"])))
         self._trail = re.compile(link_trail(book.language))
 
-    def write(self, sentence: Sentence, subject: Entity | None = None, lead: bool = False) -> tuple[str, str]:
+    def write(self, sentence: SampleSentence, subject: Entity | None = None, lead: bool = False) -> tuple[str, str]:
         """Return a sentence as wikitext, and the text that a parser should find in it.
 
         The page's subject is not linked, and bold in the page's first sentence (`lead`).
@@ -73,6 +75,7 @@ class Marker:
             if entity != subject:
                 surface = self._link(surface, entity)
             elif lead and "'" not in surface:
+                # An apostrophe beside the quotes would change their meaning.
                 surface = f"'''{surface}'''"
             pieces.append(surface)
             lead = False
@@ -80,7 +83,8 @@ class Marker:
         pieces.append(sentence.text[position:])
         text = sentence.text
         if extra == "direction" and self._is_right_to_left:
-            pieces[-1], text = (f"{end[:-1]}{RIGHT_TO_LEFT_MARK}{end[-1]}" for end in (pieces[-1], text))
+            pieces[-1] = _mark_direction(pieces[-1])
+            text = _mark_direction(text)
         if extra in _STYLES["emphasis"]:
             _emphasise(pieces, *_STYLES["emphasis"][extra])
         trailer = _STYLES["trailers"].get(extra, "")
@@ -89,7 +93,8 @@ class Marker:
 
     def _link(self, surface: str, entity: Entity) -> str:
         """Return a link with the text `surface` in the next style."""
-        style, title = next(self._link_styles), self._titles[entity]
+        style = next(self._link_styles)
+        title = self._titles[entity]
         if alias := self._aliases.get(style, {}).get(entity):
             return f"[[{alias}|{surface}]]"
         if style == "plain" and capitalize_first(surface, self._language) == title:
@@ -98,20 +103,31 @@ class Marker:
             return f"[[{title}|{surface[:-2]}]]{surface[-2:]}"
         if style == "italic" and "'" not in surface:
             return f"[[{title}|''{surface}'']]"
+        marked_title = title
+        if self._is_right_to_left:
+            marked_title = RIGHT_TO_LEFT_MARK + title
         heads = {
             "underscores": title.replace(" ", "_"),
             "fragment": f"{title}#{self._heading}",
             "colon": f":{title}",
             "lower": lower_first(title, self._language),
-            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if self._is_right_to_left else title,
+            "marked": marked_title,
         }
         return f"[[{heads.get(style, title)}|{surface.replace('&', '&amp;')}]]"
 
 
+def _mark_direction(text: str) -> str:
+    """Return a text with a mark of direction before its last character, as authors write before a full stop."""
+    return f"{text[:-1]}{RIGHT_TO_LEFT_MARK}{text[-1]}"
+
+
 def lower_first(title: str, language: str) -> str:
-    """Lower the first letter if the wiki treats the result as the same title."""
+    """Return a title with a small first letter if the wiki treats the result as the same title."""
     lowered = title[:1].lower() + title[1:]
-    return lowered if capitalize_first(lowered, language) == title else title
+    # Some letters do not come back: the capital of a Turkish i is another letter.
+    if capitalize_first(lowered, language) != title:
+        return title
+    return lowered
 
 
 def _emphasise(pieces: list[str], before: str, after: str) -> None:
@@ -119,22 +135,27 @@ def _emphasise(pieces: list[str], before: str, after: str) -> None:
     for place in range(0, len(pieces), 2):
         piece = pieces[place]
         for word in _WORD.finditer(piece):
-            at_start, at_end = word.start() == 0 and place > 0, word.end() == len(piece)
-            beside = pieces[place - 1][-1:] * at_start + "".join(pieces[place + 1 : place + 2])[:1] * at_end
-            if "'" not in beside:  # five or six quotes in a row have another meaning
+            # The characters of the names beside the word, whose links may end or begin with quotes.
+            beside = ""
+            if word.start() == 0 and place > 0:
+                beside += pieces[place - 1][-1:]
+            if word.end() == len(piece):
+                beside += "".join(pieces[place + 1 : place + 2])[:1]
+            # Five or six quotes in a row have another meaning.
+            if "'" not in beside:
                 pieces[place] = f"{piece[: word.start()]}{before}{word[0]}{after}{piece[word.end() :]}"
                 return
 
 
+# Share of the sentences on the page of an entity that they mention.
 OWN_PAGE_SHARE = 0.4
-"""Share of the sentences on the page of an entity that they mention."""
 
 _LEADS = {"territory": "located", "region": "part"}
 
 
 def plan_articles(
     facts: Mapping[Entity, Sequence[Fact]], book: Phrasebook, sentences: int, seed: int
-) -> dict[Entity, tuple[list[Sentence], list[Sentence]]]:
+) -> dict[Entity, tuple[list[SampleSentence], list[SampleSentence]]]:
     """Plan one article per entity, so that all entities are mentioned about equally often.
 
     Args:
@@ -149,24 +170,33 @@ def plan_articles(
     random = Random(f"articles {seed} {book.language}")
     by_relation: dict[Entity, dict[str, list[Fact]]] = {}
     same_kind: dict[str, list[Entity]] = defaultdict(list)
-    plans: dict[Entity, tuple[list[Sentence], list[Sentence]]] = {}
-    for entity, own in facts.items():
+    plans: dict[Entity, tuple[list[SampleSentence], list[SampleSentence]]] = {}
+    for entity, entity_facts in facts.items():
         same_kind[entity.kind].append(entity)
         by_relation[entity] = defaultdict(list)
-        for fact in own:
+        for fact in entity_facts:
             by_relation[entity][fact.relation].append(fact)
-        leads = [fact for fact in own if fact.relation == _LEADS.get(entity.kind) and fact.subject == entity]
-        lead = statement_of(random.choice(leads)) if leads else Statement("define", (entity,))
-        plans[entity] = [book.say(lead, template=0)], []
+        leads = [fact for fact in entity_facts if fact.relation == _LEADS.get(entity.kind) and fact.subject == entity]
+        lead = Statement("define", (entity,))
+        if leads:
+            lead = statement_of(random.choice(leads))
+        plans[entity] = ([book.say(lead, template=0)], [])
     entities = list(plans)
-    for left in range(sentences - len(plans), 0, -len(plans)):
+    # Rounds over all entities, so that their numbers of mentions differ little.
+    for remaining in range(sentences - len(plans), 0, -len(plans)):
         random.shuffle(entities)
-        for entity in entities[:left]:
+        for entity in entities[:remaining]:
             statement = _draw_statement(entity, by_relation, same_kind[entity.kind], random)
             sentence = book.say(statement, random.randrange(1_000_000))
-            host = random.choice(statement.entities if random.random() < OWN_PAGE_SHARE else entities)
-            about, compared = plans[host]
-            (about if host in statement.entities else compared).append(sentence)
+            hosts: Sequence[Entity] = entities
+            if random.random() < OWN_PAGE_SHARE:
+                hosts = statement.entities
+            host = random.choice(hosts)
+            about_host, about_others = plans[host]
+            if host in statement.entities:
+                about_host.append(sentence)
+            else:
+                about_others.append(sentence)
     return plans
 
 
@@ -174,32 +204,40 @@ def _draw_statement(
     entity: Entity, facts: Mapping[Entity, Mapping[str, list[Fact]]], same_kind: Sequence[Entity], random: Random
 ) -> Statement:
     """Draw a statement that mentions the entity: first its frame, then the other entities."""
-    own = facts[entity]
-    ways = ["define", "several", *own, *(SHARED_FRAMES[way] for way in own if way in SHARED_FRAMES)]
-    if "pays" in own or "speaks" in own:
-        ways.append("pays_speaks")
-    way = random.choice(ways)
-    if way in own:
-        return statement_of(random.choice(own[way]))
-    if way == "several":
-        others = [other for other in random.sample(same_kind, 3) if other != entity][:2]
-        if len(others) == 2:
-            return Statement("several", tuple(random.sample([entity, *others], 3)))
-    if way in ("define", "several"):
+    entity_facts = facts[entity]
+    frames = [
+        "define",
+        "several",
+        *entity_facts,
+        *(SHARED_FRAMES[relation] for relation in entity_facts if relation in SHARED_FRAMES),
+    ]
+    if "pays" in entity_facts or "speaks" in entity_facts:
+        frames.append("pays_speaks")
+    frame = random.choice(frames)
+    if frame in entity_facts:
+        return statement_of(random.choice(entity_facts[frame]))
+    if frame == "several":
+        similar = [other for other in random.sample(same_kind, 3) if other != entity][:2]
+        if len(similar) == 2:
+            return Statement("several", tuple(random.sample([entity, *similar], 3)))
+    if frame in ("define", "several"):
         return Statement("define", (entity,))
-    if way == "pays_speaks":
-        relation = random.choice([relation for relation in ("pays", "speaks") if relation in own])
-        fact = random.choice(own[relation])
-        partners = facts[fact.subject].get("speaks" if relation == "pays" else "pays", [])
+    if frame == "pays_speaks":
+        relation = random.choice([relation for relation in ("pays", "speaks") if relation in entity_facts])
+        fact = random.choice(entity_facts[relation])
+        partner_relation = {"pays": "speaks", "speaks": "pays"}[relation]
+        partners = facts[fact.subject].get(partner_relation, [])
     else:
-        (relation,) = (relation for relation, shared in SHARED_FRAMES.items() if shared == way)
-        fact = random.choice(own[relation])
+        (relation,) = (relation for relation, shared in SHARED_FRAMES.items() if shared == frame)
+        fact = random.choice(entity_facts[relation])
         partners = [
             other
             for other in facts[fact.object][relation]
             if other.object == fact.object and other.subject != fact.subject
         ]
-    return statement_of_two(fact, random.choice(partners)) if partners else statement_of(fact)
+    if not partners:
+        return statement_of(fact)
+    return statement_of_two(fact, random.choice(partners))
 
 
 @dataclass
@@ -210,55 +248,72 @@ class ArticleWriter:
     site: Site
     aliases: Aliases
     facts: Mapping[Entity, Sequence[Fact]]
-    """Those of each entity that may be stated."""
+    """What may be stated about each entity."""
     titles_elsewhere: Mapping[str, Mapping[Entity, str]]
     random: Random
 
     def __post_init__(self) -> None:
         self._marker = Marker(self.book, self.aliases, self.book.headings["facts"], self.random)
 
-    def write(self, subject: Entity, about: Sequence[Sentence], compared: Sequence[Sentence], number: int) -> WikiPage:
-        """Write an article; its number in the wiki selects its parts."""
-        book, titles, blocks = self.book, self.book.titles, []
+    def write(
+        self, subject: Entity, statements: Sequence[SampleSentence], comparisons: Sequence[SampleSentence], number: int
+    ) -> WikiPage:
+        """Write an article with statements about its subject and about others; its number selects its parts."""
+        book = self.book
+        titles = book.titles
+        blocks = []
         headings = {name: f"== {heading} ==" for name, heading in book.headings.items()}
         if number % 3 == 0:
             blocks.append(self._infobox(subject))
         if number % 5 == 1:
-            linked = _linked(book.note("caption", subject), titles[subject])
+            caption = _linked(book.note("caption", subject), titles[subject])
             file = f"{self.site.names[6]}:{subject.kind} {subject.code} map.svg"
-            blocks.append(f'[[{file}|thumb|220px|{linked}<ref name="cldr" />]]')
-        blocks.append(self._prose(about[:2], subject, lead=True))
-        if about[2:]:
-            blocks += headings["facts"], self._prose(about[2:], subject)
+            blocks.append(f'[[{file}|thumb|220px|{caption}<ref name="cldr" />]]')
+        blocks.append(self._prose(statements[:2], subject, lead=True))
+        if statements[2:]:
+            blocks += (headings["facts"], self._prose(statements[2:], subject))
         if number % 7 == 2:
-            facts = self.facts[subject][:5]
-            rows = [f"|-\n| [[{titles[fact.subject]}]] || [[{titles[fact.object]}]]\n" for fact in facts]
-            head = f'{{| class="wikitable sortable"\n|+ {book.headings["list"]}\n! A !! B\n'
-            blocks.append(f"{head}{''.join(rows)}|}}")
-        if compared:
-            bullet = self.random.choice("*#") if number % 4 == 3 else None
-            blocks += headings["comparison"], self._prose(compared, subject, bullet)
+            blocks.append(self._table(subject))
+        if comparisons:
+            bullet = None
+            if number % 4 == 3:
+                bullet = self.random.choice("*#")
+            blocks += (headings["comparison"], self._prose(comparisons, subject, bullet))
         if number % 12 == 5:
-            others = [entity for entity in titles if entity.kind == subject.kind and entity != subject]
-            items = [book.note("item", other) for other in self.random.sample(others, min(2, len(others)))]
-            blocks += headings["see_also"], self._prose(items, subject, self.random.choice("*#"))
-        if number % 40 == 7:  # a sentence that shows wiki syntax, which is not a link
+            similar = [entity for entity in titles if entity.kind == subject.kind and entity != subject]
+            items = [book.note("item", entity) for entity in self.random.sample(similar, min(2, len(similar)))]
+            blocks += (headings["see_also"], self._prose(items, subject, self.random.choice("*#")))
+        if number % 40 == 7:
+            # A sentence that shows wiki syntax, which is not a link.
             before, _, after = book.notes["markup"].partition("{X}")
             blocks.append(f"{before}<nowiki>[[{titles[subject]}]]</nowiki>{after}")
         blocks.append(self._foot(subject, number))
         return WikiPage(titles[subject], "\n\n".join(blocks))
 
+    def _table(self, subject: Entity) -> str:
+        """Write a table of facts, whose links a parser must ignore."""
+        titles = self.book.titles
+        facts = self.facts[subject][:5]
+        rows = [f"|-\n| [[{titles[fact.subject]}]] || [[{titles[fact.object]}]]\n" for fact in facts]
+        head = f'{{| class="wikitable sortable"\n|+ {self.book.headings["list"]}\n! A !! B\n'
+        return f"{head}{''.join(rows)}|}}"
+
     def _prose(
-        self, sentences: Sequence[Sentence], subject: Entity, bullet: str | None = None, lead: bool = False
+        self, sentences: Sequence[SampleSentence], subject: Entity, bullet: str | None = None, lead: bool = False
     ) -> str:
         """Write a list, or a paragraph with line breaks that parsers must ignore."""
         space = Language(self.book.language).sentence_separator
         text = ""
         for position, sentence in enumerate(sentences):
             markup, _ = self._marker.write(sentence, subject, lead and position == 0)
+            separator = space
+            if bullet or position % 5 == 4:
+                separator = "\n"
             if position:
-                text += "\n" if bullet or position % 5 == 4 else space
-            text += f"{bullet} {markup}" if bullet else markup
+                text += separator
+            if bullet:
+                text += f"{bullet} "
+            text += markup
         return text
 
     def _infobox(self, subject: Entity) -> str:
@@ -269,16 +324,26 @@ class ArticleWriter:
             f"| code = {{{{Code|{{{{uc:{subject.code}}}}}|kind={subject.kind}}}}}",
         ]
         for fact in self.facts[subject][:4]:
-            other = fact.object if fact.subject == subject else fact.subject
-            noun, title = self.book.words[other.kind]["short"], self.book.titles[other]
+            other = fact.object
+            if other == subject:
+                other = fact.subject
+            noun = self.book.words[other.kind]["short"]
+            title = self.book.titles[other]
             rows.append(f"| {noun} = {{{{Nowrap|[[{title}]]}}}}")
         return "\n".join([f"{{{{Infobox {subject.kind}", *rows, "}}"])
 
     def _foot(self, subject: Entity, number: int) -> str:
         """Write the end of a page: references, navigation, categories, links to other languages."""
-        category = self.site.names[14] if number % 2 else "Category"
-        sort_key = f"|{subject.code}" if number % 3 == 1 else ""
-        lines = ["<references />"] if number % 4 < 2 else ["{{Reflist|2|refs={{{1|}}}}}"]
+        # In each wiki, also the forms that all wikis understand: English names, and two ways to list references.
+        category = "Category"
+        if number % 2:
+            category = self.site.names[14]
+        sort_key = ""
+        if number % 3 == 1:
+            sort_key = f"|{subject.code}"
+        lines = ["{{Reflist|2|refs={{{1|}}}}}"]
+        if number % 4 < 2:
+            lines = ["<references />"]
         lines.append(f"{{{{DEFAULTSORT:{subject.code}}}}}")
         lines.append(f"[[{category}:{self.book.words[subject.kind]['many']}{sort_key}]]")
         if number % 6 == 4:
@@ -290,17 +355,17 @@ class ArticleWriter:
         return "\n".join(lines)
 
 
+# Titles of two redirects that lead to each other; ISO 3166 reserves these codes for users.
 LOOP = ("ISO 3166 QM", "ISO 3166 QN")
-"""Titles of two redirects that lead to each other; ISO 3166 reserves these codes for users."""
 EMPTY = "ISO 3166 QO"
-MISSING = "ISO 3166 QP"
-"""A title without a page, to which a redirect leads."""
+# A title without a page, to which a redirect leads.
+_MISSING = "ISO 3166 QP"
 
 _INFOBOX = '{| class="infobox"\n! {{{name|}}}\n|-\n| {{{image|}}}\n|}'
 
 
 def name_aliases(entities: Sequence[Entity]) -> Aliases:
-    """Return titles of redirects: one for each third entity, and one to that redirect for each sixth entity."""
+    """Return titles of redirects: one for every third entity, and one to that redirect for every sixth entity."""
     return {
         "redirect": {entity: f"{STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]},
         "double_redirect": {entity: f"{STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]},
@@ -309,44 +374,54 @@ def name_aliases(entities: Sequence[Entity]) -> Aliases:
 
 def write_redirects(book: Phrasebook, site: Site, aliases: Aliases) -> Iterator[WikiPage]:
     """Yield redirects to pages, to redirects, to a section, to a missing page, and a loop of redirects."""
-    titles, section, single = book.titles, book.headings["facts"], aliases["redirect"]
-    redirects = [
-        (alias, f"{titles[entity]}#{section}" if number % 10 == 3 else titles[entity], number)
-        for number, (entity, alias) in enumerate(single.items())
-        if entity in titles
-    ]
-    redirects += [
-        (alias, single[entity], number)
-        for number, (entity, alias) in enumerate(aliases["double_redirect"].items())
-        if entity in titles
-    ]
-    redirects += [(*LOOP, 0), (*LOOP[::-1], 1), (f"{MISSING} (1)", MISSING, 0)]
-    for title, target, number in redirects:  # with the wiki's own keyword or the English one
-        keyword = site.redirect_keyword if number % 2 else "REDIRECT"
-        yield WikiPage(title, f"#{keyword} [[{target}]]", redirect=target.partition("#")[0])
+    titles = book.titles
+    section = book.headings["facts"]
+    single = aliases["redirect"]
+    redirects = []
+    for number, (entity, alias) in enumerate(single.items()):
+        if entity in titles:
+            target = titles[entity]
+            if number % 10 == 3:
+                target += f"#{section}"
+            redirects.append((alias, target, number))
+    for number, (entity, alias) in enumerate(aliases["double_redirect"].items()):
+        if entity in titles:
+            redirects.append((alias, single[entity], number))
+    redirects += [(*LOOP, 0), (*LOOP[::-1], 1), (f"{_MISSING} (1)", _MISSING, 0)]
+    for title, target, number in redirects:
+        yield WikiPage(title, redirect_text(site, target, number), redirect=target.partition("#")[0])
+
+
+def redirect_text(site: Site, target: str, number: int) -> str:
+    """Return a redirect with the wiki's own keyword, or with the English one for an even number."""
+    keyword = "REDIRECT"
+    if number % 2:
+        keyword = site.redirect_keyword
+    return f"#{keyword} [[{target}]]"
 
 
 def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
     """Yield a page for each name of several entities, and for one code of both a country and a language."""
-    none: tuple[str, ...] = ()
-    meanings = [(title, entities, none) for title, entities in book.ambiguous.items()]
-    by_code = {entity.code.upper(): entity for entity in book.titles if entity.kind == "territory"}
-    taken = {*book.titles.values(), *book.ambiguous}
+    no_links: tuple[str, ...] = ()
+    meanings = [(title, entities, no_links) for title, entities in book.ambiguous.items()]
+    territories = {entity.code.upper(): entity for entity in book.titles if entity.kind == "territory"}
+    titles = {*book.titles.values(), *book.ambiguous}
     for entity in book.titles:
         code = entity.code.upper()
-        is_free = code in by_code and capitalize_first(code, book.language) not in taken
+        is_free = code in territories and capitalize_first(code, book.language) not in titles
         if entity.kind == "language" and is_free:
-            meanings.append((code, (by_code[code], entity), (LOOP[0], EMPTY)))
+            # Links to a loop of redirects and to an empty page lead to no article.
+            meanings.append((code, (territories[code], entity), (LOOP[0], EMPTY)))
             break
     before, _, after = book.notes["disambiguation"].partition("{X}")
-    for title, entities, others in meanings:
+    for title, entities, links in meanings:
         lines = [f"{before}'''{title}'''{after}", ""]
         lines += [f"* {_linked(book.note('item', entity), book.titles[entity])}" for entity in entities]
-        lines += [f"* [[{other}]]" for other in others]
+        lines += [f"* [[{link}]]" for link in links]
         yield WikiPage(title, "\n".join([*lines, "", "{{Disambiguation}}"]))
 
 
-def _linked(note: Sentence, title: str) -> str:
+def _linked(note: SampleSentence, title: str) -> str:
     """Return a note with a link for its name."""
     start, end, _ = note.mentions[0]
     return f"{note.text[:start]}[[{title}|{note.text[start:end]}]]{note.text[end:]}"
@@ -355,7 +430,8 @@ def _linked(note: Sentence, title: str) -> str:
 def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:
     """Yield an empty article, and pages of other namespaces with links, which parsers must ignore."""
     first = next(iter(book.titles.values()))
-    message, talk = book.notes["message"], book.notes["talk"]
+    message = book.notes["message"]
+    talk = book.notes["talk"]
     yield WikiPage(EMPTY, "")
     for kind, words in book.words.items():
         text = f"{_INFOBOX}<noinclude>{message}</noinclude>"

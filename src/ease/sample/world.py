@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from ease.wikimedia.wikitext.titles import capitalize_first
 _TABLES = read_data_file("ease.sample", "frames.yml")
 STANDARDS: dict[str, str] = _TABLES["kinds"]
 """Standards that name the entities of each kind by codes."""
-KINDS = tuple(STANDARDS)
+ENTITY_KINDS = tuple(STANDARDS)
 """Kinds of entities; each kind is a class in the sample's Wikidata dump."""
 FRAMES: dict[str, list[str]] = _TABLES["slots"]
 """The slots of each frame's templates, in the order of a statement's entities."""
@@ -29,10 +29,10 @@ SHARED_FRAMES: dict[str, str] = _TABLES["shared"]
 """By relation, the frames that state it for two territories at once."""
 SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
 """The languages of the sample wiki."""
+# In percent of a territory's population: from here on, a language without official status counts as spoken there.
 MINIMUM_SPEAKERS = 10.0
-"""A language without official status counts as spoken in a territory from this percentage of the population."""
+# Synthetic Wikidata numbers start here, far above the real ones.
 QID_BASE = 9_000_000_000
-"""Synthetic Wikidata numbers start here, far above the real ones."""
 
 
 class Entity(NamedTuple):
@@ -44,7 +44,8 @@ class Entity(NamedTuple):
     @property
     def qid(self) -> int:
         """Wikidata number, derived only from the entity (codes have at most four letters or digits)."""
-        return QID_BASE + (KINDS.index(self.kind) + 1) * 10_000_000 + int(self.code, 36)
+        # Base 36, the digits and letters of codes: four of them need less than 10 million numbers.
+        return QID_BASE + (ENTITY_KINDS.index(self.kind) + 1) * 10_000_000 + int(self.code, 36)
 
 
 class Fact(NamedTuple):
@@ -69,51 +70,72 @@ class World:
 
 
 def read_world(territories: int) -> World:
-    """Read CLDR's facts about some territories.
+    """Return CLDR's facts about some territories, and the entities of these facts."""
+    facts: list[Fact] = []
+    for continent, region, territory in _pick_territories(territories):
+        facts += [Fact("part", region, continent), Fact("located", territory, region)]
+        facts += _currency_facts(territory, region)
+        facts += _language_facts(territory, region)
+    # Sorted, since the draws of the sample depend on the order.
+    unique = sorted(set(facts))
+    entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
+    return World(tuple(sorted(entities, key=lambda e: (ENTITY_KINDS.index(e.kind), e.code))), tuple(unique))
 
-    Territories are chosen in turn from the UN's regions, so that even a small world has all continents.
+
+def _pick_territories(count: int) -> list[tuple[Entity, Entity, Entity]]:
+    """Return the continent, region and territory of some territories.
+
+    They are taken in turn from the UN's regions, so that even a small world has all continents.
     """
     by_region = [
         (Entity("continent", continent), Entity("region", region), codes.split())
         for continent, regions in read_data_file("ease.sample", "regions.yml").items()
         for region, codes in regions.items()
     ]
+    turns = max(len(codes) for _, _, codes in by_region)
     places = [
         (continent, region, Entity("territory", codes[turn]))
-        for turn in range(max(len(codes) for _, _, codes in by_region))
+        for turn in range(turns)
         for continent, region, codes in by_region
         if turn < len(codes)
-    ][:territories]
-    facts: list[Fact] = []
-    for continent, region, territory in places:
-        facts += [Fact("part", region, continent), Fact("located", territory, region)]
-        for code, _, end, is_tender in get_global("territory_currencies").get(territory.code, []):
-            if is_tender and end is None:  # legal tender today
-                currency = Entity("currency", code)
-                facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
-        for code, use in get_global("territory_languages").get(territory.code, {}).items():
-            is_spoken = use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS
-            if is_spoken and "_" not in code:  # not a variety such as `zh_Hant`
-                language = Entity("language", code)
-                facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
-                if likely := get_global("likely_subtags").get(code):
-                    facts.append(Fact("writes", language, Entity("script", likely.split("_")[1])))
-    unique = sorted(set(facts))
-    entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
-    return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
+    ]
+    return places[:count]
+
+
+def _currency_facts(territory: Entity, region: Entity) -> Iterator[Fact]:
+    for code, _, end, is_tender in get_global("territory_currencies").get(territory.code, []):
+        # CLDR also lists former currencies, and some that are no legal tender.
+        if is_tender and end is None:
+            currency = Entity("currency", code)
+            yield Fact("pays", territory, currency)
+            yield Fact("circulates", currency, region)
+
+
+def _language_facts(territory: Entity, region: Entity) -> Iterator[Fact]:
+    for code, use in get_global("territory_languages").get(territory.code, {}).items():
+        is_spoken = use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS
+        # Varieties such as `zh_Hant` are not languages.
+        if not is_spoken or "_" in code:
+            continue
+        language = Entity("language", code)
+        yield Fact("speaks", territory, language)
+        yield Fact("heard", language, region)
+        if subtags := get_global("likely_subtags").get(code):
+            yield Fact("writes", language, Entity("script", subtags.split("_")[1]))
 
 
 def facts_by_entity(facts: Iterable[Fact], entities: Iterable[Entity]) -> dict[Entity, list[Fact]]:
-    """Return the facts about each entity, out of those whose both entities are given."""
-    found: dict[Entity, list[Fact]] = {entity: [] for entity in entities}
+    """Return the facts about each entity, of those whose two entities are both among the entities."""
+    facts_of: dict[Entity, list[Fact]] = {entity: [] for entity in entities}
     for fact in facts:
-        if fact.subject in found and fact.object in found:
-            found[fact.subject].append(fact)
-            found[fact.object].append(fact)
-    return found
+        if fact.subject in facts_of and fact.object in facts_of:
+            facts_of[fact.subject].append(fact)
+            facts_of[fact.object].append(fact)
+    return facts_of
 
 
 _BIDI = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+# A full stop inside a name would end the sentence; the other characters are wiki syntax.
 _UNFIT = re.compile(r"[.。?!#<>\[\]{}|/:_«»\"]")
 _SLOT = re.compile(r"\{(\w+)\}")
 _NUMBERS = (-2, -1, *range(1, 16))
@@ -136,12 +158,16 @@ class Site:
     @property
     def dbname(self) -> str:
         """Name of the wiki's database, the beginning of its dumps' names."""
-        return Language(self.language).database + ("wiki" if self.project == "wikipedia" else self.project)
+        project = self.project
+        # Wikimedia names the databases of Wikipedias after wikis, not after the project.
+        if project == "wikipedia":
+            project = "wiki"
+        return Language(self.language).database + project
 
 
 @cache
 def read_site(language: str) -> Site:
-    """Read a Wikipedia's names, as they are in its `<siteinfo>`."""
+    """Return a Wikipedia's names, as in its `<siteinfo>`."""
     content = read_data_file("ease.sample", "namespaces.yml")[language]
     names = dict(zip(_NUMBERS, content["names"], strict=True))
     return Site(language, {0: "", **names}, content["redirect"])
@@ -163,7 +189,11 @@ def statement_of_two(fact: Fact, other: Fact) -> Statement:
     """Return the statement of two facts: one relation of two territories, or a territory's currency and language."""
     if fact.relation == other.relation:
         return Statement(SHARED_FRAMES[fact.relation], (fact.subject, other.subject, fact.object))
-    pays, speaks = (fact, other) if fact.relation == "pays" else (other, fact)
+    pays = fact
+    speaks = other
+    if fact.relation != "pays":
+        pays = other
+        speaks = fact
     return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
 
 
@@ -175,7 +205,7 @@ class Mention(NamedTuple):
     entity: Entity
 
 
-class Sentence(NamedTuple):
+class SampleSentence(NamedTuple):
     """A sentence of prose, and the names in it in order."""
 
     text: str
@@ -184,7 +214,7 @@ class Sentence(NamedTuple):
 
 @cache
 def read_templates(language: str) -> dict[str, Any]:
-    """Read the words and templates of a language."""
+    """Return the words and templates of a language."""
     content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
     return content
 
@@ -198,7 +228,8 @@ class Phrasebook:
     """Words and templates of one language, and CLDR's names of the entities that have a usable name in it."""
 
     def __init__(self, language: str, entities: Iterable[Entity]) -> None:
-        content, locale = read_templates(language), Locale(language)
+        content = read_templates(language)
+        locale = Locale(language)
         self.language = language
         self.words: Mapping[str, Mapping[str, str]] = content["words"]
         self.headings: Mapping[str, str] = content["headings"]
@@ -216,35 +247,39 @@ class Phrasebook:
         self.names: dict[Entity, str] = {}
         for entity in entities:
             name = clean_name(tables.get(entity.kind, locale.territories).get(entity.code, ""))
-            # A full stop inside a name would end the sentence; the other characters are wiki syntax.
             if name and not _UNFIT.search(name):
                 self.names[entity] = name
-        sharing: dict[str, list[Entity]] = defaultdict(list)
+        entities_by_title: dict[str, list[Entity]] = defaultdict(list)
         for entity, name in self.names.items():
-            sharing[capitalize_first(name, language)].append(entity)
-        self.ambiguous = {title: tuple(sharers) for title, sharers in sharing.items() if len(sharers) > 1}
+            entities_by_title[capitalize_first(name, language)].append(entity)
+        self.ambiguous = {
+            title: tuple(namesakes) for title, namesakes in entities_by_title.items() if len(namesakes) > 1
+        }
         """Titles of disambiguation pages, with the entities that share each name."""
         self.titles: dict[Entity, str] = {}
         """A unique title of each entity; nouns of kinds, then codes, distinguish equal names."""
-        for title, sharers in sharing.items():
-            kinds = [entity.kind for entity in sharers]
-            for entity in sharers:
-                code = f" {entity.code}" if kinds.count(entity.kind) > 1 else ""
-                note = f" ({self.words[entity.kind]['short']}{code})"
-                self.titles[entity] = title + note * (len(sharers) > 1)
+        for title, namesakes in entities_by_title.items():
+            kinds = [entity.kind for entity in namesakes]
+            for entity in namesakes:
+                qualifier = self.words[entity.kind]["short"]
+                if kinds.count(entity.kind) > 1:
+                    qualifier += f" {entity.code}"
+                self.titles[entity] = title
+                if len(namesakes) > 1:
+                    self.titles[entity] = f"{title} ({qualifier})"
 
-    def say(self, statement: Statement, template: int) -> Sentence:
+    def say(self, statement: Statement, template: int) -> SampleSentence:
         """Word a statement with one of its frame's templates; the number wraps around."""
         choices = self.templates[statement.frame]
         entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
         kind = self.words[statement.entities[0].kind]
         return self.fill(choices[template % len(choices)], entities, kind)
 
-    def note(self, name: str, entity: Entity) -> Sentence:
+    def note(self, name: str, entity: Entity) -> SampleSentence:
         """Word a note (a caption, a list item) about an entity."""
         return self.fill(split_template(self.notes[name]), {"X": entity}, self.words[entity.kind])
 
-    def fill(self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]) -> Sentence:
+    def fill(self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]) -> SampleSentence:
         """Fill the slots of a split template with names, which become mentions, and words."""
         text = ""
         mentions = []
@@ -253,9 +288,11 @@ class Phrasebook:
                 text += piece
             elif piece in entities:
                 entity = entities[piece]
+                # An article belongs to the sentence, not to the mention.
                 text += self._articles.get(entity, "")
                 mentions.append(Mention(len(text), len(text) + len(self.names[entity]), entity))
                 text += self.names[entity]
             else:
                 text += words[piece]
-        return Sentence(capitalize_first(text, self.language), tuple(mentions))
+        # A capital has as many characters as its letter, so the offsets stay.
+        return SampleSentence(capitalize_first(text, self.language), tuple(mentions))

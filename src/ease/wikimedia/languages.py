@@ -27,11 +27,12 @@ WIKIPEDIA_LANGUAGES = frozenset(_DATA["wikipedias"])
 """Codes of the Wikipedias that exist or existed; dumps of newer ones are found nevertheless."""
 OLDER_CODES: dict[str, str] = _DATA["older_codes"]
 """Codes that MediaWiki uses now, and the older codes of the same wikis."""
-LARGE: tuple[str, ...] = tuple(_DATA["large"])
-"""Large Wikipedias, the largest first"""
-PIVOT = "en"
-RELATED = 2
-"""Maximum number of companions beside English"""
+# Large Wikipedias, the largest first.
+_LARGE: tuple[str, ...] = tuple(_DATA["large"])
+_ENGLISH = "en"
+# Maximum number of companions beside English.
+_MOST_RELATED = 2
+# `nb` is left out: the language tag of the Norwegian Wikipedia is its own code, `no`.
 _NEWER_CODES = {older: newer for newer, older in OLDER_CODES.items() if newer != "nb"}
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
@@ -49,7 +50,7 @@ class Language:
 
     @property
     def database(self) -> str:
-        """How names of databases, dumps and Wikidata's sites begin: `be_x_old` for `be-tarask`."""
+        """Beginning of the names of databases, dumps and Wikidata's sites: `be_x_old` for `be-tarask`."""
         return OLDER_CODES.get(self.code, self.code).replace("-", "_")
 
     @property
@@ -60,7 +61,8 @@ class Language:
     @property
     def locale(self) -> icu.Locale:
         """ICU's locale; ICU applies its general rules to languages that it does not know."""
-        import icu  # compiled where it is installed: not needed for training
+        # Imported here, since ICU is compiled where it is installed, and training does not need it.
+        import icu
 
         return icu.Locale(self.bcp_47)
 
@@ -84,8 +86,10 @@ class Language:
 
     @property
     def sentence_separator(self) -> str:
-        """What separates two sentences: a space, or nothing as in Japanese."""
-        return "" if self.code in _DATA["unspaced"] else " "
+        """Separator of two sentences: a space, or nothing as in Japanese."""
+        if self.code in _DATA["unspaced"]:
+            return ""
+        return " "
 
     @property
     def is_right_to_left(self) -> bool:
@@ -118,8 +122,10 @@ def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
 
 
 def _unknown(language: str, parameter: str, rule: str = "") -> EaseError:
-    near = nearest(language, WIKIPEDIA_LANGUAGES)
-    hint = f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."
+    similar = nearest(language, WIKIPEDIA_LANGUAGES)
+    hint = "use a code such as en, ja, pt."
+    if similar:
+        hint = f"did you mean {' or '.join(similar)}?"
     return EaseError(f"Unknown language {language!r} in `{parameter}`: {rule}{hint}")
 
 
@@ -131,19 +137,21 @@ def nearest_companions(language: str, among: Collection[str] | None = None) -> l
 
     Args:
         language: Wikipedia's code.
-        among: Companions are chosen from these; None: from all large Wikipedias.
+        among: Candidates; None: all large Wikipedias.
     """
     import icu
 
-    others = [code for code in LARGE if code not in (language, PIVOT) and (among is None or code in among)]
-    near: list[str] = []
-    while others and len(near) < RELATED:
+    candidates = [code for code in _LARGE if code not in (language, _ENGLISH) and (among is None or code in among)]
+    related: list[str] = []
+    while candidates and len(related) < _MOST_RELATED:
+        # A matcher returns its best match only, so it is built again without the languages that are chosen already.
         builder = icu.LocaleMatcher.Builder()
-        for code in others:
+        for code in candidates:
             builder.addSupportedLocale(Language(code).locale)
+        # Otherwise the matcher returns a default for a language without relatives.
         builder.setNoDefaultLocale()
-        matched = builder.build().getBestMatchResult(Language(language).locale).getSupportedIndex()
-        if matched < 0:
+        index = builder.build().getBestMatchResult(Language(language).locale).getSupportedIndex()
+        if index < 0:
             break
-        near.append(others.pop(matched))
-    return [code for code in (PIVOT, *near) if code != language]
+        related.append(candidates.pop(index))
+    return [code for code in (_ENGLISH, *related) if code != language]

@@ -19,11 +19,11 @@ from tqdm import tqdm
 from ease.io.files import read_data_file
 from ease.sample.dump_files import dump_name, revision_id, write_dump
 from ease.sample.options import SampleNewsOptions, generate_folder
-from ease.sample.pages import RIGHT_TO_LEFT_MARK, Marker, WikiPage, lower_first
+from ease.sample.pages import RIGHT_TO_LEFT_MARK, Marker, WikiPage, lower_first, redirect_text
 from ease.sample.world import (
     Entity,
     Phrasebook,
-    Sentence,
+    SampleSentence,
     Site,
     World,
     clean_name,
@@ -62,22 +62,29 @@ class NewsWords(NamedTuple):
 
 @cache
 def read_news_words(language: str) -> NewsWords:
-    """Read the words of a wiki."""
+    """Return the words of a wiki."""
     content = read_data_file("ease.sample.news", f"templates/{language}.yml")
     wikipedia = read_site(language)
+    # Only namespaces with the project's name, or with words of their own for users, differ from the Wikipedia's.
     names = dict(zip((4, 5, 2, 3), [*content["project"], *content.get("users", ())], strict=False))
     topics = tuple(
-        Topic(name, own["category"], own.get("former"), tuple(map(split_template, own["sentences"].splitlines())))
-        for name, own in content["topics"].items()
+        Topic(
+            name,
+            entry["category"],
+            entry.get("former"),
+            tuple(map(split_template, entry["sentences"].splitlines())),
+        )
+        for name, entry in content["topics"].items()
     )
     renamed = tuple(topic for topic in topics if topic.former)
     site = replace(wikipedia, names={**wikipedia.names, **names}, project="wikinews")
     return NewsWords(site, topics, content["templates"], content["sources"], renamed)
 
 
-_FIRST_DAY, _DAYS = date(2005, 1, 1), 6900
+_FIRST_DAY = date(2005, 1, 1)
+_DAYS = 6900
+# 11 to 19, 25 to 29 and so on: Slavic languages and Arabic use one form of the noun after these numbers.
 _NUMBERS = tuple(str(tens + ones) for tens in (10, 20, 30, 40) for ones in range(5 if tens > 10 else 1, 10))
-"""11 to 19, 25 to 29 and so on: Slavic languages and Arabic use one form of the noun after these numbers."""
 
 
 def _write_day(day: date, style: Literal["full", "long"], language: str) -> str:
@@ -107,36 +114,37 @@ class Story(NamedTuple):
     territory: Entity
     day: date
     title: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[SampleSentence, ...]
 
 
 class NewsWriter:
     """Writes the articles of one wiki; the parts of a plain page depend on its number."""
 
     def __init__(self, book: Phrasebook, words: NewsWords, world: World, random: Random) -> None:
-        self._book, self._words, self._random = book, words, random
+        self._book = book
+        self._words = words
+        self._random = random
         self._category = words.site.names[14]
         self._marker = Marker(book, {}, words.sources, random)
         self._last_title = ""
-        self._used: set[str] = set()
+        # Titles and first sentences of the articles so far.
+        self._texts: set[str] = set()
         self._territories = [e for e in world.entities if e.kind == "territory" and e in book.names]
-        self._others: dict[tuple[str, Entity], list[Entity]] = defaultdict(list)
+        # Currencies and languages by slot and territory.
+        self._values: dict[tuple[str, Entity], list[Entity]] = defaultdict(list)
         for fact in world.facts:
             slot = {"pays": "C", "speaks": "L"}.get(fact.relation)
             if slot and fact.object in book.names:
-                self._others[slot, fact.subject].append(fact.object)
+                self._values[slot, fact.subject].append(fact.object)
 
     def write(self, topic: Topic, case: str, number: int) -> NewsPage:
         """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN`."""
-        story = self._draw(topic)
-        while not self._used.isdisjoint(keys := (story.title, story.sentences[0].text)):
-            story = self._draw(topic)
-        self._used.update(keys)
-        written = [self._marker.write(sentence) for sentence in story.sentences]
+        story = self._draw_new(topic)
+        sentences = [self._marker.write(sentence) for sentence in story.sentences]
         blocks = []
         if case != "empty":
             blocks += self._head(story, case, number)
-            blocks += self._body(story, case, [markup for markup, _ in written])
+            blocks += self._body(story, case, [markup for markup, _ in sentences])
             if case not in ("template_only", "date_only"):
                 blocks += self._foot(story, case, number)
             if case == "archived":
@@ -144,25 +152,38 @@ class NewsWriter:
             blocks.append("\n".join(self._categories(story, case, number)))
         text = "\n\n".join(block for block in blocks if block)
         self._last_title = story.title
-        if dropped := CASES.get(case):
-            return NewsPage(story.title, text, case=case, dropped=dropped)
-        # A template's content is not prose: the next sentence is the first one.
-        _, first = written[1 if case == "lead_in_template" else 0]
-        return NewsPage(story.title, text, case=case, topic=story.topic.name, first_sentence=first)
+        if reason := CASES.get(case):
+            return NewsPage(story.title, text, case=case, dropped=reason)
+        first = 0
+        if case == "lead_in_template":
+            # A template's content is not prose: the next sentence is the first one.
+            first = 1
+        _, first_sentence = sentences[first]
+        return NewsPage(story.title, text, case=case, topic=story.topic.name, first_sentence=first_sentence)
+
+    def _draw_new(self, topic: Topic) -> Story:
+        """Draw a story whose title and first sentence no other article has."""
+        while True:
+            story = self._draw(topic)
+            texts = (story.title, story.sentences[0].text)
+            if self._texts.isdisjoint(texts):
+                self._texts.update(texts)
+                return story
 
     def _draw(self, topic: Topic) -> Story:
-        random, book = self._random, self._book
+        random = self._random
+        book = self._book
         territory = random.choice(self._territories)
-        lacking = {slot for slot in ("C", "L") if (slot, territory) not in self._others}
-        fitting = [template for template in topic.templates if lacking.isdisjoint(template[1::2])]
+        empty_slots = {slot for slot in ("C", "L") if (slot, territory) not in self._values}
+        templates = [template for template in topic.templates if empty_slots.isdisjoint(template[1::2])]
         sentences = []
-        for template in random.sample(fitting, random.randint(2, min(4, len(fitting)))):
+        for template in random.sample(templates, random.randint(2, min(4, len(templates)))):
             entities = {"T": territory}
             for slot in template[1::2]:
                 if slot == "T2":
                     entities[slot] = random.choice([e for e in self._territories if e != territory])
                 elif slot in ("C", "L"):
-                    entities[slot] = random.choice(self._others[slot, territory])
+                    entities[slot] = random.choice(self._values[slot, territory])
             sentences.append(book.fill(template, entities, {"N": random.choice(_NUMBERS)}))
         day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
         name = capitalize_first(book.names[territory], book.language)
@@ -171,10 +192,14 @@ class NewsWriter:
 
     def _head(self, story: Story, case: str, number: int) -> list[str]:
         """Write what precedes the prose: a date, infoboxes, pictures."""
-        language, territory, blocks = self._book.language, story.territory, []
-        if case in ("date_line", "date_line_bold", "date_only"):
-            quotes = "" if case == "date_line" else "'''"
-            blocks.append(f"{quotes}{_write_day(story.day, 'full', language)}{quotes}")
+        language = self._book.language
+        territory = story.territory
+        blocks = []
+        full_day = _write_day(story.day, "full", language)
+        if case == "date_line":
+            blocks.append(full_day)
+        elif case in ("date_line_bold", "date_only"):
+            blocks.append(f"'''{full_day}'''")
         elif number % 3 == 0 and case != "date_line_break":
             day = _write_day(story.day, "long", language)
             blocks.append(self._template("date", f"|{day}"))
@@ -192,21 +217,25 @@ class NewsWriter:
         if case == "date_only":
             return []
         if case in ("template_only", "lead_in_template"):
-            hidden = len(prose) if case == "template_only" else 1
+            hidden = len(prose)
+            if case == "lead_in_template":
+                hidden = 1
             return [self._template("lead", f"|1={space.join(prose[:hidden])}"), space.join(prose[hidden:])]
-        first, rest = space.join(prose[:2]), space.join(prose[2:])
+        first = space.join(prose[:2])
+        rest = space.join(prose[2:])
         if case == "date_line_break":
             first = f"{_write_day(story.day, 'full', self._book.language)}<br />{first}"
         return [first, rest]
 
     def _foot(self, story: Story, case: str, number: int) -> list[str]:
         """Write what follows the prose: related news, sources."""
-        blocks, related = [], []
+        blocks = []
+        related = []
         if number % 3 == 1 and self._last_title:
             related.append(f"* [[{self._last_title}]]")
-        other = self._link(self._other(story).category)
+        other_category = self._link(self._next_topic(story).category)
         if case == "linked_category":
-            related.append(f"* {other.replace('[[', '[[:')}")
+            related.append(f"* {other_category.replace('[[', '[[:')}")
         if related:
             blocks.append("\n".join([f"== {self._book.headings['see_also']} ==", *related]))
         address = f"https://www.example.org/{story.day:%Y/%m/%d}/{number}"
@@ -215,32 +244,44 @@ class NewsWriter:
         sources = [f"* {source}", f"* [{address} {story.title}]"]
         blocks.append("\n".join([f"== {self._words.sources} ==", *sources[: 1 + number % 2]]))
         if case == "hidden_categories":
-            blocks.append(f"<!-- {other} -->\n<nowiki>{other}</nowiki>")
+            blocks.append(f"<!-- {other_category} -->\n<nowiki>{other_category}</nowiki>")
         return blocks
 
     def _categories(self, story: Story, case: str, number: int) -> list[str]:
         """Write the links to the place's category and, in the form of the case, to the topics'."""
-        topic, prefix, language = story.topic, self._category, self._book.language
-        name, former = topic.category, self._link(topic.former or "")
-        mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else "\u200e"
+        prefix = self._category
+        language = self._book.language
+        name = story.topic.category
+        former = self._link(story.topic.former or "")
+        mark = "\u200e"
+        if Language(language).is_right_to_left:
+            mark = RIGHT_TO_LEFT_MARK
         # The English prefix if the wiki's own has no capital.
-        lower = prefix.lower() if prefix.lower() != prefix else "category"
+        lower = prefix.lower()
+        if lower == prefix:
+            lower = "category"
+        # MediaWiki ignores underscores around a name.
+        underscores = f"_{name}_"
+        if " " in name:
+            underscores = name.replace(" ", "_")
         links = {
             "no_topic": [],
             "category_loop": [self._link(loop_categories(self._words)[0])],
-            "two_topics": [self._link(name), self._link(self._other(story).category)],
+            "two_topics": [self._link(name), self._link(self._next_topic(story).category)],
             "former_category": [former],
             "former_category_template": [former],
             "topic_and_former": [self._link(name), former],
             "sort_key": [f"[[{prefix}:{name}|{name[::-1]}]]"],
             "lower_prefix": [f"[[{lower}:{lower_first(name, language)}]]"],
             "english_prefix": [f"[[Category:{name}]]"],
-            "underscores": [f"[[{prefix}:{name.replace(' ', '_') if ' ' in name else f'_{name}_'}]]"],
+            "underscores": [f"[[{prefix}:{underscores}]]"],
             "spaces": [f"[[ {prefix} :  {name} ]]"],
             "direction_mark": [f"[[{prefix}:{name}{mark}]]"],
         }.get(case, [self._link(name)])
         place = self._link(self._book.names[story.territory])
-        return [place, *links] if number % 2 or not links else [*links, place]
+        if number % 2 or not links:
+            return [place, *links]
+        return [*links, place]
 
     def _template(self, name: str, arguments: str = "") -> str:
         return f"{{{{{self._words.templates[name]}{arguments}}}}}"
@@ -248,7 +289,7 @@ class NewsWriter:
     def _link(self, category: str) -> str:
         return f"[[{self._category}:{category}]]"
 
-    def _other(self, story: Story) -> Topic:
+    def _next_topic(self, story: Story) -> Topic:
         topics = self._words.topics
         return topics[(topics.index(story.topic) + 1) % len(topics)]
 
@@ -259,13 +300,15 @@ def loop_categories(words: NewsWords) -> tuple[str, str]:
     return f"{former} (1)", f"{former} (2)"
 
 
-def write_other_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+def write_other_news_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
     """Yield redirects to articles, and pages of other namespaces that are in topics' categories but are not news.
 
     These include the topics' categories (the second below the first), redirects from former names, and a loop of
     redirects.
     """
-    site, message, first = words.site, book.notes["message"], words.topics[0].category
+    site = words.site
+    message = book.notes["message"]
+    first = words.topics[0].category
     prefix = site.names[14]
     link = f"[[{prefix}:{first}]]"
 
@@ -277,19 +320,21 @@ def write_other_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str])
         target = f"{prefix}:{category}"
         return page(14, name, f"#{site.redirect_keyword} [[:{target}]]", "category_redirect", target)
 
-    for number, title in enumerate(titles):  # with the wiki's own keyword or the English one
-        text = f"#{site.redirect_keyword if number % 2 else 'REDIRECT'} [[{title}]]\n\n{link}"
+    for number, title in enumerate(titles):
+        text = f"{redirect_text(site, title, number)}\n\n{link}"
         yield NewsPage(f"{title} (2)", text, redirect=title, case="redirect", dropped="redirect")
     for number, topic in enumerate(words.topics):
-        parent = first if number == 1 else site.names[4]
+        parent = site.names[4]
+        if number == 1:
+            parent = first
         yield page(14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
     by_redirect, by_template = words.renamed
-    one, other = loop_categories(words)
     text = f"{{{{Category redirect|{by_template.category}}}}}"
     yield category_redirect(by_redirect.former, by_redirect.category)
     yield page(14, by_template.former, text, "category_redirect")
-    yield category_redirect(one, other)
-    yield category_redirect(other, one)
+    loop_start, loop_end = loop_categories(words)
+    yield category_redirect(loop_start, loop_end)
+    yield category_redirect(loop_end, loop_start)
     for title in titles:
         yield page(1, title, f"{book.notes['talk']} [[{title}]] ~~~~\n\n{link}", "talk")
     yield page(4, first, f"{message}\n\n{link}", "project")
@@ -298,11 +343,11 @@ def write_other_pages(book: Phrasebook, words: NewsWords, titles: Sequence[str])
         yield page(10, name, text, "template")
 
 
+# Articles of the last topic of a wiki; a class of MewsC-16 needs ten.
 SMALL_CLASS = 6
-"""Articles of the last topic of a wiki; a class of MewsC-16 needs ten."""
 _TERRITORIES = 243
+# One of this many articles is of each case.
 _ARTICLES_PER_CASE = 50
-"""One of this many articles is of each case."""
 _TEXTS = ("title", "case", "topic", "dropped", "first_sentence")
 _TRUTH = pa.schema(
     [
@@ -325,7 +370,9 @@ class SampleNews:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.wikinews, self.truth = folder, folder / "wikinews", folder / "news_truth.parquet"
+        self.folder = folder
+        self.wikinews = folder / "wikinews"
+        self.truth = folder / "news_truth.parquet"
 
 
 def write_sample_news(
@@ -343,8 +390,10 @@ def write_sample_news(
     """
     options = options or SampleNewsOptions()
     write = partial(_write_files, languages=sorted(languages), options=options)
-    made = generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS_VERSION, write)
-    return SampleNews(made)
+    sample_folder = generate_folder(
+        folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS_VERSION, write
+    )
+    return SampleNews(sample_folder)
 
 
 def _write_files(folder: Path, languages: Sequence[str], options: SampleNewsOptions) -> None:
@@ -368,7 +417,8 @@ def write_news_pages(language: str, world: World, options: SampleNewsOptions) ->
     random = Random(f"news {options.seed} {language}")
     words = read_news_words(language)
     book = Phrasebook(language, world.entities)
-    *topics, last = words.topics  # the last one stays small, the others are equally frequent
+    # The last topic stays small, the others are equally frequent.
+    *topics, small_topic = words.topics
     renamed, renamed_by_template = words.renamed
     choices = {
         "former_category": [renamed],
@@ -379,11 +429,13 @@ def write_news_pages(language: str, world: World, options: SampleNewsOptions) ->
     special = [case for case in CASES for _ in range(max(1, options.news_per_language // _ARTICLES_PER_CASE))]
     plain = options.news_per_language - len(special) - SMALL_CLASS
     cases = [*enumerate(special), *enumerate([PLAIN] * plain)]
-    fitting = [(case, choices.get(case, topics), number) for number, case in cases]
-    articles = [(case, among[number % len(among)]) for case, among, number in fitting]
-    articles += [(PLAIN, last)] * SMALL_CLASS
+    articles = []
+    for number, case in cases:
+        candidates = choices.get(case, topics)
+        articles.append((case, candidates[number % len(candidates)]))
+    articles += [(PLAIN, small_topic)] * SMALL_CLASS
     writer = NewsWriter(book, words, world, random)
     pages = [writer.write(topic, case, number) for number, (case, topic) in enumerate(articles)]
-    pages += write_other_pages(book, words, [page.title for page in pages[:: len(CASES)]])
+    pages += write_other_news_pages(book, words, [page.title for page in pages[:: len(CASES)]])
     random.shuffle(pages)
     return pages
