@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
-from ease.sample.news.writer import CASES, PLAIN, read_news_words
+from ease.sample.news.writer import CASES, PLAIN_CASE, read_news_words
 from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
@@ -39,7 +39,7 @@ def wiki(news_files: SampleNews, request: pytest.FixtureRequest) -> Wiki:
 
 def test_each_wiki_has_each_case_other_namespaces_and_redirects(wiki: Wiki) -> None:
     cases = {row["case"] for _, row in wiki.pages if row["namespace"] == 0}
-    assert cases == {*CASES, PLAIN, "redirect"}
+    assert cases == {*CASES, PLAIN_CASE, "redirect"}
     site = read_news_words(wiki.language).site
     assert {row["namespace"] for _, row in wiki.pages} == {0, 1, 4, 10, 14}
     for page, row in wiki.pages:

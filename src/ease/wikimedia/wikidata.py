@@ -62,7 +62,7 @@ _SITELINKS_KEY = b'"sitelinks":'
 _AROUND = b"[], \t\r\xef\xbb\xbf"
 
 
-class Item(NamedTuple):
+class WikidataItem(NamedTuple):
     """An item with the titles of its articles by language, and its types: the items that it is an instance of."""
 
     qid: int
@@ -81,7 +81,7 @@ class WikidataParts(NamedTuple):
 class ParsedLines(NamedTuple):
     """Items and counts of some lines, and (line number, reason) of the broken lines."""
 
-    items: list[Item]
+    items: list[WikidataItem]
     counts: Counter[str]
     broken: list[tuple[int, str]]
 
@@ -159,7 +159,7 @@ def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) 
     decoder = _decoder(tuple(sites or ()))
     counts: Counter[str] = Counter()
     broken: list[tuple[int, str]] = []
-    items: list[Item] = []
+    items: list[WikidataItem] = []
     for number, (start, end) in enumerate(_bounds_of_entities(chunk), first_line):
         if start == end:
             continue
@@ -186,8 +186,6 @@ def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) 
         if item.titles or sites is None:
             items.append(item)
     counts["items_with_sitelinks"] = sum(bool(item.titles) for item in items)
-    counts["broken_lines"] = len(broken)
-    return ParsedLines(items, counts, broken)
     counts["broken_lines"] = len(broken)
     return ParsedLines(items, counts, broken)
 
@@ -232,7 +230,7 @@ def _decoder(sites: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
     return msgspec.json.Decoder(only(id=Any, type=Any, claims=claims, sitelinks=sitelinks))
 
 
-def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
+def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> WikidataItem | None:
     """Return an item of the dump; None for a property or another entity.
 
     Args:
@@ -257,7 +255,7 @@ def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | Non
     statements = claims.get(_INSTANCE_OF)
     if not isinstance(statements, list):
         statements = []
-    return Item(int(identifier[1:]), titles, _types(statements))
+    return WikidataItem(int(identifier[1:]), titles, _types(statements))
 
 
 def _types(statements: Sequence[Any]) -> list[int]:

@@ -92,7 +92,7 @@ def _write_day(day: date, style: Literal["full", "long"], language: str) -> str:
     return clean_name(format_date(day, style, locale=language))
 
 
-PLAIN = "plain"
+PLAIN_CASE = "plain"
 CASES: dict[str, str | None] = read_data_file("ease.sample.news", "cases.yml")
 """Special cases of articles, with the reason why a parser must drop the article, or None."""
 
@@ -101,7 +101,7 @@ CASES: dict[str, str | None] = read_data_file("ease.sample.news", "cases.yml")
 class NewsPage(WikiPage):
     """A page of a dump, with its expected topic and first sentence, or the reason why it is dropped."""
 
-    case: str = PLAIN
+    case: str = PLAIN_CASE
     topic: str | None = None
     dropped: str | None = None
     first_sentence: str | None = None
@@ -138,7 +138,7 @@ class NewsWriter:
                 self._values[slot, fact.subject].append(fact.object)
 
     def write(self, topic: Topic, case: str, number: int) -> NewsPage:
-        """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN`."""
+        """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN_CASE`."""
         story = self._draw_new(topic)
         sentences = [self._marker.write(sentence) for sentence in story.sentences]
         blocks = []
@@ -428,12 +428,12 @@ def write_news_pages(language: str, world: World, options: SampleNewsOptions) ->
     }
     special = [case for case in CASES for _ in range(max(1, options.news_per_language // _ARTICLES_PER_CASE))]
     plain = options.news_per_language - len(special) - SMALL_CLASS
-    cases = [*enumerate(special), *enumerate([PLAIN] * plain)]
+    cases = [*enumerate(special), *enumerate([PLAIN_CASE] * plain)]
     articles = []
     for number, case in cases:
         candidates = choices.get(case, topics)
         articles.append((case, candidates[number % len(candidates)]))
-    articles += [(PLAIN, small_topic)] * SMALL_CLASS
+    articles += [(PLAIN_CASE, small_topic)] * SMALL_CLASS
     writer = NewsWriter(book, words, world, random)
     pages = [writer.write(topic, case, number) for number, (case, topic) in enumerate(articles)]
     pages += write_other_news_pages(book, words, [page.title for page in pages[:: len(CASES)]])
