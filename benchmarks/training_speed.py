@@ -55,9 +55,8 @@ from benchmarks.training_peers import (
 )
 from ease.methods.components.entity_table import EntityTable
 from ease.training.accelerator import accelerated
-from ease.training.job import build_model
-from ease.training.job import prepare as prepare_rows
-from ease.training.loop import train
+from ease.training.job import build_model, prepare_rows
+from ease.training.loop import train_model
 from ease.training.options import TrainingJob
 from ease.training.prepared_pairs import ENTITY_COLUMNS, FURTHER, SUBJECT, Layout
 
@@ -184,7 +183,7 @@ def train_ours(
             if model.method.table is not None:
                 table = torch.randn(setup.entities, setup.work.dimension, device=accelerator.device)
                 model.method.table = EntityTable(table)
-            train(
+            train_model(
                 model,
                 setup.rows[key],
                 job.training,

@@ -119,7 +119,7 @@ def test_graphs_compute_the_same_bits(
     """With dropout, whose random numbers go on from replay to replay."""
     given = {**GPU, "precision": precision, "length_chunks": None, "graphs": True}
     replayed = run_job(make_job("replayed", method=method, training=given))
-    monkeypatch.setattr(packing, "MOST", 0)
+    monkeypatch.setattr(packing, "MAX_SHAPES", 0)
     rows = run_job(make_job("rows", method=method, training=given))
     assert losses(replayed) == losses(rows)
     assert same(weights(replayed), weights(rows))
@@ -130,7 +130,7 @@ def test_an_encoder_that_waits_for_the_gpu_is_trained_without_graphs(
 ) -> None:
     given = {**GPU, "length_chunks": None, "graphs": True}
     with monkeypatch.context() as none:
-        none.setattr(packing, "MOST", 0)
+        none.setattr(packing, "MAX_SHAPES", 0)
         rows = run_job(make_job("rows", training=given))
     forward = BertModel.forward
 

@@ -21,7 +21,7 @@ from ease.training import execution, job, model, packing
 from ease.training.execution import Execution, choose_execution
 from ease.training.job import run_job
 from ease.training.options import TrainingOptions
-from ease.training.packing import WIDTH, TransformerGraphs, pack, prepare_packing
+from ease.training.packing import ROW_TOKENS, TransformerGraphs, pack, prepare_packing
 from tests.training.gradients import Case, gradients
 from tests.training.test_encoders import trained_embeddings
 from tests.training.test_equal_losses import assert_equal
@@ -46,10 +46,10 @@ def test_rows_hold_texts_with_little_padding() -> None:
     lengths = np.sort(np.random.default_rng(0).integers(3, 33, 200)).astype(np.int32)
     packed = pack(np.ones((200, 32), np.int32), lengths, 2)
     rows, width = packed.tokens.shape
-    assert width == WIDTH
+    assert width == ROW_TOKENS
     assert rows * width >= 2 * lengths.sum() > 0.95 * rows * width
     longer = pack(np.ones((2, 65), np.int32), np.array([60, 65], np.int32), 1)
-    assert longer.tokens.shape == (1, 2 * WIDTH)
+    assert longer.tokens.shape == (1, 2 * ROW_TOKENS)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def record(function: Callable[[], None]) -> Callable[[], None]:
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TransformerGraphs]:
     """Make trainings on the CPU replay, with narrow rows of many numbers; the transformers of the trainings."""
-    monkeypatch.setattr(packing, "WIDTH", 16)
-    monkeypatch.setattr(packing, "SHAPES", 64)
+    monkeypatch.setattr(packing, "ROW_TOKENS", 16)
+    monkeypatch.setattr(packing, "ROW_STEPS", 64)
     made: list[TransformerGraphs] = []
 
     def record_sharing_memory(function: Callable[[], None]) -> Callable[[], None]:
@@ -165,7 +165,7 @@ def test_a_replayed_training_has_the_same_bits(
     training: dict[str, Any],
     most: int,
 ) -> None:
-    monkeypatch.setattr(packing, "MOST", most)
+    monkeypatch.setattr(packing, "MAX_SHAPES", most)
     # A CPU draws other dropout masks in half precision when it records.
     encoder = "encoder_without_dropout" if "precision" in training else "encoder"
     plain, again = (

@@ -34,7 +34,7 @@ KNOWN_WARNINGS = (
 )
 """Beginnings of what torch warns of in trainings on a GPU, and what needs no answer"""
 
-PATIENCE = timedelta(hours=6)
+PROCESS_TIMEOUT = timedelta(hours=6)
 """How long processes wait for the first process, which prepares the pairs, evaluates and writes checkpoints."""
 
 
@@ -78,7 +78,7 @@ def accelerated(execution: Execution) -> Iterator[Accelerator]:
             kwargs_handlers=[
                 # A pretrained BERT has a pooler that sentence embeddings do not use; no layer changes its buffers.
                 DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False),
-                InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
+                InitProcessGroupKwargs(backend=None, timeout=PROCESS_TIMEOUT),
             ],
         )
 

@@ -26,7 +26,7 @@ from ease.methods.base import SENTENCE, Reads
 from ease.names import suggest
 from ease.options import validate
 from ease.training.job import run_job
-from ease.training.loop import Report
+from ease.training.loop import MetricsReport
 from ease.training.options import TrainingJob, TrainingOptions, training_options
 from ease.training.prepared_pairs import FURTHER, entity_columns, open_pair_table
 
@@ -40,7 +40,7 @@ def train(
     pooling: str | None = None,
     development: Mapping[str, Mapping[str, Any]] | None = None,
     folder: str | Path | None = None,
-    report: Report | None = None,
+    report: MetricsReport | None = None,
     **options: Any,
 ) -> SentenceTransformer:
     """Train an encoder on a table of sentences.

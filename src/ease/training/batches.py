@@ -34,75 +34,106 @@ def pair_indices(
     `start` is the number of steps already done.
     """
     options = options or BatchOptions()
-    in_random_order = not options.reads_languages
-    epoch, left = divmod(start, len(pairs) // batch_size) if in_random_order else (0, start)
+    epoch = 0
+    steps_to_skip = start
+    if not options.reads_languages:
+        # Epochs of a random order all have the same number of batches. The others have to be computed one by one,
+        # because their number of batches depends on the draws.
+        epoch, steps_to_skip = divmod(start, len(pairs) // batch_size)
     while True:
         random = np.random.default_rng([seed, epoch])
         batches: Sequence[Indices] | Indices
-        if in_random_order:
-            batches = _in_batches(random.permutation(len(pairs)), batch_size)
+        if options.reads_languages:
+            batches = _batches_by_language(pairs, batch_size, random, options)
         else:
-            batches = _epoch(pairs, batch_size, random, options)
+            batches = _cut(random.permutation(len(pairs)), batch_size)
         if not len(batches):
             raise EaseError(f"No language has the {batch_size} pairs of a batch: lower `batch_size`.")
-        yield from batches[left:]
-        left, epoch = max(0, left - len(batches)), epoch + 1
+        yield from batches[steps_to_skip:]
+        steps_to_skip = max(0, steps_to_skip - len(batches))
+        epoch += 1
 
 
-def _in_batches(order: Indices, batch_size: int) -> Indices:
+def _cut(order: Indices, batch_size: int) -> Indices:
     """Cut an order into batches, (batches, batch size), without the last incomplete one."""
-    return order[: len(order) // batch_size * batch_size].reshape(-1, batch_size)
+    complete = len(order) // batch_size * batch_size
+    return order[:complete].reshape(-1, batch_size)
 
 
-def _epoch(
+def _batches_by_language(
     pairs: NDArray[np.void], batch_size: int, random: np.random.Generator, options: BatchOptions
 ) -> list[Indices]:
-    """Return the batches of one epoch."""
-    entities, languages = np.asarray(pairs["entity"]), np.asarray(pairs["language"])
-    # Languages with n pairs have the weight n^exponent together.
-    _, inverse, counts = np.unique(languages, return_inverse=True, return_counts=True)
-    weights = counts[inverse].astype(np.float64) ** (options.language_exponent - 1)
-    if np.ptp(weights):
-        # Systematic sampling: the expected numbers of draws add up along a random order, and each integer passed is a
-        # draw. A pair is drawn as often as expected, rounded up or down; independent draws would often repeat it.
-        order = random.permutation(len(pairs))
-        passed = np.floor(np.cumsum(weights[order]) * len(pairs) / weights.sum() + random.random())
-        drawn = random.permutation(np.repeat(order, np.diff(passed, prepend=0).astype(np.int64)))
+    """Return the batches of one epoch, whose order depends on the pairs' languages or entities."""
+    entities = np.asarray(pairs["entity"])
+    languages = np.asarray(pairs["language"])
+    order = _draw(languages, random, options.language_exponent)
+    if options.languages == "mixed":
+        parts = [order]
     else:
-        drawn = random.permutation(len(pairs))
-    mixed = options.languages == "mixed"
-    parts = [drawn] if mixed else [drawn[languages[drawn] == one] for one in np.unique(languages)]
+        parts = [order[languages[order] == language] for language in np.unique(languages)]
     batches: list[Indices] = []
     for part in parts:
         if options.sentences_per_entity > 1 and len(part):
-            part = _grouped(part, entities, languages, random, options.sentences_per_entity, batch_size)
-        batches.extend(_in_batches(part, batch_size))
-    return batches if mixed else [batches[place] for place in random.permutation(len(batches))]
+            part = _group_by_entity(part, entities, languages, random, options.sentences_per_entity, batch_size)
+        batches.extend(_cut(part, batch_size))
+    if options.languages == "single":
+        # Otherwise one language would follow the other.
+        batches = [batches[place] for place in random.permutation(len(batches))]
+    return batches
 
 
-def _grouped(
-    drawn: Indices, entities: Indices, languages: Indices, random: np.random.Generator, size: int, batch_size: int
+def _draw(languages: Indices, random: np.random.Generator, exponent: float) -> Indices:
+    """Return pairs in a random order, in which a language with n of them occurs in proportion to n^exponent."""
+    _, inverse, counts = np.unique(languages, return_inverse=True, return_counts=True)
+    # Each of a language's n pairs has the weight n^exponent / n.
+    weights = counts[inverse].astype(np.float64) ** (exponent - 1)
+    if not np.ptp(weights):
+        return random.permutation(len(languages))
+    # Systematic sampling: the expected numbers of draws add up along a random order, and each integer passed is a
+    # draw. A pair is drawn as often as expected, rounded up or down; independent draws would often repeat it.
+    order = random.permutation(len(languages))
+    passed = np.floor(np.cumsum(weights[order]) * len(languages) / weights.sum() + random.random())
+    draws = np.diff(passed, prepend=0).astype(np.int64)
+    return random.permutation(np.repeat(order, draws))
+
+
+def _group_by_entity(
+    pairs: Indices, entities: Indices, languages: Indices, random: np.random.Generator, size: int, batch_size: int
 ) -> Indices:
-    """Order drawn pairs so that the `size` pairs of a group have one entity and different languages.
+    """Order pairs so that the `size` pairs of a group have one entity and different languages.
 
-    Groups of one language teach less than their steps would (docs/ease_plus.md); without a batch of others, all stay.
+    Groups of one language teach less than their steps would (docs/ease_plus.md), and are dropped; only if the others
+    do not fill a batch, all stay.
+
+    Args:
+        pairs: In random order.
+        entities: Of all pairs, not only of these.
+        languages: Of all pairs.
+        random: Draws the order of the groups.
+        size: Pairs of a group; an entity's last group may be smaller.
+        batch_size: Pairs of a batch.
     """
-    # An entity's pairs take turns over its languages; `drawn` is in random order, which stable sorting keeps.
-    by_language = drawn[np.lexsort((languages[drawn], entities[drawn]))]
-    turn = _rank(entities[by_language], languages[by_language])
+    # An entity's pairs take turns over its languages, so that neighbours differ in language: first one pair of each
+    # language, then the second of each, and so on. Sorting is stable, so it keeps the random order within a language.
+    by_language = pairs[np.lexsort((languages[pairs], entities[pairs]))]
+    turn = _count_within_runs(entities[by_language], languages[by_language])
     order = by_language[np.lexsort((turn, entities[by_language]))]
-    group = np.cumsum(_rank(entities[order]) % size == 0) - 1
-    places = random.permutation(group[-1] + 1)[group]
-    spoken = languages[order]
-    first = spoken[np.flatnonzero(np.diff(group, prepend=-1))]
-    mixed = (np.bincount(group, spoken != first[group]) > 0)[group]
-    if np.count_nonzero(mixed) >= batch_size:
-        order, places = order[mixed], places[mixed]
-    return order[np.argsort(places, kind="stable")]
+    # A group begins at every `size`-th pair of an entity; `group` has the number of each pair's group.
+    begins = _count_within_runs(entities[order]) % size == 0
+    group = np.cumsum(begins) - 1
+    place = random.permutation(group[-1] + 1)[group]
+    # A group is mixed if any of its pairs has another language than its first pair.
+    language = languages[order]
+    differs = language != language[begins][group]
+    is_mixed = (np.bincount(group, differs) > 0)[group]
+    if np.count_nonzero(is_mixed) >= batch_size:
+        order = order[is_mixed]
+        place = place[is_mixed]
+    return order[np.argsort(place, kind="stable")]
 
 
-def _rank(*keys: Indices) -> Indices:
-    """Return each row's place among its neighbours with the same keys."""
+def _count_within_runs(*keys: Indices) -> Indices:
+    """Number the rows of each run of equal keys from 0."""
     changes = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     starts = np.flatnonzero(np.concatenate([[True], changes]))
     lengths = np.diff(np.append(starts, len(keys[0])))
@@ -118,7 +149,7 @@ class Padded(NamedTuple):
     """(rows, width); None if nothing is padded"""
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """One text column of a batch, split into chunks of similar length."""
 
     chunks: list[Padded | Packed]
@@ -132,7 +163,7 @@ class Column(NamedTuple):
 class Batch(NamedTuple):
     """The rows of one process in one step."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, TextColumn]
     """By the name of the text column"""
     entities: Entities | None
     texts: Mapping[str, Texts]
@@ -154,10 +185,17 @@ def make_batch(
 ) -> Batch:
     """Split each text column of prepared pairs into chunks of similar length, which are padded or packed.
 
-    A column is named once for each view; `token_columns` are not split. With `masked`, a chunk has a mask even if
-    nothing is padded.
+    Args:
+        rows: Prepared pairs.
+        padding: The id of padding tokens.
+        chunks: Chunks of a column, at most.
+        columns: The text column of each view; a column is named once for each of its views.
+        token_columns: Columns that are not split.
+        with_entities: Whether the pairs have entities.
+        packed: Whether several texts share a row.
+        masked: Whether a padded chunk has a mask even if nothing is padded.
     """
-    split: dict[str, Column] = {}
+    text_columns: dict[str, TextColumn] = {}
     for name in dict.fromkeys(columns):
         texts = rows[name]
         order = np.argsort(texts["length"], kind="stable")
@@ -165,45 +203,53 @@ def make_batch(
         for part in np.array_split(order, min(chunks, len(order))):
             if packed:
                 parts.append(pack(texts[part]["tokens"], texts[part]["length"], columns.count(name)))
+                continue
+            tokens, mask = _pad(texts[part], padding)
+            if mask.all() and not masked:
+                parts.append(Padded(tokens, None))
             else:
-                tokens, mask = _pad(texts[part], padding)
-                parts.append(Padded(tokens, mask if masked or not mask.all() else None))
+                parts.append(Padded(tokens, mask))
         present = torch.from_numpy(texts["present"].copy())
-        split[name] = Column(parts, torch.from_numpy(np.argsort(order)), present)
+        text_columns[name] = TextColumn(parts, torch.from_numpy(np.argsort(order)), present)
     entities = None
     if with_entities:
-        given = set(rows.dtype.names or ())
-        found: list[Any] = [
-            torch.from_numpy(rows[name].copy()) if name in given else None
-            for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT)
-        ]
-        entities = Entities(*found)
-    return Batch(split, entities, {name: _pad(rows[name], padding) for name in token_columns})
+        entities = Entities(*(_optional_column(rows, name) for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT)))
+    return Batch(text_columns, entities, {name: _pad(rows[name], padding) for name in token_columns})
+
+
+def _optional_column(rows: NDArray[np.void], name: str) -> Any:
+    """Return a column of entities as a tensor; None if the method does not read it."""
+    if name not in (rows.dtype.names or ()):
+        return None
+    return torch.from_numpy(rows[name].copy())
 
 
 def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]:
     """Return the rows of the entity table that the prepared pairs of all processes refer to, sorted, (u,)."""
     columns = [name for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT) if name in (rows.dtype.names or ())]
     read = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
-    different: Indices = np.unique(np.concatenate(read))
-    return different[different != NO_ENTITY]
+    distinct_rows: Indices = np.unique(np.concatenate(read))
+    return distinct_rows[distinct_rows != NO_ENTITY]
 
 
 def _pad(texts: NDArray[np.void], padding: int) -> Texts:
     """Truncate the tokens to the longest text, and mask the padding of the others."""
     lengths = texts["length"]
     mask = np.arange(lengths.max()) < lengths[:, None]  # (n, width)
+    # The file pads with zeros, which may be the id of another token.
     tokens = np.where(mask, texts["tokens"][:, : mask.shape[1]], padding)
     return Texts(torch.from_numpy(tokens).long(), torch.from_numpy(mask).long())
 
 
-T = TypeVar("T")
+StepBatch = TypeVar("StepBatch")
 
-AHEAD = 2
+BATCHES_AHEAD = 2
 """Batches that wait for their step"""
 
 
-def make_ahead(batches: Iterator[T], device: torch.device, ahead: int = AHEAD) -> Generator[T, None, None]:
+def make_ahead(
+    batches: Iterator[StepBatch], device: torch.device, ahead: int = BATCHES_AHEAD
+) -> Generator[StepBatch, None, None]:
     """Yield the same batches on a device, in the same order; the next ones are made meanwhile.
 
     Batches are tensors in tuples, lists and dictionaries of any depth; `ahead` of them wait for their step. A batch
@@ -213,9 +259,12 @@ def make_ahead(batches: Iterator[T], device: torch.device, ahead: int = AHEAD) -
 
     def make() -> Any:
         batch = next(batches, end)
+        if device.type != "cuda":
+            return batch
         # A GPU reads pinned memory while the host continues.
-        return recursively_apply(torch.Tensor.pin_memory, batch) if device.type == "cuda" else batch
+        return recursively_apply(torch.Tensor.pin_memory, batch)
 
+    # A single thread advances the iterator in order.
     with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
         coming = deque(thread.submit(make) for _ in range(ahead))
         while (batch := coming.popleft().result()) is not end:

@@ -19,6 +19,7 @@ from safetensors.torch import load_file, load_model, save_file, save_model
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.device import gpus_of
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.options import check_rank
 from ease.encoders.saved import RUN_FILE
@@ -33,7 +34,7 @@ from ease.methods.components.distributed import gather, process_count, process_r
 from ease.training.model import TrainingModel, merged
 from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingJob, TrainingOptions
-from ease.training.prepared_pairs import LANGUAGE, distinct, open_pair_table
+from ease.training.prepared_pairs import LANGUAGE_COLUMN, distinct, open_pair_table
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ class Checkpoints:
     """The latest checkpoint of one training, identified by its fingerprint."""
 
     def __init__(self, folder: Path, fingerprint: str, options: TrainingOptions) -> None:
-        self._folder, self._fingerprint = folder, fingerprint
+        self._folder = folder
+        self._fingerprint = fingerprint
         self._seconds = options.checkpoint_seconds
         self._next = time.monotonic() + self._seconds
 
@@ -57,19 +59,22 @@ class Checkpoints:
     def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
         """Write a checkpoint in the first process and remove older ones; every process must call this."""
         device = next(model.parameters()).device
-        drawn = {"cpu": torch.get_rng_state()}
+        random_states = {"cpu": torch.get_rng_state()}
         if device.type == "cuda":
-            drawn["cuda"] = torch.cuda.get_rng_state(device)
+            random_states["cuda"] = torch.cuda.get_rng_state(device)
         # Of all processes, (processes, bytes)
-        random = {name: gather(one.to(device)).cpu().view(process_count(), -1) for name, one in drawn.items()}
+        random = {
+            name: gather(state.to(device)).cpu().view(process_count(), -1) for name, state in random_states.items()
+        }
         if process_rank():
             return
         began = time.monotonic()
+        # safetensors stores tensors alone, by flat names; the other values go into the JSON file.
         values = {
             f"{name}/{index}/{key}": value
             for name, optimizer in optimizers.by_name.items()
-            for index, kept in optimizer.state_dict()["state"].items()
-            for key, value in kept.items()
+            for index, parameter_state in optimizer.state_dict()["state"].items()
+            for key, value in parameter_state.items()
         }
         tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
         scalars = {name: value for name, value in values.items() if name not in tensors}
@@ -80,26 +85,28 @@ class Checkpoints:
             text = json.dumps({**state, "step": step, "fingerprint": self._fingerprint, "scalars": scalars})
             (aside / "state.json").write_text(text, encoding="utf-8")
         ended = time.monotonic()
-        # Large ones take a tenth of the time at most, unless every step is to have one.
-        self._next = ended + (max(self._seconds, 9 * (ended - began)) if self._seconds else 0.0)
+        self._next = ended
+        if self._seconds:  # 0: every step has one
+            # Large checkpoints take a tenth of the time at most.
+            self._next += max(self._seconds, 9 * (ended - began))
         for older in self._folder.glob("step-*"):
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
 
     def resume(self, model: TrainingModel, optimizers: Optimizers) -> dict[str, Any] | None:
         """Restore this training's latest checkpoint, and return its state and `step`; None if there is none."""
-        found = sorted(self._folder.glob("step-*"), reverse=True)
-        for folder in found:
+        folders = sorted(self._folder.glob("step-*"), reverse=True)
+        for folder in folders:
             state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
             if state["fingerprint"] == self._fingerprint:
                 self._restore(state, model, optimizers)
                 logger.info("Resuming after step %d", state["step"])
                 return state
-        if found:
+        if folders:
             logger.warning(
                 "%s belongs to a training with other data, options, libraries or code, or on another device: starting "
                 "from the beginning",
-                found[0],
+                folders[0],
             )
         return None
 
@@ -133,18 +140,18 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
     The number of processes counts, because a checkpoint has the random state of each.
     """
     method_options = job.method_options.model_dump(mode="json")
-    if anchor := method_options.get("anchor"):  # DuEAM's
-        method_options["anchor"] = _encoder(anchor)
+    if anchor := method_options.get("anchor"):  # the frozen encoder of DuEAM
+        method_options["anchor"] = _encoder_contents(anchor)
     development = {}
     for name, options in job.development.items():
-        read = get_task(name).files(task_options(name, {name: options}))
-        files = {subset: [_contents(file) for file in found] for subset, found in read.items()}
-        development[name] = {**options, "path": None, "files": files}
-    described: dict[str, Any] = {
+        files_by_subset = get_task(name).files(task_options(name, {name: options}))
+        hashes = {subset: [_contents(file) for file in files] for subset, files in files_by_subset.items()}
+        development[name] = {**options, "path": None, "files": hashes}
+    description: dict[str, Any] = {
         "code": TRAINING_VERSION,
         "libraries": [torch.__version__, transformers.__version__],
         **{name: _contents(getattr(job, name)) for name in ("pairs", "vocabulary", "table")},
-        "encoder": _encoder(job.encoder),
+        "encoder": _encoder_contents(job.encoder),
         "pooling": job.pooling,
         "method": job.method,
         "method_options": method_options,
@@ -154,33 +161,42 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
     }
     for role, frozen in job.training.frozen.items():
         options = frozen.model_dump(exclude={"batch_size", "cache"})
-        described[role] = {**options, "encoder": _encoder(frozen.located(job.encoder))}
-    return _hash(described)
+        description[role] = {**options, "encoder": _encoder_contents(frozen.located(job.encoder))}
+    return _hash(description)
 
 
-def _encoder(name: str) -> str:
+def _encoder_contents(name: str) -> str:
     """Hash what a saved encoder computes from; return a hub name unchanged."""
     folder = Path(name)
+    if folder.is_file():  # word vectors
+        return hash_contents(folder)
     if not folder.is_dir():
-        return hash_contents(folder) if folder.exists() else name
+        return name
     lines = []
     for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-        if (place := file.relative_to(folder).as_posix()) in NOTES:
+        relative = file.relative_to(folder).as_posix()
+        if relative in NOTES:
             continue
-        if file.name == "tokenizer.json":  # encoding sets its padding and truncation, which change nothing
-            described = json.loads(file.read_text(encoding="utf-8"))
-            lines.append(f"{place} {_hash({**described, 'padding': None, 'truncation': None})}")
+        if file.name == "tokenizer.json":
+            # Encoding sets the tokenizer's padding and truncation, which change nothing.
+            tokenizer = json.loads(file.read_text(encoding="utf-8"))
+            lines.append(f"{relative} {_hash({**tokenizer, 'padding': None, 'truncation': None})}")
         else:
-            lines.append(f"{place} {hash_contents(file)}")
+            lines.append(f"{relative} {hash_contents(file)}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _hash(described: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+def _hash(description: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
 def _contents(path: Path | None) -> str | None:
-    return None if path is None else hash_contents(path) if path.exists() else str(path)
+    """Hash a file or folder; return a path that does not exist unchanged, so that opening it reports it."""
+    if path is None:
+        return None
+    if not path.exists():
+        return str(path)
+    return hash_contents(path)
 
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
@@ -195,15 +211,20 @@ class BestModel:
     """
 
     def __init__(self, folder: Path, max_below_start: int | None = None) -> None:
-        self._folder, self._limit = folder, max_below_start
-        self.step = self._recorded = self._below = 0
+        self._folder = folder
+        self._max_below_start = max_below_start
+        self.step = 0
         self.score: float | None = None
-        self._start: float | None = None
+        self._checkpoint_step = 0
+        """The step of the best model when the last checkpoint was written"""
+        self._start_score: float | None = None
+        self._count_below = 0
+        """Evaluations in a row below the start"""
 
     @property
     def hopeless(self) -> bool:
         """Whether the last evaluations were all below the start."""
-        return self._limit is not None and self._below >= self._limit
+        return self._max_below_start is not None and self._count_below >= self._max_below_start
 
     @property
     def path(self) -> Path:
@@ -216,52 +237,58 @@ class BestModel:
     def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
         """Save the model if its score is the best so far; without scores, the last model is the best."""
         if step == 0:
-            self._start = score
-            if self._limit is None:
+            self._start_score = score
+            if self._max_below_start is None:
                 return
-        if score is not None and self._start is not None:
-            self._below = self._below + 1 if score < self._start else 0
+        if score is not None and self._start_score is not None:
+            if score < self._start_score:
+                self._count_below += 1
+            else:
+                self._count_below = 0
         if score is not None and self.score is not None and score <= self.score:
             return
-        self.step, self.score = step, score
+        self.step = step
+        self.score = score
         with merged(model.encoder), atomic_folder(self.path) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
-        self._keep(self._recorded, step)
+        self._keep(self._checkpoint_step, step)
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
         return {
             "best_step": self.step,
             "best_score": self.score,
-            "start_score": self._start,
-            "below_start": self._below,
+            "start_score": self._start_score,
+            "below_start": self._count_below,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state of a checkpoint."""
-        self.step = self._recorded = state["best_step"]
-        self.score, self._start, self._below = (state[name] for name in ("best_score", "start_score", "below_start"))
+        self.step = self._checkpoint_step = state["best_step"]
+        self.score = state["best_score"]
+        self._start_score = state["start_score"]
+        self._count_below = state["below_start"]
 
     def prune(self) -> None:
         """Remove all other models; call this only after a checkpoint has recorded the best one."""
         if not process_rank():  # only the first process knows the best model
-            self._recorded = self.step
+            self._checkpoint_step = self.step
             self._keep(self.step)
 
     def _keep(self, *steps: int) -> None:
         """Remove the models of all other steps."""
-        for other in self._folder.glob("best-*"):
-            if other not in map(self._path, steps):
-                shutil.rmtree(other, ignore_errors=True)
+        for model in self._folder.glob("best-*"):
+            if model not in map(self._path, steps):
+                shutil.rmtree(model, ignore_errors=True)
 
-    def publish(self, target: Path, card: str | None, made: Path) -> None:
+    def publish(self, target: Path, card: str | None, source: Path) -> None:
         """Move the best model, or one that was made of it, to a folder with its card, if no earlier run has done so."""
-        if made.exists():
+        if source.exists():
             if card is not None:
-                (made / "README.md").write_text(card, encoding="utf-8")
+                (source / "README.md").write_text(card, encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
-            made.replace(target)
+            source.replace(target)
             shutil.rmtree(self.path, ignore_errors=True)
         self.prune()
 
@@ -280,14 +307,14 @@ def save_training_parts(model: TrainingModel, folder: Path) -> None:
     (folder / "method.json").write_text(json.dumps(method, indent=2), encoding="utf-8")
 
 
-def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
+def score_development(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
     """Evaluate the encoder without dropout and without compiled layers, restoring modes and random states."""
     device = next(model.parameters()).device
     model.eval()
     try:
         with (
             merged(model.encoder),
-            torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
+            torch.random.fork_rng(gpus_of(device)),
             torch.inference_mode(),
             # Texts of an evaluation are longer than those of a training, and would be compiled for again.
             torch.compiler.set_stance("force_eager"),
@@ -302,8 +329,8 @@ def remove_languages(
 ) -> dict[str, float]:
     """Save a trained encoder without its language subspace, at the best of the ranks; return its development scores."""
     encoder = load_encoder(str(model)).to(device)
-    source = open_pair_table(pairs, (LANGUAGE, SENTENCE))
-    sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE)}
+    source = open_pair_table(pairs, (LANGUAGE_COLUMN, SENTENCE))
+    sentences = {language: _of_language(source, language) for language in distinct(source, LANGUAGE_COLUMN)}
     directions = language_directions(mean_embeddings(encoder, sentences))
 
     def without(rank: int) -> SentenceTransformer:
@@ -312,15 +339,17 @@ def remove_languages(
             remove_directions(changed, directions[:rank])
         return changed
 
-    scored = {rank: evaluate(without(rank)) if evaluate else {} for rank in ranks}
-    chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
-    found = {rank: round(scores[DEVELOPMENT], 2) for rank, scores in scored.items() if scores}
-    logger.info("Removed %d directions of the language subspace (scores by rank: %s)", chosen, found or "none")
+    scores_by_rank: dict[int, dict[str, float]] = {rank: {} for rank in ranks}
+    if evaluate is not None:
+        scores_by_rank = {rank: evaluate(without(rank)) for rank in ranks}
+    best_rank = max(ranks, key=lambda rank: scores_by_rank[rank].get(DEVELOPMENT, 0.0))
+    averages = {rank: round(scores[DEVELOPMENT], 2) for rank, scores in scores_by_rank.items() if scores}
+    logger.info("Removed %d directions of the language subspace (scores by rank: %s)", best_rank, averages or "none")
     with atomic_folder(target) as folder:
-        save_encoder(without(chosen), folder)
+        save_encoder(without(best_rank), folder)
         if (model / "training").exists():
             shutil.copytree(model / "training", folder / "training")
-    return scored[chosen]
+    return scores_by_rank[best_rank]
 
 
 def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
@@ -330,14 +359,15 @@ def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
             f"`language_ranks` {', '.join(map(str, ranks))}: a choice needs development tasks; give a single rank."
         )
     if ranks:
-        check_rank(max(ranks), languages=len(distinct(open_pair_table(pairs, (LANGUAGE,)), LANGUAGE)))
+        check_rank(max(ranks), languages=len(distinct(open_pair_table(pairs, (LANGUAGE_COLUMN,)), LANGUAGE_COLUMN)))
 
 
 def _of_language(source: pads.Dataset, language: str) -> Iterator[str]:
     """Yield evenly spaced sentences of a language."""
-    chosen = pads.field(LANGUAGE) == language
-    step = -(-source.count_rows(filter=chosen) // SENTENCES_PER_LANGUAGE)
+    is_of_language = pads.field(LANGUAGE_COLUMN) == language
+    step = -(-source.count_rows(filter=is_of_language) // SENTENCES_PER_LANGUAGE)
     seen = 0
-    for batch in source.to_batches(columns=[SENTENCE], filter=chosen):
+    for batch in source.to_batches(columns=[SENTENCE], filter=is_of_language):
+        # The first row of this batch whose number among the language's rows is a multiple of the step
         yield from batch.column(SENTENCE)[(-seen) % step :: step].to_pylist()
         seen += batch.num_rows

@@ -16,8 +16,13 @@ from ease.errors import EaseError
 from ease.io.files import read_json
 
 PARTS = Path("training", "parts.safetensors")
-TENSORS, LABELS = "entities.safetensors", "labels.parquet"
-TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection.", "vocabulary_rows"
+"""File of a saved encoder with the trained parameters beside it, which has these tensors"""
+TABLE = "method.table.weight"
+PROJECTION = "method.projection."
+ROWS = "vocabulary_rows"
+
+TENSORS = "entities.safetensors"
+LABELS = "labels.parquet"
 
 
 def has_entities(encoder: Path) -> bool:
@@ -46,16 +51,18 @@ def write_entity_table(encoder: Path, vocabulary: pd.DataFrame, folder: Path) ->
             if name.startswith(PROJECTION):
                 tensors[name.removeprefix("method.")] = parts.get_tensor(name)
         rows = parts.get_tensor(ROWS)
-    known = vocabulary.set_index("row")
-    if len(rows) != len(tensors["embeddings"]) or not np.isin(rows, known.index.to_numpy()).all():
+    entities = vocabulary.set_index("row")
+    if len(rows) != len(tensors["embeddings"]) or not np.isin(rows, entities.index.to_numpy()).all():
         raise EaseError(
             f"The entity table of {encoder} was trained with another entity vocabulary: train the encoder again."
         )
     options = (read_json((encoder / PARTS).with_name("method.json")) or {}).get("options", {})
-    metadata = {"nonlinearity": "tanh" if options.get("projection") == "tanh" else "none"}
+    metadata = {"nonlinearity": "none"}
+    if options.get("projection") == "tanh":
+        metadata["nonlinearity"] = "tanh"
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: np.ascontiguousarray(part) for name, part in tensors.items()}, folder / TENSORS, metadata)
-    labels = known.loc[rows, ["entity", "label", "link_count"]].reset_index(drop=True)
+    labels = entities.loc[rows, ["entity", "label", "link_count"]].reset_index(drop=True)
     labels.insert(0, "row", np.arange(len(rows)))
     pq.write_table(pa.Table.from_pandas(labels, preserve_index=False), folder / LABELS, compression="zstd")
     return len(rows)

@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.onednn import has_onednn
 from ease.errors import EaseError
 from ease.training.options import TrainingOptions, check_share
-from ease.training.packing import WIDTH, PackingRefusal, prepare_packing
+from ease.training.packing import ROW_TOKENS, PackingRefusal, prepare_packing
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Execution:
         return self.first_position is not None
 
 
-PLAIN = Execution()
+PLAIN_EXECUTION = Execution()
 """A batch at once, on a CPU, by torch alone"""
 
 
@@ -160,7 +160,7 @@ def _descriptions(execution: Execution, options: TrainingOptions, obstacle: str 
         parts = [f"CPU ({reason}), {options.threads or torch.get_num_threads()} threads, {execution.precision}"]
     if execution.packed:
         reason = "for CUDA graphs" if execution.graphs else "`packed: true`"
-        parts.append(f"texts in rows of {WIDTH} tokens ({reason})")
+        parts.append(f"texts in rows of {ROW_TOKENS} tokens ({reason})")
     else:
         parts.append(f"padded texts, in {execution.chunks} chunks by length")
     if execution.sub_batches > 1:

@@ -35,7 +35,7 @@ from ease.methods.components.drophead import has_dropout
 from ease.training.accelerator import accelerated, compile_layers, select_gpu
 from ease.training.checkpoints import BestModel, Evaluate, check_ranks, fingerprint_of, remove_languages
 from ease.training.execution import check_execution, choose_execution, uses_gpu
-from ease.training.loop import Progress, Report, train
+from ease.training.loop import MetricsReport, Progress, train_model
 from ease.training.model import TrainingModel, load_for_training
 from ease.training.options import TrainingJob, TrainingResult, check_frozen
 from ease.training.prepared_pairs import (
@@ -47,12 +47,12 @@ from ease.training.prepared_pairs import (
     used_entities,
 )
 from ease.training.processes import LAUNCHER_VARIABLE, launch, read_metrics, step_and_values
-from ease.training.teacher import CACHE, Embeddings, Guide, frozen_embeddings, write_entity_embeddings
+from ease.training.teacher import CACHE, FrozenEmbeddings, Guide, frozen_embeddings, write_entity_embeddings
 
 logger = logging.getLogger(__name__)
 
 
-def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | None = None) -> TrainingResult:
+def run_job(job: TrainingJob, report: MetricsReport | None = None, lock: FolderLock | None = None) -> TrainingResult:
     """Train, resume an interrupted training, or return the result of a finished one.
 
     Args:
@@ -128,7 +128,7 @@ def _check(job: TrainingJob, processes: int) -> None:
     check_ranks(job.pairs, training.language_ranks, bool(job.development))
 
 
-def _train(job: TrainingJob, processes: int, fingerprint: str, report: Report | None) -> None:
+def _train(job: TrainingJob, processes: int, fingerprint: str, report: MetricsReport | None) -> None:
     """Prepare, train and finish in one of the processes."""
     if uses_gpu(job.training):
         select_gpu()
@@ -137,9 +137,9 @@ def _train(job: TrainingJob, processes: int, fingerprint: str, report: Report | 
         model = build_model(job, processes)
     with accelerated(model.execution) as accelerator:
         teacher = _teacher_embeddings(job, model, fingerprint, accelerator)
-        rows = prepare(job, model, fingerprint, accelerator)
+        rows = prepare_rows(job, model, fingerprint, accelerator)
         guide = _guide(job, model, rows, fingerprint, accelerator)
-        best, progress = train(
+        best, progress = train_model(
             model,
             rows,
             job.training,
@@ -156,7 +156,9 @@ def _train(job: TrainingJob, processes: int, fingerprint: str, report: Report | 
         accelerator.wait_for_everyone()
 
 
-def prepare(job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator) -> NDArray[np.void]:
+def prepare_rows(
+    job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
+) -> NDArray[np.void]:
     """Map the prepared pairs, which the first process writes if they are missing."""
     prepared = _input_file(job, fingerprint, "pairs.bin")
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
@@ -175,7 +177,7 @@ def _input_file(job: TrainingJob, fingerprint: str, name: str) -> Path:
 
 def _teacher_embeddings(
     job: TrainingJob, model: TrainingModel, fingerprint: str, accelerator: Accelerator
-) -> Embeddings | None:
+) -> FrozenEmbeddings | None:
     """Return the teacher's embedding of each pair's sentence; None without a teacher."""
     if model.teacher is None:
         return None

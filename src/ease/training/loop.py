@@ -22,25 +22,26 @@ from torch._dynamo.exc import TorchDynamoException
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
+from ease.device import gpus_of
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
 from ease.methods.base import TOTAL
 from ease.methods.components.distributed import any_process, average, cpu_group, process_count, process_rank
-from ease.training.accelerator import PATIENCE
+from ease.training.accelerator import PROCESS_TIMEOUT
 from ease.training.batches import Batch, make_ahead, make_batch, pair_indices, used_rows
-from ease.training.checkpoints import BestModel, Checkpoints, Evaluate, score_encoder
+from ease.training.checkpoints import BestModel, Checkpoints, Evaluate, score_development
 from ease.training.entity_files import TABLE
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
 from ease.training.processes import TrainingInterrupted, read_metrics, stop_requests
-from ease.training.teacher import Embeddings, Guide
+from ease.training.teacher import FrozenEmbeddings, Guide
 
 logger = logging.getLogger(__name__)
 
-Report = Callable[[int, dict[str, float]], None]
+MetricsReport = Callable[[int, dict[str, float]], None]
 """Receives a step and its metrics, in the first process only."""
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -51,10 +52,15 @@ class _Window(NamedTuple):
     """Steps whose losses are on their way from the device to the host."""
 
     step: int
+    """The last one"""
     steps: int
+    """Their number"""
     sums: dict[str, Tensor]
+    """Of each loss term over the steps"""
     values: dict[str, float]
+    """Reported beside the losses"""
     copied: torch.cuda.Event | None
+    """Set when the sums have arrived; None on a CPU"""
 
 
 class Progress:
@@ -63,13 +69,16 @@ class Progress:
     On a GPU, a window is reported by the first `add` after it: its sums are copied meanwhile, and the GPU never waits.
     """
 
-    def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
+    def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: MetricsReport | None) -> None:
         """Prepare for a training of `steps` steps; metrics are written to the folder's metrics.jsonl."""
-        self._file, self._name = folder / "metrics.jsonl", folder.name
-        self._steps, self._options, self._report = steps, options, report
+        self._file = folder / "metrics.jsonl"
+        self._name = folder.name
+        self._steps = steps
+        self._options = options
+        self._report = report
         self._sums: dict[str, Tensor] = {}
-        self._window = 0
-        self._ended: _Window | None = None
+        self._steps_in_window = 0
+        self._complete_window: _Window | None = None
         self._window_seconds = self.seconds = 0.0
         self._since = self._shown = time.perf_counter()
         self._bar: tqdm[Any] | None = None
@@ -78,12 +87,16 @@ class Progress:
         """Start the clock and the bar after a step; keep the lines of the metrics' file up to a checkpoint's."""
         if state is not None:
             self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
-            self._window, self._window_seconds = state["window"], state["window_seconds"]
+            self._steps_in_window = state["window"]
+            self._window_seconds = state["window_seconds"]
             self.seconds = state["seconds"]
         if process_rank():
             return
-        kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
-        write_text_atomically(self._file, "".join(json.dumps(line) + "\n" for line in kept))
+        lines: list[dict[str, float]] = []
+        if state is not None:
+            # Steps after the checkpoint are trained, and reported, again.
+            lines = [line for line in read_metrics(self._file) if line["step"] <= step]
+        write_text_atomically(self._file, "".join(json.dumps(line) + "\n" for line in lines))
         if sys.stderr.isatty():
             self._bar = tqdm(
                 total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
@@ -99,56 +112,64 @@ class Progress:
         """Add a step, and report if it ends a window."""
         self._report_window()
         for name, term in terms.items():
-            value = term.detach()
-            self._sums[name] = self._sums.get(name, 0) + value
-        self._window += 1
+            self._sums[name] = self._sums.get(name, 0) + term.detach()
+        self._steps_in_window += 1
         now = time.perf_counter()
         if self._bar is not None:
             self._bar.update()
         elif not process_rank() and now - self._shown >= SECONDS_BETWEEN_LINES:
-            loss = float(self._sums[TOTAL]) / self._window
+            loss = float(self._sums[TOTAL]) / self._steps_in_window
             logger.info("%s: step %d of %d, loss %.4f", self._name, step, self._steps, loss)
             self._shown = now
         if step % self._options.report_every and step != self._steps:
             return
         sums = {name: average(value.clone()) for name, value in sorted(self._sums.items())}
         on_gpu = self._sums[TOTAL].is_cuda
+        copied = None
         if on_gpu:
             sums = {name: value.to("cpu", non_blocking=True) for name, value in sums.items()}
-        copied = torch.cuda.current_stream().record_event() if on_gpu else None
-        self._ended = _Window(step, self._window, sums, values, copied)
-        self._sums, self._window = {}, 0
+            copied = torch.cuda.current_stream().record_event()
+        self._complete_window = _Window(step, self._steps_in_window, sums, values, copied)
+        self._sums = {}
+        self._steps_in_window = 0
         if not on_gpu or step == self._steps:
             self._report_window()
 
     def _report_window(self) -> None:
         """Report the last window, if it has not been reported."""
-        if self._ended is None:
+        window = self._complete_window
+        if window is None:
             return
-        (step, steps, sums, values, copied), self._ended = self._ended, None
-        if copied is not None:
-            copied.synchronize()
+        self._complete_window = None
+        if window.copied is not None:
+            window.copied.synchronize()
         self._count_seconds()
-        means = {name: float(value) / steps for name, value in sums.items()}
-        pairs = steps * self._options.batch_size
-        rate = pairs / self._window_seconds if self._window_seconds else 0.0
+        means = {name: float(value) / window.steps for name, value in window.sums.items()}
+        rate = 0.0
+        if self._window_seconds:
+            rate = window.steps * self._options.batch_size / self._window_seconds
         self._window_seconds = 0.0
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
-                f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
+                f"The loss is {means[TOTAL]} around step {window.step}: the training has diverged; lower "
                 "`learning_rate`, or raise the method's temperature."
             )
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
-        self.publish(step, {**means, **values, "pairs_per_second": rate})
-        if copied is None:  # on a CPU, reporting stops the training, so its time is not counted
+        self.publish(window.step, {**means, **window.values, "pairs_per_second": rate})
+        if window.copied is None:  # on a CPU, reporting stops the training, so its time is not counted
             self.resume()
 
     def state(self) -> dict[str, Any]:
         """Pause, and return the state for a checkpoint: the sums of an unfinished window, over all processes."""
         self.pause()
         sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
-        return {"sums": sums, "window": self._window, "window_seconds": self._window_seconds, "seconds": self.seconds}
+        return {
+            "sums": sums,
+            "window": self._steps_in_window,
+            "window_seconds": self._window_seconds,
+            "seconds": self.seconds,
+        }
 
     def pause(self) -> None:
         """Stop the clock before an evaluation or a checkpoint, after the GPU has finished the steps so far."""
@@ -177,7 +198,7 @@ class Progress:
             self._report(step, values)
 
 
-def train(
+def train_model(
     model: TrainingModel,
     pairs: NDArray[np.void],
     options: TrainingOptions,
@@ -186,8 +207,8 @@ def train(
     fingerprint: str,
     *,
     evaluate: Evaluate | None = None,
-    report: Report | None = None,
-    teacher: Embeddings | None = None,
+    report: MetricsReport | None = None,
+    teacher: FrozenEmbeddings | None = None,
     guide: Guide | None = None,
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
@@ -201,20 +222,23 @@ def train(
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
+    device = accelerator.device
+    group = cpu_group(PROCESS_TIMEOUT)
     # The optimizer averages the entity table's gradients, so DDP must not.
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [TABLE])
     trained: nn.Module = accelerator.prepare(model.train())
-    device, group = accelerator.device, cpu_group(PATIENCE)
     batches_after = partial(_batches, pairs, teacher, guide, model, options, device)
     optimizers = Optimizers(model, options)
     # With the device: random states of another one cannot be restored.
     checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{device.type}", options)
     best = BestModel(folder, options.max_below_start)
     progress = Progress(folder, steps, options, report)
+    # Processes draw different dropout masks.
     torch.manual_seed(options.seed + process_rank())
     if model.execution.compiled:
         _compile(trained, batches_after(0), model, accelerator)
-    start, state = 0, checkpoints.resume(model, optimizers)
+    start = 0
+    state = checkpoints.resume(model, optimizers)
     if state is not None:
         start = int(state["step"])
         best.restore(state)
@@ -231,13 +255,13 @@ def train(
             terms = add_gradients(trained, sub_batches, accelerator)
             optimizers.step()
             progress.add(step, terms, {"learning_rate": rate})
-            last = step == steps
-            if last or (evaluate is not None and step % options.evaluate_every == 0):
+            is_last = step == steps
+            if is_last or (evaluate is not None and step % options.evaluate_every == 0):
                 _evaluate_and_keep(step, model, best, progress, evaluate)
                 hopeless = any_process(best.hopeless, group)
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
-            if stopping or (not last and any_process(not process_rank() and checkpoints.due, group)):
+            if stopping or (not is_last and any_process(not process_rank() and checkpoints.due, group)):
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()
@@ -253,8 +277,7 @@ def _compile(
 
     The order of sums depends on the size of the batch for which torch compiles.
     """
-    device = accelerator.device
-    with closing(batches), torch.random.fork_rng([device] if device.type == "cuda" else []):
+    with closing(batches), torch.random.fork_rng(gpus_of(accelerator.device)):
         add_gradients(trained, next(batches), accelerator)
     model.zero_grad(set_to_none=True)
     if model.method.table is not None:
@@ -273,7 +296,7 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
 
 def _batches(
     pairs: NDArray[np.void],
-    teacher: Embeddings | None,
+    teacher: FrozenEmbeddings | None,
     guide: Guide | None,
     model: TrainingModel,
     options: TrainingOptions,
@@ -281,9 +304,9 @@ def _batches(
     start: int,
 ) -> Generator[list[Batch], None, None]:
     """Yield this process's share of the sub-batches of each step after `start`."""
+    execution = model.execution
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # any id: padding is masked
     share = slice(process_rank(), None, process_count())  # every n-th row of a sub-batch
-    execution = model.execution
 
     def make(indices: NDArray[np.int64]) -> Batch:
         batch = make_batch(
@@ -297,8 +320,9 @@ def _batches(
             masked=execution.compiled,  # a batch without a mask would need a compilation of its own
         )
         if batch.entities is not None and model.method.table is not None:
-            used = used_rows(pairs[indices], model.reads.hard_negatives)
-            batch = batch._replace(entities=batch.entities._replace(used=used))
+            # Of all processes' pairs, whose gradients meet in one table
+            rows_read = used_rows(pairs[indices], model.reads.hard_negatives)
+            batch = batch._replace(entities=batch.entities._replace(used=rows_read))
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
         if guide is not None and batch.entities is not None:
@@ -315,8 +339,9 @@ def _evaluate_and_keep(
     """Score the encoder in the first process, and save the model if it is the best."""
     progress.pause()
     if not process_rank():
-        scores = {} if evaluate is None else score_encoder(model, evaluate)
-        if scores:
+        scores: dict[str, float] = {}
+        if evaluate is not None:
+            scores = score_development(model, evaluate)
             progress.publish(step, scores)
         best.consider(step, model, scores.get(DEVELOPMENT))
     progress.resume()
@@ -329,9 +354,12 @@ def add_gradients(model: nn.Module, sub_batches: Sequence[Batch], accelerator: A
     the last sub-batch.
     """
     sums: dict[str, Tensor] = {}
-    for position, batch in enumerate(sub_batches, start=1):
+    for number, batch in enumerate(sub_batches, start=1):
+        synchronisation = accelerator.no_sync(model)
+        if number == len(sub_batches):
+            synchronisation = nullcontext()
         try:
-            with nullcontext() if position == len(sub_batches) else accelerator.no_sync(model):
+            with synchronisation:
                 terms = model(batch)
                 accelerator.backward(terms[TOTAL] / len(sub_batches))
         except TorchDynamoException as error:

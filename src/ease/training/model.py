@@ -25,14 +25,14 @@ from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.drophead import set_dropout
 from ease.methods.components.losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Padded
-from ease.training.execution import PLAIN, Execution
+from ease.training.execution import PLAIN_EXECUTION, Execution
 from ease.training.options import LoraOptions, TeacherOptions, TrainingOptions
 from ease.training.packing import Packed, Transform, TransformerGraphs, embed_packed
 from ease.training.prepared_pairs import Layout, prompt_tokens
 
 logger = logging.getLogger(__name__)
 
-UNUSED = "pooler"
+POOLER = "pooler"
 """Part of a transformer that its embeddings of tokens do not depend on."""
 ADAPTER = "default"
 """Name of the LoRA adapter in peft"""
@@ -50,7 +50,7 @@ class TrainingModel(nn.Module):
         *,
         matryoshka: Sequence[int] = (),
         teacher: TeacherOptions | None = None,
-        execution: Execution = PLAIN,
+        execution: Execution = PLAIN_EXECUTION,
     ) -> None:
         """Join the parts, and prepare the encoder for the execution.
 
@@ -237,7 +237,7 @@ def add_lora(encoder: SentenceTransformer, options: LoraOptions) -> None:
     paths: dict[str, list[str]] = {}
     for path, layer in model.named_modules():
         parts = path.split(".")
-        if isinstance(layer, nn.Linear) and UNUSED not in parts:
+        if isinstance(layer, nn.Linear) and POOLER not in parts:
             paths.setdefault(parts[-1], []).append(path)
     if not paths:
         raise EaseError(

@@ -20,7 +20,10 @@ def rate_share(step: int, steps: int, warmup: float, schedule: str) -> float:
     rise = round(warmup * steps)
     if schedule == "constant":
         return min(1.0, step / (rise + 1))
-    return step / (rise + 1) if step <= rise else (steps - step + 1) / (steps - rise)
+    if step <= rise:
+        return step / (rise + 1)
+    # The last step has a rate above 0, as the first one has.
+    return (steps - step + 1) / (steps - rise)
 
 
 class Optimizers:
@@ -38,10 +41,11 @@ class Optimizers:
         self._table = model.method.table
         if self._table is not None:
             peak = options.entity_learning_rate or options.learning_rate
-            weight, half = self._table.weight, options.entity_moments == "bf16"
-            if half or weight.device.type == "cuda":
-                moments = torch.bfloat16 if half else torch.float32
-                self.by_name["entities"] = RowAdam([weight], lr=peak, moments=moments)
+            weight = self._table.weight
+            if options.entity_moments == "bf16":
+                self.by_name["entities"] = RowAdam([weight], lr=peak, moments=torch.bfloat16)
+            elif weight.device.type == "cuda":
+                self.by_name["entities"] = RowAdam([weight], lr=peak, moments=torch.float32)
             else:
                 self.by_name["entities"] = SparseAdam([weight], lr=peak)
             self._peaks["entities"] = peak
@@ -121,8 +125,10 @@ class RowAdam(Optimizer):
             zeros = torch.zeros_like(table, dtype=self._moments)
             state.update(step=0, first=zeros, second=zeros.clone())
         state["step"] += 1
-        rows, gradient = table.grad._indices()[0], table.grad._values()  # type: ignore[union-attr]
+        rows = table.grad._indices()[0]  # type: ignore[union-attr]
+        gradient = table.grad._values()  # type: ignore[union-attr]
         small, large = group["betas"]
+        # Both moments start at 0, a bias that this corrects.
         rate = group["lr"] * (1 - large ** state["step"]) ** 0.5 / (1 - small ** state["step"])
         if table.device.type == "cuda" and HAS_TRITON:
             from ease.training.row_adam_kernel import step_rows
@@ -133,16 +139,18 @@ class RowAdam(Optimizer):
         first = state["first"][rows].float().lerp_(gradient, 1 - small)
         second = state["second"][rows].float().lerp_(gradient.square(), 1 - large)
         # Seeded by the step: a resumed training rounds alike, and dropout's random numbers stay what they were.
-        drawn = torch.Generator(table.device).manual_seed(state["step"])
+        generator = torch.Generator(table.device).manual_seed(state["step"])
         for name, moment in (("first", first), ("second", second)):
-            rounded = moment if self._moments == torch.float32 else round_at_random(moment, drawn)
+            rounded = moment
+            if self._moments != torch.float32:
+                rounded = round_at_random(moment, generator)
             state[name].index_copy_(0, rows, rounded)
         change = first.div_(second.sqrt_().add_(group["eps"])).mul_(-rate)
         table.index_copy_(0, rows, table[rows] + change)
 
 
-def round_at_random(values: Tensor, drawn: torch.Generator) -> Tensor:
+def round_at_random(values: Tensor, generator: torch.Generator) -> Tensor:
     """Round finite float32 to bf16, up or down, with each value as the expectation of its result."""
     # bf16 is the upper half of float32: a random number is added to the lower half, which is then cut off.
-    noise = torch.randint(1 << 16, values.shape, generator=drawn, dtype=torch.int32, device=values.device)
+    noise = torch.randint(1 << 16, values.shape, generator=generator, dtype=torch.int32, device=values.device)
     return ((values.view(torch.int32) + noise) & -(1 << 16)).view(torch.float32).to(torch.bfloat16)

@@ -19,11 +19,15 @@ from ease.options import Numbers, StrictModel, Words, validate
 
 def check_share(options: TrainingOptions, processes: int) -> None:
     """Refuse a batch that does not divide into sub-batches and processes, or is too small for its entities."""
-    batch, part, size = options.batch_size, options.sub_batch_size, options.contrasted
-    name = "batch_size" if part is None else "sub_batch_size"
+    size = options.contrasted
+    name = "batch_size"
+    if options.sub_batch_size is not None:
+        name = "sub_batch_size"
     several = options.batches.sentences_per_entity
-    if batch % size:
-        raise EaseError(f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them.")
+    if options.batch_size % size:
+        raise EaseError(
+            f"`batch_size` {options.batch_size} is not a multiple of `sub_batch_size` {size}: change one of them."
+        )
     if size % processes:
         raise EaseError(f"`{name}` {size} is not a multiple of {processes} `processes`: change one of them.")
     if several > 1 and 2 * several > size:
@@ -81,12 +85,16 @@ class FrozenEncoder(StrictModel):
     @classmethod
     def _complete(cls, value: Any) -> Any:
         """Accept a name instead of a group of options, or null for no encoder."""
-        return {"encoder": value and str(value)} if isinstance(value, str | Path | None) else value
+        if isinstance(value, str | Path | None):
+            return {"encoder": value and str(value)}
+        return value
 
     def located(self, start: str) -> str:
         """Return the encoder's hub name or folder, given the encoder that the training starts from."""
         assert self.encoder is not None
-        return start if self.encoder == START_ENCODER else self.encoder
+        if self.encoder == START_ENCODER:
+            return start
+        return self.encoder
 
 
 class TeacherOptions(FrozenEncoder):
@@ -257,8 +265,8 @@ class TrainingOptions(StrictModel):
     @property
     def frozen(self) -> dict[str, FrozenEncoder]:
         """The teacher and the guide, without those that are off."""
-        given = {"teacher": self.teacher, "guide": self.guide}
-        return {role: options for role, options in given.items() if options.encoder is not None}
+        by_role = {"teacher": self.teacher, "guide": self.guide}
+        return {role: options for role, options in by_role.items() if options.encoder is not None}
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:
@@ -321,5 +329,6 @@ class TrainingResult(StrictModel):
     @property
     def below_start(self) -> bool:
         """Whether the kept model scores below the start on the development tasks."""
-        best, start = self.best_score, self.start_score
-        return best is not None and start is not None and best < start
+        if self.best_score is None or self.start_score is None:
+            return False
+        return self.best_score < self.start_score

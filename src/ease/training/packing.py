@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,21 +26,23 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from ease.device import gpus_of
 from ease.encoders.token_batches import PADDED, prepare_padding
 from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
 
-WIDTH = 64
+ROW_TOKENS = 64
 """Tokens of a row; if a text is longer, the next multiple"""
-SHAPES = 32
+ROW_STEPS = 32
 """Numbers of rows between a power of two and the next; at most 1/32 of the rows are padding alone"""
-TOLERANCE = 1e-3
+
+PACKING_TOLERANCE = 1e-3
 """Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
 LONGEST = 512
 """Tokens of the longest text that is compared; longer than the windows of known local attention"""
 
-MOST = 8
+MAX_SHAPES = 8
 """Shapes that are captured; batches of further ones are computed kernel by kernel"""
 WARM_UP = 3
 """Passes before the capture, which choose algorithms and compile"""
@@ -70,23 +72,32 @@ class Packed(NamedTuple):
 
 def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> Packed:
     """Put padded texts, (n, width), in order of their lengths, (n,), into rows; the views of a text are adjacent."""
-    lengths, tokens = np.repeat(lengths, views), np.repeat(tokens, views, axis=0)
-    width = -(-int(lengths.max()) // WIDTH) * WIDTH
+    lengths = np.repeat(lengths, views)
+    tokens = np.repeat(tokens, views, axis=0)
+    width = -(-int(lengths.max()) // ROW_TOKENS) * ROW_TOKENS
     starts, size = _fill_rows(lengths, width)
-    # The batches of a training have few shapes, for each of which a GPU would choose its algorithms anew.
-    unit = max(1, (1 << (size // width).bit_length() - 1) // SHAPES) * width
+    # The batches of a training have few shapes, for each of which a GPU would choose its algorithms anew: the number of
+    # rows is rounded up to a multiple of the largest power of two below it, divided by `ROW_STEPS`.
+    largest_power = 1 << (size // width).bit_length() - 1
+    unit = max(1, largest_power // ROW_STEPS) * width
     size = -(-size // unit) * unit
     mask = np.arange(lengths.max()) < lengths[:, None]  # (n * views, t)
     places = np.where(mask, starts[:, None] + np.arange(mask.shape[1]), 0)
     texts, positions = np.nonzero(mask)
-    columns = []
-    for values, padding in ((tokens[texts, positions], 0), (positions, 0), (texts, -1)):
+
+    def in_rows(values: NDArray[Any], padding: int) -> Tensor:
+        """Put a value of each token, in the order of `mask`, at the token's place: -> (rows, w)."""
         column = np.full(size, padding)
         column[places[mask]] = values
-        columns.append(torch.from_numpy(column).view(-1, width))
-    tokens_in_rows, positions_in_rows, owners = columns
-    by_text = torch.from_numpy(places), torch.from_numpy(mask.astype(np.int64))
-    return Packed(tokens_in_rows, positions_in_rows, owners, *by_text)
+        return torch.from_numpy(column).view(-1, width)
+
+    return Packed(
+        in_rows(tokens[texts, positions], 0),
+        in_rows(positions, 0),
+        in_rows(texts, -1),
+        torch.from_numpy(places),
+        torch.from_numpy(mask.astype(np.int64)),
+    )
 
 
 def _fill_rows(lengths: NDArray[np.int32], width: int) -> tuple[NDArray[np.int64], int]:
@@ -94,18 +105,21 @@ def _fill_rows(lengths: NDArray[np.int32], width: int) -> tuple[NDArray[np.int64
 
     Returns the place of each text's first token, (n,), and the number of places in all rows.
     """
-    starts, size = np.empty(len(lengths), np.int64), 0
-    ends: list[list[int]] = [[] for _ in range(width + 1)]  # of the rows, by their remaining room
+    # Best-fit decreasing, a bin-packing heuristic. A row is known by the place after its last one.
+    starts = np.empty(len(lengths), np.int64)
+    size = 0
+    ends_by_room: list[list[int]] = [[] for _ in range(width + 1)]
     for text in range(len(lengths) - 1, -1, -1):
         length = int(lengths[text])
-        room = next((room for room in range(length, width + 1) if ends[room]), None)
+        room = next((room for room in range(length, width + 1) if ends_by_room[room]), None)
         if room is None:
-            room, end = width, size + width
-            size = end
+            room = width
+            size += width
+            end = size
         else:
-            end = ends[room].pop()
+            end = ends_by_room[room].pop()
         starts[text] = end - room
-        ends[room - length].append(end)
+        ends_by_room[room - length].append(end)
     return starts, size
 
 
@@ -172,9 +186,11 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     if any(module._forward_pre_hooks for module in transformer.modules()):
         raise PackingRefusal("the method's DropHead counts sequences, which packing hides")
     prepare_padding(encoder)
-    accepted: Any = transformer.model_forward_params
-    if accepted is not None:
-        accepted.add("position_ids")
+    # sentence-transformers drops features that the model's `forward` does not accept by name.
+    parameter_names: Any = transformer.model_forward_params
+    if parameter_names is not None:
+        parameter_names.add("position_ids")
+    # RoBERTa and its descendants number positions from the padding token's id plus 1, BERT from 0.
     padding = encoder.tokenizer.pad_token_id or 0
     for first_position in (0, padding + 1):
         if _encodes_alike(encoder, first_position):
@@ -201,11 +217,12 @@ def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
     training = encoder.training
     encoder.eval()
     with torch.inference_mode():
-        wanted = encoder(send_to_device(padded, encoder.device))["sentence_embedding"]
+        from_padded = encoder(send_to_device(padded, encoder.device))["sentence_embedding"]
         packed = send_to_device(pack(tokens, lengths, 1), encoder.device)
-        found = embed_packed(encoder, packed, first_position)
+        from_packed = embed_packed(encoder, packed, first_position)
     encoder.train(training)
-    return bool(((wanted - found).norm(dim=1) <= TOLERANCE * wanted.norm(dim=1)).all())
+    distances = (from_padded - from_packed).norm(dim=1)
+    return bool((distances <= PACKING_TOLERANCE * from_padded.norm(dim=1)).all())
 
 
 class _Captured(NamedTuple):
@@ -239,14 +256,16 @@ class TransformerGraphs:
 
     def __call__(self, features: Features) -> Features:
         """Compute a batch: by its shape's graphs, or, in evaluation and for shapes without graphs, kernel by kernel."""
-        names, values = list(features), list(features.values())
+        names = list(features)
+        values = list(features.values())
         shape = tuple(value.shape for value in values)
-        captured, training = self._captured, self._transformer.training
-        if training and shape not in captured and not self._refused and len(captured) < MOST:
+        captured = self._captured
+        training = self._transformer.training
+        if training and shape not in captured and not self._refused and len(captured) < MAX_SHAPES:
             try:
                 captured[shape] = self._capture(names, values)
-                if len(captured) == MOST:
-                    logger.info("%d shapes of batches have graphs; others are computed without", MOST)
+                if len(captured) == MAX_SHAPES:
+                    logger.info("%d shapes of batches have graphs; others are computed without", MAX_SHAPES)
             except RuntimeError as error:
                 self._refused = True
                 reason = str(error).strip().partition("\n")[0]
@@ -284,16 +303,21 @@ class TransformerGraphs:
 
         def backward() -> None:
             with torch.autocast(device.type, enabled=False):
-                found = torch.autograd.grad(outputs, weights, gradients, allow_unused=True)
-            for weight, gradient in zip(weights, found, strict=True):
-                if gradient is not None:  # in the weight's order, as optimizers want it
-                    same = gradient.stride() == weight.stride()
-                    computed[weight] = gradient if same else torch.empty_like(weight).copy_(gradient)
+                of_weights: tuple[Tensor | None, ...] = torch.autograd.grad(
+                    outputs, weights, gradients, allow_unused=True
+                )
+            for weight, gradient in zip(weights, of_weights, strict=True):
+                if gradient is None:
+                    continue
+                # Optimizers want a gradient in its weight's memory order.
+                if gradient.stride() != weight.stride():
+                    gradient = torch.empty_like(weight).copy_(gradient)
+                computed[weight] = gradient
 
         on_gpu = device.type == "cuda"
         self._record = self._record or _recorder()
-        with torch.random.fork_rng([device] if on_gpu else []):
-            with _on_another_stream() if on_gpu else nullcontext():
+        with torch.random.fork_rng(gpus_of(device)):
+            with _warm_up_stream(device):
                 for number in range(WARM_UP):
                     if on_gpu and number == WARM_UP - 1:
                         # Refuse what makes the host wait: a capture that it broke would leave the generator unusable.
@@ -318,8 +342,13 @@ class _Cast(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        found = iter(_copied([gradient for gradient in gradients if gradient is not None], torch.float32))
-        return (None, *(None if gradient is None else next(found) for gradient in gradients))
+        # A weight that the outputs do not depend on, such as a pooler's, has no gradient.
+        singles: list[Tensor | None] = list(gradients)
+        places = [place for place, gradient in enumerate(gradients) if gradient is not None]
+        copies = _copied([gradient for gradient in gradients if gradient is not None], torch.float32)
+        for place, copy in zip(places, copies, strict=True):
+            singles[place] = copy
+        return (None, *singles)
 
 
 def _copied(tensors: Sequence[Tensor], kind: torch.dtype) -> tuple[Tensor, ...]:
@@ -336,7 +365,8 @@ class _Replay(torch.autograd.Function):
         ctx.captured = captured
         # An earlier sub-batch's gradients are in memory that the replays overwrite.
         for weight in captured.computed:
-            weight.grad = None if weight.grad is None else weight.grad.clone()
+            if weight.grad is not None:
+                weight.grad = weight.grad.clone()
         torch._foreach_copy_(captured.inputs, list(values))
         captured.forward()
         return tuple(output.detach() for output in captured.outputs)
@@ -347,20 +377,27 @@ class _Replay(torch.autograd.Function):
         torch._foreach_copy_(captured.gradients, list(gradients))
         captured.backward()
         for weight, gradient in captured.computed.items():
-            weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+            if weight.grad is None:
+                weight.grad = gradient
+            else:
+                weight.grad.add_(gradient)
         return (None,) * (2 + len(captured.inputs))
 
 
 @contextmanager
-def _on_another_stream() -> Iterator[None]:
+def _warm_up_stream(device: torch.device) -> Iterator[None]:
     """Run kernels on a stream of their own, as a capture does; restore how the device is waited for."""
-    stream, before = torch.cuda.Stream(), torch.cuda.get_sync_debug_mode()
+    if device.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream()
+    mode = torch.cuda.get_sync_debug_mode()
     stream.wait_stream(torch.cuda.current_stream())
     try:
         with torch.cuda.stream(stream):
             yield
     finally:
-        torch.cuda.set_sync_debug_mode(before)
+        torch.cuda.set_sync_debug_mode(mode)
 
 
 def _recorder() -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +27,11 @@ from ease.methods.components.losses import NO_ENTITY
 logger = logging.getLogger(__name__)
 
 ENTITY_COLUMNS = ("entity", "hard_negative")
-LANGUAGE = "language"
-FURTHER, SUBJECT = "further_entities", "subject"
-"""Further positives of a pair: the other entities of its sentence, and its page's subject"""
+LANGUAGE_COLUMN = "language"
+FURTHER = "further_entities"
+"""The other entities of a pair's sentence, which are further positives"""
+SUBJECT = "subject"
+"""The subject of a pair's page, a further positive"""
 NEGATIVE_COLUMNS = ("hard_negative", "negative")
 """Hard negatives of pairs and of training texts"""
 READ_ROWS = 8192
@@ -40,7 +42,12 @@ BLOCK_ROWS = 65_536
 
 def entity_columns(further: bool, subjects: bool) -> tuple[str, ...]:
     """Return the columns of a training's entities, with further entities of each sentence and its page's subject."""
-    return (*ENTITY_COLUMNS, *((FURTHER,) if further else ()), *((SUBJECT,) if subjects else ()))
+    columns = list(ENTITY_COLUMNS)
+    if further:
+        columns.append(FURTHER)
+    if subjects:
+        columns.append(SUBJECT)
+    return tuple(columns)
 
 
 def has_hard_negatives(pairs: Path) -> bool:
@@ -68,8 +75,9 @@ def open_pair_table(pairs: Path, columns: Sequence[str] = (), what: str = "Train
 
 def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
     """Return the distinct values of a column, or of a column of lists, sorted."""
-    column = source.to_table(columns=[name])[name]
-    values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
+    values = source.to_table(columns=[name])[name]
+    if pa.types.is_nested(values.type):
+        values = pc.list_flatten(values)
     return np.sort(values.drop_null().unique().to_numpy(zero_copy_only=False))
 
 
@@ -101,19 +109,23 @@ class UsedEntities(NamedTuple):
 
         Of lists, which are in seeded order, the first `count` are found: (n, count).
         """
-        lists = pa.types.is_nested(column.type)
-        ids = pc.list_slice(column, 0, count, return_fixed_size_list=True).values if lists else column
-        found = np.full(len(ids), NO_ENTITY)
-        kept = ids.is_valid().to_numpy(zero_copy_only=False)
-        found[kept] = self.rows[np.searchsorted(self.ids, ids.drop_null().to_numpy())]
-        return found.reshape(-1, count) if lists else found
+        ids = column
+        shape: tuple[int, ...] = (-1,)
+        if pa.types.is_nested(column.type):
+            # Shorter lists are filled with nulls.
+            ids = pc.list_slice(column, 0, count, return_fixed_size_list=True).values
+            shape = (-1, count)
+        rows = np.full(len(ids), NO_ENTITY)
+        is_valid = ids.is_valid().to_numpy(zero_copy_only=False)
+        rows[is_valid] = self.rows[np.searchsorted(self.ids, ids.drop_null().to_numpy())]
+        return rows.reshape(shape)
 
 
 def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
     """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row."""
     names = ["row", "entity"]
     table = open_pair_table(vocabulary, names, "Entity vocabulary").to_table(columns=names)
-    rows, known = (column.to_numpy() for column in table.sort_by("entity").columns)
+    vocabulary_rows, vocabulary_ids = (column.to_numpy() for column in table.sort_by("entity").columns)
     source = open_pair_table(pairs, columns)
     if missing := source.count_rows(filter=pads.field("entity").is_null()):
         raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
@@ -124,18 +136,19 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
                 f"Training pairs {pairs}: the hard negative of row {row} is the pair's own entity: give another, or "
                 "null."
             )
-    used = np.empty(0, dtype=np.int64)
+    ids = np.empty(0, dtype=np.int64)
     for name in columns:
-        found = distinct(source, name)
-        if (unknown := np.setdiff1d(found, known, assume_unique=True)).size:
+        column_ids = distinct(source, name)
+        if (unknown := np.setdiff1d(column_ids, vocabulary_ids, assume_unique=True)).size:
             raise EaseError(
                 f"Training pairs {pairs}: {name.replace('_', ' ')} {unknown[0]} is not in the entity vocabulary; "
                 "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
             )
-        used = np.union1d(used, found)
-    wanted = rows[np.searchsorted(known, used)]
-    vocabulary_rows = np.sort(wanted)
-    return UsedEntities(used, np.searchsorted(vocabulary_rows, wanted), vocabulary_rows, len(known))
+        ids = np.union1d(ids, column_ids)
+    id_rows = vocabulary_rows[np.searchsorted(vocabulary_ids, ids)]
+    # In the order of the vocabulary's rows, so that the embeddings' file is read from its beginning to its end.
+    read_rows = np.sort(id_rows)
+    return UsedEntities(ids, np.searchsorted(read_rows, id_rows), read_rows, len(vocabulary_ids))
 
 
 def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
@@ -154,11 +167,13 @@ def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int 
                     f"{path} has {height} rows, and the vocabulary {total} entities: row i of the embeddings is "
                     "entity i of the vocabulary, so make both in one run."
                 )
-            stored, wanted = tensors.get_slice(name), np.arange(height) if rows is None else rows
-            table = torch.empty(len(wanted), width)
+            matrix = tensors.get_slice(name)
+            if rows is None:
+                rows = np.arange(height)
+            table = torch.empty(len(rows), width)
             for start in range(0, height, BLOCK_ROWS):
-                first, last = np.searchsorted(wanted, [start, start + BLOCK_ROWS])
-                table[first:last] = stored[start : start + BLOCK_ROWS][wanted[first:last] - start]
+                first, last = np.searchsorted(rows, [start, start + BLOCK_ROWS])
+                table[first:last] = matrix[start : start + BLOCK_ROWS][rows[first:last] - start]
     except (OSError, SafetensorError) as error:
         raise EaseError(f"Entity embeddings {path} are not a safetensors file: {error}") from error
     return table
@@ -183,9 +198,12 @@ class Layout(NamedTuple):
     def type(self) -> np.dtype[np.void]:
         """The NumPy type of a row: entity rows, and for each text its tokens, padded with zeros, and its length."""
         fields: list[Any] = [(name, "<i8") for name in ENTITY_COLUMNS]
-        fields += [(FURTHER, "<i8", (self.further,))] if self.further else []
-        fields += [(SUBJECT, "<i8")] if self.subjects else []
-        fields += [(LANGUAGE, "<i2")] if self.languages else []
+        if self.further:
+            fields.append((FURTHER, "<i8", (self.further,)))
+        if self.subjects:
+            fields.append((SUBJECT, "<i8"))
+        if self.languages:
+            fields.append((LANGUAGE_COLUMN, "<i2"))
         text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
         return np.dtype([*fields, *((name, text) for name in self.columns)])
 
@@ -207,14 +225,16 @@ def prepare_pairs(
     sentences.
     """
     derived = derived or {}
-    of_entities = () if vocabulary is None else entity_columns(bool(layout.further), layout.subjects)
-    others = (*of_entities, *((LANGUAGE,) if layout.languages else ()))
-    source = open_pair_table(pairs, [*(name for name in layout.columns if name not in derived), *others])
-    languages = pa.array(distinct(source, LANGUAGE)) if layout.languages else None
-    entities = None if vocabulary is None else used_entities(pairs, vocabulary, of_entities)
+    labels: list[str] = []
+    if vocabulary is not None:
+        labels += entity_columns(bool(layout.further), layout.subjects)
+    if layout.languages:
+        labels.append(LANGUAGE_COLUMN)
+    source = open_pair_table(pairs, [*(name for name in layout.columns if name not in derived), *labels])
+    number_labels = _label_numbering(source, pairs, vocabulary, labels, layout)
     places = pair_places(source)
     available = [name for name in layout.columns if name in source.schema.names]
-    columns = list(dict.fromkeys([SENTENCE, *available, *others]))
+    columns = list(dict.fromkeys([SENTENCE, *available, *labels]))
     with atomic_path(target) as partial:
         with partial.open("wb") as empty:
             reserve(empty.fileno(), len(places) * layout.type.itemsize)
@@ -224,17 +244,9 @@ def prepare_pairs(
             rows = places[start : start + batch.num_rows]
             start += batch.num_rows
             prepared = np.zeros(batch.num_rows, dtype=layout.type)
-            prepared["entity"] = prepared["hard_negative"] = NO_ENTITY
-            for name in of_entities:
-                assert entities is not None
-                prepared[name] = entities.find(batch[name], layout.further)
-            if languages is not None:
-                prepared[LANGUAGE] = pc.index_in(batch[LANGUAGE], languages).to_numpy()
+            number_labels(batch, prepared)
             for name in layout.columns:
-                texts = batch[name].to_pylist() if name in columns else [None] * batch.num_rows
-                if name in derived and None in texts:
-                    made = derived[name](batch[SENTENCE].to_pylist(), rows)
-                    texts = [other if text is None else text for text, other in zip(texts, made, strict=True)]
+                texts = _read_texts(batch, name, rows, derived.get(name))
                 if name in layout.required and (missing := texts.count(None)):
                     raise EaseError(
                         f"Training pairs {pairs}: {missing} texts of column {name!r}, which the method requires, are "
@@ -243,16 +255,54 @@ def prepare_pairs(
                 _tokenise(prepared[name], texts, encoder)
             stored[rows] = prepared
         stored.flush()
-    if layout.further and of_entities:
-        most = layout.further
-        found = source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > most)
-        said = "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them"
-        logger.info(said, found, len(places), most, most)
+    if FURTHER in labels:
+        logger.info(
+            "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
+            source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > layout.further),
+            len(places),
+            layout.further,
+            layout.further,
+        )
+
+
+def _label_numbering(
+    source: pads.Dataset, pairs: Path, vocabulary: Path | None, labels: Sequence[str], layout: Layout
+) -> Callable[[pa.RecordBatch, NDArray[np.void]], None]:
+    """Return a function that fills the numbers of a batch's entities and languages into its prepared rows."""
+    entity_labels = [name for name in labels if name != LANGUAGE_COLUMN]
+    entities = languages = None
+    if layout.languages:
+        languages = pa.array(distinct(source, LANGUAGE_COLUMN))
+    if vocabulary is not None:
+        entities = used_entities(pairs, vocabulary, entity_labels)
+
+    def number_labels(batch: pa.RecordBatch, prepared: NDArray[np.void]) -> None:
+        prepared["entity"] = prepared["hard_negative"] = NO_ENTITY
+        if entities is not None:
+            for name in entity_labels:
+                prepared[name] = entities.find(batch[name], layout.further)
+        if languages is not None:
+            prepared[LANGUAGE_COLUMN] = pc.index_in(batch[LANGUAGE_COLUMN], languages).to_numpy()
+
+    return number_labels
+
+
+def _read_texts(batch: pa.RecordBatch, name: str, rows: NDArray[np.int64], derive: Derive | None) -> list[str | None]:
+    """Return a column's texts; a missing column or text is derived from the sentences, or stays None."""
+    texts: list[str | None] = [None] * batch.num_rows
+    if name in batch.schema.names:
+        texts = batch[name].to_pylist()
+    if derive is not None and None in texts:
+        for place, text in enumerate(derive(batch[SENTENCE].to_pylist(), rows)):
+            if texts[place] is None:
+                texts[place] = text
+    return texts
 
 
 def _tokenise(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
     """Tokenise a column with the encoder's prompt; a missing text becomes an empty text that is not present."""
-    longest, prompt = rows["tokens"].shape[1], default_prompt(encoder)
+    longest = rows["tokens"].shape[1]
+    prompt = default_prompt(encoder)
     tokens = encoder.tokenizer(
         [prompt + (text or "") for text in texts],
         truncation=True,
@@ -294,4 +344,6 @@ def default_prompt(encoder: SentenceTransformer) -> str:
 def prompt_tokens(encoder: SentenceTransformer) -> int:
     """Return the number of tokens of the default prompt, by which a text may be longer than a sentence without it."""
     prompt = default_prompt(encoder)
-    return len(encoder.tokenizer(prompt, add_special_tokens=False)["input_ids"]) if prompt else 0
+    if not prompt:
+        return 0
+    return len(encoder.tokenizer(prompt, add_special_tokens=False)["input_ids"])

@@ -39,7 +39,8 @@ class TrainingInterrupted(EaseError):
             f"Training stopped after step {step} of {steps}: the same command resumes it "
             f"(checkpoint in {folder / 'checkpoints'})."
         )
-        self.step, self.steps = step, steps
+        self.step = step
+        self.steps = steps
 
 
 class StopRequest:
@@ -102,9 +103,10 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
 
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()  # the first process shares its GPU with this one
-    failure, metrics = lock.folder / FAILURE, lock.folder / "metrics.jsonl"
+    failure = lock.folder / FAILURE
+    metrics = lock.folder / "metrics.jsonl"
     failure.unlink(missing_ok=True)
-    known = read_metrics(metrics)
+    earlier = read_metrics(metrics)
     # The processes import the same package as this one, and the modules of other packages' methods.
     search = [str(Path(ease.__file__).parents[1]), *sys.path]
     environment = {
@@ -121,7 +123,7 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
         # In a session of its own, so that Ctrl-C reaches this process alone.
         torchrun = subprocess.Popen(command, env=environment, pass_fds=(lock.descriptor,), start_new_session=True)
         try:
-            for line in _new_metrics(torchrun, stop, metrics, known):
+            for line in _new_metrics(torchrun, stop, metrics, earlier):
                 if report is not None:
                     report(*step_and_values(line))
         finally:
@@ -129,19 +131,21 @@ def launch(lock: FolderLock, processes: int, report: Callable[[int, dict[str, fl
             torchrun.wait()
     if not torchrun.returncode:
         return
-    told = read_json(failure) or {}
-    if stop and "step" in told:
-        raise TrainingInterrupted(told["step"], told["steps"], lock.folder)
+    reason = read_json(failure) or {}
+    if stop and "step" in reason:
+        raise TrainingInterrupted(reason["step"], reason["steps"], lock.folder)
+    if "message" in reason:
+        raise EaseError(reason["message"])
     # Processes that are stopped before they begin leave no message.
+    end = "was stopped" if stop else "failed"
     raise EaseError(
-        told.get("message")
-        or f"A training process {'was stopped' if stop else 'failed'}; its messages are above. The same command "
-        f"resumes from the last checkpoint in {lock.folder / 'checkpoints'}, if there is one."
+        f"A training process {end}; its messages are above. The same command resumes from the last checkpoint in "
+        f"{lock.folder / 'checkpoints'}, if there is one."
     )
 
 
 def _new_metrics(
-    torchrun: subprocess.Popen[bytes], stop: StopRequest, metrics: Path, known: list[dict[str, float]]
+    torchrun: subprocess.Popen[bytes], stop: StopRequest, metrics: Path, earlier: list[dict[str, float]]
 ) -> Iterator[dict[str, float]]:
     """Yield new metrics until torchrun ends, and ask it to end if a stop is requested."""
     ended = asked = False
@@ -149,9 +153,9 @@ def _new_metrics(
         ended = torchrun.poll() is not None
         lines = read_metrics(metrics)
         # A resumed training first drops the metrics after its checkpoint.
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(known, lines, strict=False))
-        yield from lines[len(list(same)) :]
-        known = lines
+        unchanged = takewhile(lambda pair: pair[0] == pair[1], zip(earlier, lines, strict=False))
+        yield from lines[len(list(unchanged)) :]
+        earlier = lines
         if stop and not asked:
             asked = True
             torchrun.terminate()

@@ -64,17 +64,17 @@ def _step_row(  # type: ignore[no-untyped-def]
     inside = columns < width
     places = tl.load(rows + number) * width + columns
     slope = tl.load(gradient + number * width + columns, mask=inside, other=0.0)
-    one = tl.load(first + places, mask=inside, other=0.0).to(tl.float32)
-    two = tl.load(second + places, mask=inside, other=0.0).to(tl.float32)
-    one += small * (slope - one)
-    two += large * (slope * slope - two)
+    mean = tl.load(first + places, mask=inside, other=0.0).to(tl.float32)
+    square = tl.load(second + places, mask=inside, other=0.0).to(tl.float32)
+    mean += small * (slope - mean)
+    square += large * (slope * slope - square)
     weights = tl.load(table + places, mask=inside, other=0.0)
-    tl.store(table + places, weights - rate * one / (tl.sqrt(two) + epsilon), mask=inside)
+    tl.store(table + places, weights - rate * mean / (tl.sqrt(square) + epsilon), mask=inside)
     if ROUNDED:
         # bf16 is the upper half of float32: a random number is added to the lower half, which is then cut off.
-        drawn = tl.randint(seed, number.to(tl.int32) * BLOCK + columns)
-        noise = drawn.to(tl.int32, bitcast=True)
-        one = ((one.to(tl.int32, bitcast=True) + (noise & 0xFFFF)) & -65536).to(tl.float32, bitcast=True)
-        two = ((two.to(tl.int32, bitcast=True) + ((noise >> 16) & 0xFFFF)) & -65536).to(tl.float32, bitcast=True)
-    tl.store(first + places, one.to(first.dtype.element_ty), mask=inside)
-    tl.store(second + places, two.to(second.dtype.element_ty), mask=inside)
+        # The 32 random bits serve both moments.
+        noise = tl.randint(seed, number.to(tl.int32) * BLOCK + columns).to(tl.int32, bitcast=True)
+        mean = ((mean.to(tl.int32, bitcast=True) + (noise & 0xFFFF)) & -65536).to(tl.float32, bitcast=True)
+        square = ((square.to(tl.int32, bitcast=True) + ((noise >> 16) & 0xFFFF)) & -65536).to(tl.float32, bitcast=True)
+    tl.store(first + places, mean.to(first.dtype.element_ty), mask=inside)
+    tl.store(second + places, square.to(second.dtype.element_ty), mask=inside)

@@ -25,7 +25,7 @@ from ease.methods.components.losses import NO_ENTITY, info_nce
 from ease.methods.ease import Ease, EaseOptions
 from ease.methods.supervised_simcse import absent_negatives
 
-MISSING = torch.iinfo(torch.int64).min
+NO_NEGATIVE = torch.iinfo(torch.int64).min
 """The label of a hard negative that a pair does not have."""
 
 
@@ -74,7 +74,9 @@ class EntityContrastiveLoss(nn.Module):
         table = torch.as_tensor(embeddings, dtype=torch.float32).clone()
         if table.ndim != 2:
             raise EaseError(f"`embeddings` have the shape {tuple(table.shape)}: give (entities, dimension).")
-        names = torch.as_tensor(range(len(table)) if entities is None else entities, dtype=torch.int64)
+        names = torch.arange(len(table))
+        if entities is not None:
+            names = torch.as_tensor(entities, dtype=torch.int64)
         if len(names.unique()) != len(table):
             raise EaseError(f"{len(names.unique())} distinct `entities` for {len(table)} rows of `embeddings`.")
         self.model = model
@@ -97,13 +99,15 @@ class EntityContrastiveLoss(nn.Module):
         """
         if process_count() > 1:
             raise EaseError("EntityContrastiveLoss trains in one process: use `ease.train` for several.")
-        features, views = dict(next(iter(sentence_features))), len(self.method.reads(self.method.options).views)
+        features = dict(next(iter(sentence_features)))
+        views = len(self.method.reads(self.method.options).views)
         for name, value in features.items():
             if isinstance(value, Tensor) and len(value) == len(labels):
                 features[name] = torch.cat([value] * views)
         sentences = self.model(features)["sentence_embedding"].unflatten(0, (views, -1))
+        # `searchsorted` returns the number of names for a label above all of them.
         places = torch.searchsorted(self.names, labels).clamp(max=len(self.names) - 1)
-        missing = labels == MISSING
+        missing = labels == NO_NEGATIVE
         unknown = labels[(self.names[places] != labels) & ~missing]
         if len(unknown):
             raise EaseError(f"Entity {int(unknown[0])} of the dataset is not among the loss's `entities`.")
@@ -146,16 +150,18 @@ class SupervisedSimCSELoss(nn.Module):
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None) -> Tensor:
         """Return equation 5 of a batch, or 8 with a weight."""
-        anchors, positives, *others = (self.model(features)["sentence_embedding"] for features in sentence_features)
-        excluded = None
-        if others and labels is not None:
-            excluded = absent_negatives(labels.bool(), len(anchors))
+        anchors, positives, *negatives = (self.model(features)["sentence_embedding"] for features in sentence_features)
+        hard_negatives = excluded = None
+        if negatives:
+            hard_negatives = negatives[0]
+            if labels is not None:
+                excluded = absent_negatives(labels.bool(), len(anchors))
         with torch.autocast(anchors.device.type, enabled=False):
             return info_nce(
                 anchors,
                 positives,
                 self.temperature,
-                hard_negatives=others[0] if others else None,
+                hard_negatives=hard_negatives,
                 excluded=excluded,
                 hard_negative_weight=self.hard_negative_weight,
             )
@@ -168,8 +174,10 @@ class EntityCollator(BaseDataCollator):
         """Collate rows; a missing or null `hard_negative` means that a pair has no hard negative."""
         rows = [dict(row) for row in features]
         for row in rows:
-            entity, negative = row.pop("entity"), row.pop("hard_negative", None)
-            row["label"] = [entity, MISSING if negative is None else negative]
+            negative = row.pop("hard_negative", None)
+            if negative is None:
+                negative = NO_NEGATIVE
+            row["label"] = [row.pop("entity"), negative]
         collated: dict[str, Any] = super().__call__(rows)
         return collated
 
@@ -186,15 +194,19 @@ class LossCheckpoints(TrainerCallback):
     def __init__(self, loss: nn.Module) -> None:
         self._loss = loss
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any) -> None:
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **options: Any) -> None:
         """Write the parameters into the checkpoint that the trainer has just saved."""
         if state.is_world_process_zero:
-            state_dict = self._loss.state_dict()
-            own = {name: value.contiguous() for name, value in state_dict.items() if name[:6] != "model."}
-            save_file(own, _file(args, state))
+            # The trainer saves the model itself.
+            parameters = {
+                name: value.contiguous()
+                for name, value in self._loss.state_dict().items()
+                if not name.startswith("model.")
+            }
+            save_file(parameters, _file(args, state))
 
     def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **options: Any
     ) -> None:
         """Read the parameters from the checkpoint that the trainer resumes from.
 

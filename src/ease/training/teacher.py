@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +23,11 @@ from ease.methods.base import SENTENCE, Entities, GuideVectors
 from ease.methods.components.distributed import process_rank
 from ease.similarity.vectors import unit_or_zero_rows
 from ease.training.options import FrozenEncoder, TeacherOptions
-from ease.training.prepared_pairs import LANGUAGE, READ_ROWS, distinct, open_pair_table, pair_places, reserve
+from ease.training.prepared_pairs import LANGUAGE_COLUMN, READ_ROWS, distinct, open_pair_table, pair_places, reserve
 
 logger = logging.getLogger(__name__)
 
-Embeddings = NDArray[np.float16]
+FrozenEmbeddings = NDArray[np.float16]
 
 CACHE = "teacher"
 """Folder of the cache of a training that shares none, in its work folder"""
@@ -39,7 +40,7 @@ def frozen_embeddings(
     target: Path,
     accelerator: Accelerator,
     dimension: int | None = None,
-) -> Embeddings:
+) -> FrozenEmbeddings:
     """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs.
 
     The first process makes the file, atomically, if it is missing; an interrupted call resumes from the cache of
@@ -58,14 +59,14 @@ def frozen_embeddings(
                 f"The teacher {name!r} has {width} dimensions and the encoder {dimension}, which `form: cosine` cannot "
                 "compare: set `teacher.form` to `similarity`, or choose another teacher."
             )
-        languages = options.languages if isinstance(options, TeacherOptions) else None
-        columns = [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
+        columns = [SENTENCE]
+        languages = None
+        if isinstance(options, TeacherOptions) and options.languages is not None:
+            languages = options.languages
+            columns.append(LANGUAGE_COLUMN)
         source = open_pair_table(pairs, columns)
-        if languages is not None and (absent := set(languages).difference(known := distinct(source, LANGUAGE))):
-            raise EaseError(
-                f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
-                f"{', '.join(known)}."
-            )
+        if languages is not None:
+            _check_languages(languages, distinct(source, LANGUAGE_COLUMN))
         places = pair_places(source)
         logger.info("%s encodes the sentences of %d pairs", name, len(places))
         encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
@@ -79,33 +80,47 @@ def frozen_embeddings(
                 rows = places[begin : begin + batch.num_rows]
                 begin += batch.num_rows
                 if languages is not None:
-                    taught = pc.is_in(batch[LANGUAGE], pa.array(languages))
-                    batch, rows = batch.filter(taught), rows[taught.to_numpy(zero_copy_only=False)]
+                    # Rows of other languages stay zero, which the loss recognises.
+                    is_taught = pc.is_in(batch[LANGUAGE_COLUMN], pa.array(languages))
+                    batch = batch.filter(is_taught)
+                    rows = rows[is_taught.to_numpy(zero_copy_only=False)]
                 stored[rows] = unit_or_zero_rows(encode(batch[SENTENCE].to_pylist()))
             stored.flush()
     accelerator.wait_for_everyone()
-    embeddings: Embeddings = np.load(target, mmap_mode="r")
+    embeddings: FrozenEmbeddings = np.load(target, mmap_mode="r")
     return embeddings
+
+
+def _check_languages(languages: Sequence[str], available: NDArray[Any]) -> None:
+    """Refuse taught languages that no pair has."""
+    if absent := set(languages).difference(available):
+        raise EaseError(
+            f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
+            f"{', '.join(available)}."
+        )
 
 
 class Guide(NamedTuple):
     """A guide's embeddings of all pairs; an entity's embedding is the mean of its sentences'."""
 
-    sentences: Embeddings
+    sentences: FrozenEmbeddings
     """(pairs, dimension)"""
     entities: NDArray[np.float32]
     """(entities, dimension), of length 1; zeros for an entity without a pair"""
 
     def add_to(self, entities: Entities, rows: NDArray[np.int64]) -> Entities:
         """Return the entities of a batch, which has these rows of the pairs, with the guide's embeddings."""
-        own, hard_negatives = entities.positives.numpy(), entities.hard_negatives.numpy()
-        vectors = (self.sentences[rows], self.entities[own], self.entities[hard_negatives])
-        return entities._replace(
-            guide=GuideVectors(*(torch.from_numpy(np.asarray(one, np.float32)) for one in vectors))
+        vectors = (
+            self.sentences[rows],
+            self.entities[entities.positives.numpy()],
+            # Pairs without a hard negative have the number -1: the last vector is a placeholder.
+            self.entities[entities.hard_negatives.numpy()],
         )
+        tensors = (torch.from_numpy(np.asarray(matrix, np.float32)) for matrix in vectors)
+        return entities._replace(guide=GuideVectors(*tensors))
 
 
-def write_entity_embeddings(sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path) -> None:
+def write_entity_embeddings(sentences: FrozenEmbeddings, entities: NDArray[np.int64], count: int, target: Path) -> None:
     """Write the mean of the guide's embeddings, (pairs, dimension), of each of `count` entities' sentences, atomically.
 
     `entities` has the entity's row of each pair.
