@@ -23,6 +23,7 @@ from ease.pipelines.ingest import create_pipeline as ingest
 from ease.pipelines.mewsc16 import create_pipeline as mewsc16
 from ease.pipelines.mine_bitext import create_pipeline as mine_bitext
 from ease.pipelines.publish import create_pipeline as publish
+from ease.pipelines.released_pairs import create_pipeline as released_pairs
 from ease.pipelines.report import create_pipeline as report
 from ease.pipelines.report.pipeline import create_comparison
 from ease.pipelines.setting import EASE_PLUS, LOW_RESOURCE, MLM, MONOLINGUAL, MULTILINGUAL
@@ -85,6 +86,7 @@ def create_pipelines() -> dict[str, Pipeline]:
         "mewsc16": mewsc16(),
         "mine_bitext": mine_bitext(),
         "publish": publish(),
+        "released_pairs": released_pairs(),
         "teach": teach(),
         "validate_evaluation": validate_evaluation(),
     }

@@ -17,7 +17,7 @@ from ibis.backends.sql import SQLBackend
 
 from ease.entities import links as links_module
 from ease.entities.hashing import title_number
-from ease.entities.links import resolve_redirects, join_sitelinks, resolve_links, summarize_links
+from ease.entities.links import join_sitelinks, resolve_links, resolve_redirects, summarize_links
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.parts import IngestOptions

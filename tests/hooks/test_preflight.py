@@ -211,6 +211,18 @@ def test_what_a_run_lacks_is_named_with_the_remedy(
     assert_lines(faults_of(context, pipeline, **given), *expected)
 
 
+def test_released_pairs_are_read_by_their_own_pipeline(context: KedroContext) -> None:
+    given = {"multilingual__pairs__released": "nowhere.json"}
+    read = faults_of(context, "released_pairs", "multilingual", **given)
+    assert_lines(read, "nowhere.json is not a file: give a file of released pairs")
+    read = faults_of(context, "released_pairs", "monolingual", **given)
+    assert_lines(read, "`monolingual.pairs.released` is null: name a file")
+    made = faults_of(context, "train_multilingual", **given)
+    assert_lines(
+        made, "`multilingual.pairs.released` names pairs, .*--pipelines=released_pairs --namespaces=multilingual`"
+    )
+
+
 def test_a_start_that_was_built_with_other_values_is_refused(project: Project) -> None:
     other = {"multilingual__setting__encoder__random__layers": 3, "multilingual__setting__languages": "en ja ar de"}
     with given_context(project) as context:

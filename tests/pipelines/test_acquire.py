@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.ingest.nodes import CachedIngestOptions, parse_wikipedia
@@ -61,7 +60,7 @@ def test_dumps_are_downloaded_and_passed_on(tmp_path: Path, server: FileServer) 
 
 def test_several_languages_without_items_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"identifies the same entity .*Give a Wikidata JSON dump, .* or give one lang"):
-        locate_dumps(options(tmp_path), setting("en de"), PairOptions())
+        locate_dumps(options(tmp_path), setting("en de"))
 
 
 def test_dumps_of_other_languages_are_refused(tmp_path: Path) -> None:

@@ -101,10 +101,4 @@ def test_first_sentences_are_paired_with_the_entity_of_their_page() -> None:
 def test_a_limit_that_leaves_no_entity_is_named_with_the_remedy() -> None:
     given, options = tables(), VocabularyOptions(min_link_count=10**6)
     with pytest.raises(EaseError, match="`min_link_count` 1000000 leaves no entity: none of the 4 .*Lower it"):
-        make_vocabulary(given["links"], given["sitelinks"], WIKIDATA, options, setting())
-
-
-def test_pairs_are_not_made_from_released_ones_that_no_parameter_names() -> None:
-    dumps = {"source": "pairs.json", "released": [{"path": "pairs.json"}]}
-    with pytest.raises(EaseError, match="`pairs.released` is None, and `acquire` has located pairs.json"):
-        run(dumps, "keep")
+        make_vocabulary(given["links"], given["sitelinks"], options, setting())

@@ -20,9 +20,10 @@ def test_every_stage_runs_on_pairs_of_several_languages(copy: Project, server: F
     server.files["/resolve/main/pairs.json"] = json.dumps(RECORDS).encode()
     server.answers["/resolve/main/pairs.json"] = [Answer(break_after=1000)]
     address = f"{server.address}/resolve/main/pairs.json"
-    scored = "--to-nodes=multilingual.ease.score_encoder"
     unread = {"acquire__wikipedia": "nowhere", "acquire__wikidata": "nowhere"}
-    copy.run("train_multilingual", scored, multilingual__pairs__released=address, **unread)
+    copy.run("released_pairs", "--namespaces=multilingual", multilingual__pairs__released=address, **unread)
+    trained = "--tags=acquire_evaluation,entity_embeddings,train,evaluate"
+    copy.run("train_multilingual", trained, "--to-nodes=multilingual.ease.score_encoder")
     rows = pq.read_table(copy.latest("05_model_input/multilingual/training_pairs.parquet")).to_pylist()
     vocabulary = pq.read_table(copy.latest("03_primary/multilingual/entity_vocabulary.parquet")).to_pylist()
     labels = {row["entity"]: row["label"] for row in vocabulary}

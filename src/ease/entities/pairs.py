@@ -133,8 +133,8 @@ class PairOptions(StrictModel):
     seed: int = Field(0, ge=0, description="seed of the pairs that the maximum and the sampling keep")
     released: str | None = Field(
         None,
-        description="pairs in the form of those that EASE's authors released, instead of dumps: a file, a glob or an "
-        "https address; all of them are kept",
+        description="pairs in the form of those that EASE's authors released, which the pipeline `released_pairs` "
+        "reads instead of dumps: a file, a glob or an https address; all of them are kept",
     )
 
     @model_validator(mode="after")

@@ -46,6 +46,7 @@ from ease.pipelines.mewsc16.nodes import Mewsc16Options, locate_wikinews
 from ease.pipelines.mine_bitext.nodes import BitextOptions, mine_pairs
 from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.recipe import Recipe
+from ease.pipelines.released_pairs.nodes import locate_released_pairs, require_source
 from ease.pipelines.setting import EASE_PLUS, MLM, Setting, preparation_of
 from ease.pipelines.sweep.nodes import run_sweep
 from ease.pipelines.sweep.variants import START, Sweep, Variant
@@ -212,7 +213,7 @@ def _check_disk(run: Run, data: Path, free: int) -> None:
     if parse_wikipedia in nodes and located is not None:
         setting, source = run.given(located, Setting), run.given(located, AcquireOptions).wikipedia
         parsed = run.catalog.exists(f"{setting.name}.sentences")
-        if not (parsed or _released(located, run) or source == SAMPLE or is_mirror(source)):
+        if not (parsed or source == SAMPLE or is_mirror(source)):
             found = find_dumps(source, setting.languages)
             dumps = sum(dump.path.stat().st_size for dump in found if not is_remote(dump.path))
     check_free_space(data, free + round(dumps * SPACE))
@@ -227,18 +228,14 @@ def _check_recipe(node: Node, run: Run) -> None:
             raise EaseError(f"Parameter `{setting}.{recipe.method}`: {error}") from error
 
 
-def _released(node: Node, run: Run) -> Any:
-    """Return the released pairs that a node locates in place of dumps."""
-    options = run.given(node, PairOptions)
-    return options and options.released
-
-
 def _check_dumps(node: Node, run: Run) -> None:
-    released, wikipedia = _released(node, run), run.given(node, AcquireOptions).wikipedia
-    if not released:
-        _check_languages(wikipedia, run.given(node, Setting).languages, "wiki")
-    elif not is_mirror(released):
-        find_released(released)
+    _check_languages(run.given(node, AcquireOptions).wikipedia, run.given(node, Setting).languages, "wiki")
+
+
+def _check_released(node: Node, run: Run) -> None:
+    source = require_source(run.given(node, PairOptions), run.given(node, Setting))
+    if not is_mirror(source):
+        find_released(source)
 
 
 def _check_taught_dumps(node: Node, run: Run) -> None:
@@ -266,10 +263,16 @@ def _check_encoder(node: Node, run: Run) -> None:
 
 
 def _check_pairs(node: Node, run: Run) -> None:
-    """Refuse pairs for a training that the audit judges if they may be of the audit's pages."""
-    setting = run.given(node, Setting)
+    """Refuse released pairs, and pairs for a training that the audit judges if they may be of the audit's pages."""
+    setting, pairs = run.given(node, Setting), run.given(node, PairOptions)
+    if pairs.released is not None:
+        raise EaseError(
+            f"`{setting.name}.pairs.released` names pairs, and this run makes others from dumps: read the released "
+            f"ones by `kedro run --pipelines=released_pairs --namespaces={setting.name}` (docs/own_data.md), or set "
+            "the parameter to null."
+        )
     judged = AUDIT in map(task_name, (*setting.dev_tasks, *setting.test_tasks))
-    if judged and not run.given(node, PairOptions).without_audit:
+    if judged and not pairs.without_audit:
         raise EaseError(
             f"The tasks of the setting {setting.name} have `{AUDIT}`, whose pages are among the training pairs: set "
             f"`{setting.name}.pairs.without_audit` to true, or name other tasks."
@@ -402,6 +405,7 @@ def _check_variant(
 
 CHECKS: dict[Callable[..., Any], list[Callable[[Node, Run], object]]] = {
     locate_dumps: [_check_dumps],
+    locate_released_pairs: [_check_released],
     locate_taught_dumps: [_check_taught_dumps],
     locate_wikinews: [_check_wikinews],
     make_start_encoder: [_check_encoder],

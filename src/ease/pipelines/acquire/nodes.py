@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from ease.entities.pairs import PairOptions
-from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.io.addresses import address_of
-from ease.io.downloads import Client, RemoteFile, download
-from ease.io.files import hash_contents
 from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps, find_wikidata, table_folders
@@ -23,13 +17,11 @@ from ease.wikimedia.wikidata import find_page_props
 logger = logging.getLogger(__name__)
 
 
-def locate_dumps(options: AcquireOptions, setting: Setting, pairs: PairOptions) -> dict[str, Any]:
+def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     """List the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
 
-    Missing files of a mirror are downloaded. If the options of the pairs name released ones, these are listed instead.
+    Missing files of a mirror are downloaded.
     """
-    if pairs.released:
-        return _locate_released(pairs.released, options)
     own_items = options.wikidata_titles == "page_props"
     if not options.wikidata and not own_items and len(setting.languages) > 1:
         raise EaseError(
@@ -72,17 +64,3 @@ def _wikidata(source: str, options: AcquireOptions) -> str | Path:
         sample = options.write_sample()
         return sample.truthy if options.wikidata_types == "truthy" else sample.wikidata
     return fetch_wikidata(source, options.mirror(options.wikidata_date)) if is_mirror(source) else source
-
-
-def _locate_released(source: str, options: AcquireOptions) -> dict[str, Any]:
-    """List the files of released pairs in place of dumps; the file at an https address is downloaded once."""
-    if is_mirror(source):
-        folder = options.download_folder / "released" / hashlib.sha256(source.encode()).hexdigest()[:16]
-        files = [folder / (Path(urlsplit(source).path).name or "pairs.json")]
-        with Client(options.download) as client:
-            download(RemoteFile(source, files[0]), client)
-    else:
-        files = find_released(source)
-    nothing: dict[str, Any] = dict.fromkeys(("wikidata", "wikidata_source", "wikidata_form", "wikidata_date"))
-    listed = [{"path": str(file), "sha256": hash_contents(file)} for file in files]
-    return {"source": source, "wikipedia": [], "page_props": [], **nothing, "released": listed}

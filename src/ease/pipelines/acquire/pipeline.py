@@ -14,7 +14,7 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
         [
             node(
                 locate_dumps,
-                inputs=["params:acquire", "params:setting", "params:pairs"],
+                inputs=["params:acquire", "params:setting"],
                 outputs="dumps",
                 name="locate_dumps",
             ),

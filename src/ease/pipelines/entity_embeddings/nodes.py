@@ -12,7 +12,7 @@ from ease.entities.embeddings import EmbeddingOptions, embed_entities, name_enti
 from ease.io.files import report_write_errors
 from ease.lazy import ibis
 from ease.methods import UNTRAINED
-from ease.pipelines.located_dumps import has_items, released_files
+from ease.pipelines.located_dumps import has_items
 from ease.pipelines.setting import Setting
 from ease.pipelines.training import write_encoder
 from ease.pipelines.work import scratch_for_run
@@ -35,14 +35,15 @@ def make_entity_embeddings(
 ) -> tuple[Path, dict[str, Any]]:
     """Make the initial entity embeddings, and report how many entities have a vector.
 
-    Released pairs have no dump to train Wikipedia2Vec on: `source: train` then means random embeddings.
+    Without a dump, as for released pairs, Wikipedia2Vec cannot be trained: `source: train` then gives random
+    embeddings.
 
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
     from ease.encoders.encoder import load_encoder
 
-    if options.source == "train" and released_files(dumps):
+    if options.source == "train" and not dumps["wikipedia"]:
         logger.warning(
             "Released pairs have no dump to train Wikipedia2Vec on: the entity embeddings are random. "
             "`entity_embeddings.source=file` reads published vectors."

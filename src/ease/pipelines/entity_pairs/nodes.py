@@ -20,10 +20,10 @@ from ease.entities.pairs import (
     filter_links,
     select_pairs,
 )
-from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, number_titles, with_min_link_count
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary, with_min_link_count
 from ease.errors import EaseError
 from ease.lazy import ibis
-from ease.pipelines.located_dumps import has_items, released_files
+from ease.pipelines.located_dumps import has_items
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
@@ -34,11 +34,9 @@ Dumps = dict[str, Any]
 
 
 def make_vocabulary(
-    links: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, options: VocabularyOptions, setting: Setting
+    links: ibis.Table, sitelinks: ibis.Table, options: VocabularyOptions, setting: Setting
 ) -> ibis.Table:
-    """Number the entities above `min_link_count`, or all titles of released pairs."""
-    if released_files(dumps):
-        return number_titles(links, sitelinks)
+    """Number the entities above `min_link_count`."""
     options = with_min_link_count(options, links)
     vocabulary = build_vocabulary(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
@@ -68,13 +66,6 @@ def make_pairs(
         The pairs; how many each filter removed, as a table, also in the log, and as a plot. Pairs on excluded pages of
         the audit are not counted.
     """
-    released = dumps["source"] if released_files(dumps) else None
-    if options.released != released:
-        raise EaseError(
-            f"`pairs.released` is {options.released}, and `acquire` has located "
-            f"{released or 'dumps'}: give every stage the same `pairs.released`, or run `acquire` and `ingest` again."
-        )
-    options = options.without_limits() if released else options
     if options.sentences != "linking":
         # The entity of a page pairs with its first sentence, whether or not the sentence links to it.
         own_sentences = sentences.filter(sentences.language.isin(list(setting.languages)))

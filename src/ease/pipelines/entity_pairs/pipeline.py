@@ -14,7 +14,7 @@ def create_pipeline(setting: str = MULTILINGUAL) -> Pipeline:
         [
             node(
                 make_vocabulary,
-                inputs=["links", "sitelinks", "dumps", "params:vocabulary", "params:setting"],
+                inputs=["links", "sitelinks", "params:vocabulary", "params:setting"],
                 outputs="entity_vocabulary",
                 name="make_vocabulary",
             ),

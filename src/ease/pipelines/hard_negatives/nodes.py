@@ -9,7 +9,6 @@ from ease.entities.links import page_subjects
 from ease.entities.negatives import (
     HardNegativeOptions,
     count_hard_negatives,
-    draw_released_negatives,
     mine_hard_negatives,
     prepare_mining,
 )
@@ -17,7 +16,6 @@ from ease.entities.pairs import (
     add_further_entities,
 )
 from ease.lazy import ibis
-from ease.pipelines.located_dumps import released_files
 from ease.reporting.markdown_tables import format_losses
 
 logger = logging.getLogger(__name__)
@@ -37,16 +35,12 @@ def add_hard_negatives(
 ) -> ibis.Table:
     """Add to each pair an entity of the same type that is not on the page; null without Wikidata's types.
 
-    Of released pairs, it is drawn from the pair's own list. The pairs also get the other entities of their sentences
-    and the subjects of their pages.
+    The pairs also get the other entities of their sentences and the subjects of their pages.
     """
-    if released_files(dumps):
-        mined = draw_released_negatives(pairs, entity_types, options.seed)
-    else:
-        mining = None
-        if dumps["wikidata"]:
-            mining = prepare_mining(sentences, links, sitelinks, entity_types, options)
-        mined = mine_hard_negatives(pairs, mining, entity_vocabulary)
+    mining = None
+    if dumps["wikidata"]:
+        mining = prepare_mining(sentences, links, sitelinks, entity_types, options)
+    mined = mine_hard_negatives(pairs, mining, entity_vocabulary)
     subjects = page_subjects(sentences, sitelinks)
     return add_further_entities(mined, links, subjects, entity_vocabulary, options.seed)
 

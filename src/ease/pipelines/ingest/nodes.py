@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from ease.entities.links import join_sitelinks, resolve_links, summarize_links, types_of_linked
-from ease.entities.released import UNDETERMINED, ingest_released
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.parquet import read_parquet
 from ease.lazy import ibis
-from ease.pipelines.located_dumps import has_items, released_files
+from ease.pipelines.located_dumps import has_items
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
@@ -33,7 +32,7 @@ from ease.wikimedia.wikidata import (
     ingest_truthy,
     ingest_wikidata,
 )
-from ease.wikimedia.wikipedia import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE, ingest_wikipedia
+from ease.wikimedia.wikipedia import ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 
@@ -58,16 +57,7 @@ class CachedIngestOptions(IngestOptions):
 def parse_wikipedia(
     dumps: Dumps, options: CachedIngestOptions, setting: Setting, engine: str
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
-    """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages.
-
-    Each released pair is a page of one sentence.
-    """
-    if released := released_files(dumps):
-        part, counts = ingest_released(released, _language(setting), options.folder)
-        pages, blank = counts["pairs"], counts["blank"]
-        read = {"pages": pages + blank, "articles": pages, "skipped": {"blank": blank}}
-        of_language = {_language(setting): {**read, "sentences": pages, "links": pages}}
-        return [part / SENTENCES_FILE], [part / REDIRECTS_FILE], [part / PAGES_FILE], of_language
+    """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages."""
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     found = dict.fromkeys(file.language for file in files)
     if set(found) != set(setting.languages):
@@ -84,12 +74,8 @@ def read_wikidata(
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty.
 
-    If `acquire` listed page_props tables, the sitelinks come from these. Of released pairs, both are its titles and
-    lists of negatives.
+    If `acquire` listed page_props tables, the sitelinks come from these.
     """
-    if released := released_files(dumps):
-        part, _ = ingest_released(released, _language(setting), options.folder)
-        return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
     wikidata = located(dumps["wikidata"]) if dumps["wikidata"] else None
     if not dumps["page_props"]:
         if wikidata is None:
@@ -143,13 +129,7 @@ def make_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
-    languages = [_language(setting)] if released_files(dumps) else setting.languages
-    return resolve_links(sentences, redirects, sitelinks if has_items(dumps) else None, languages)
-
-
-def _language(setting: Setting) -> str:
-    """Return the language of released pairs, whose files name none: the setting's, if it has a single one."""
-    return setting.languages[0] if len(setting.languages) == 1 else UNDETERMINED
+    return resolve_links(sentences, redirects, sitelinks if has_items(dumps) else None, setting.languages)
 
 
 def summarize_ingest(

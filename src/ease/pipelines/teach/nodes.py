@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from ease.encoders.options import RANDOM
-from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT, TaskOptions
 from ease.io.atomic import write_text_atomically
@@ -103,7 +102,7 @@ def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str
     # The sample's Wikidata knows no types of other wikis' items.
     foreign = acquire.wikidata == SAMPLE and acquire.wikipedia != SAMPLE
     items = {"wikidata": None if foreign else acquire.wikidata, "wikidata_titles": "page_props"}
-    return locate_dumps(acquire.model_copy(update=items), setting, PairOptions())
+    return locate_dumps(acquire.model_copy(update=items), setting)
 
 
 def locate_taught_sets(
