@@ -12,9 +12,9 @@ from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
 from ease.evaluation.tasks import Score
-from ease.reporting.comparison import ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.comparison import ComparisonRow, ComparisonTable, build_plain_table, build_table
 from ease.reporting.own import gather_models
-from ease.reporting.published import Source
+from ease.reporting.published import ScoreKey
 from tests.reporting.made import EASE_ROW, baseline, own, paper, published, row, sts17
 
 
@@ -42,11 +42,11 @@ def built(number: str, rows: list[dict[str, object]] | None = None, name: str = 
     return table
 
 
-def texts(row: Row) -> list[str]:
+def texts(row: ComparisonRow) -> list[str]:
     return [cell.text for cell in row.cells]
 
 
-def row_of(table: ComparisonTable, label: str) -> Row:
+def row_of(table: ComparisonTable, label: str) -> ComparisonRow:
     return next(row for row in table.rows if row.label == label)
 
 
@@ -137,7 +137,7 @@ def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Pat
         scored(tmp_path, "other data", near, "other"),
         baseline("xnli", "de-en", 60.0, "retrieval_accuracy", method="no items", base="one/encoder"),
     ]
-    columns = {"de": Source("xnli", "de-en", "retrieval_accuracy")}
+    columns = {"de": ScoreKey("xnli", "de-en", "retrieval_accuracy")}
     table = build_plain_table("Pairs", "", columns, gather_models(rows, tmp_path))
     assert best(table, "de") == ["best", "near"]
     shown = {row.label: row.cells[0] for row in table.rows}

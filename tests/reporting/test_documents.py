@@ -14,21 +14,28 @@ from markdown_it import MarkdownIt
 from ease.errors import EaseError
 from ease.reporting.comparison import ComparisonTable
 from ease.reporting.plots import plot_roc_curves
-from ease.reporting.report import Report, ReportOptions, build_report, render_comparison, render_html, render_markdown
+from ease.reporting.report import (
+    ReportOptions,
+    ScoreReport,
+    build_report,
+    render_comparison,
+    render_html,
+    render_markdown,
+)
 from tests.reporting.made import all_rows, baseline, options, own, published
 
 
-def report(rows: list[dict[str, Any]] | None = None) -> Report:
+def report(rows: list[dict[str, Any]] | None = None) -> ScoreReport:
     return build_report(published(), options(), own(rows))
 
 
 @pytest.fixture(scope="module")
-def made() -> Report:
+def made() -> ScoreReport:
     return report()
 
 
 @pytest.fixture(scope="module")
-def page(made: Report) -> html.HtmlElement:
+def page(made: ScoreReport) -> html.HtmlElement:
     return html.document_fromstring(render_html(made))
 
 
@@ -40,7 +47,7 @@ def best(table: ComparisonTable) -> list[str]:
     return [cell.text for row in table.rows for cell in row.cells if cell.best]
 
 
-def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: Report) -> None:
+def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: ScoreReport) -> None:
     shown = [re.sub(r"(.*) \(\d+\), Table (\w+): .*", r"\1 \2", table.title) for table in made.tables[:-1]]
     assert shown == [
         *(f"EASE {number}" for number in (2, 3, 5, 7, 14, 15)),
@@ -50,7 +57,7 @@ def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: Report
     assert re.findall(r"(\d+) \(", made.skipped[0]) == ["1", "4", "6", "10", "11"]
 
 
-def test_markdown_renders_as_the_tables_that_were_built(made: Report) -> None:
+def test_markdown_renders_as_the_tables_that_were_built(made: ScoreReport) -> None:
     rendered = html.document_fromstring(MarkdownIt("commonmark").enable("table").render(render_markdown(made)))
     tables = rendered.findall(".//table")
     assert len(tables) == len(made.tables) + 1 + len(made.scores)
@@ -61,7 +68,7 @@ def test_markdown_renders_as_the_tables_that_were_built(made: Report) -> None:
         assert [cell.text_content() for cell in table.iter("strong")] == best(built)
 
 
-def test_html_shows_the_tables_that_were_built(made: Report, page: html.HtmlElement) -> None:
+def test_html_shows_the_tables_that_were_built(made: ScoreReport, page: html.HtmlElement) -> None:
     tables = page.xpath("//table[@class='figures']")
     for table, built in zip(tables, made.tables, strict=True):
         for mark in table.xpath(".//td/sup"):
@@ -117,7 +124,7 @@ def test_the_error_names_an_invalid_scatter() -> None:
         build_report(published(), wrong, own())
 
 
-def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
+def test_all_scores_are_there_with_spreads_notes_and_data(made: ScoreReport) -> None:
     clusters = made.scores["mewsc16"].set_index(["Subset", "Metric"])
     assert clusters.loc[("ar", "v_measure")].to_dict() == {
         "EASE, multilingual": "25.25 (0.50) [24.10, 26.40]",

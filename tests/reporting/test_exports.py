@@ -20,12 +20,12 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.tasks.graded_pairs import GradedPair, pair_cosines
-from ease.reporting.exports import MTEB, hub_card, main_rows, write_exports
+from ease.reporting.exports import MTEB_SUBSETS, hub_card, main_rows, write_exports
 from ease.reporting.own import gather_models
 from ease.similarity.metrics import spearman
 from tests.reporting.made import baseline, row
 
-SUBSETS = [(task, subset, own) for task, subsets in MTEB.items() for subset, own in subsets.items()]
+SUBSETS = [(task, subset, own) for task, subsets in MTEB_SUBSETS.items() for subset, own in subsets.items()]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_the_hub_reads_evaluation_results(exported: Path) -> None:
     folder = exported / "hub" / "sentence-transformers__all-MiniLM-L6-v2"
     text = (folder / ".eval_results" / "STS17.yaml").read_text(encoding="utf-8")
     entries = parse_eval_result_entries(yaml.safe_load(text))
-    assert {entry.task_id for entry in entries} == {own["subset"] for own in MTEB["sts17"].values()}
+    assert {entry.task_id for entry in entries} == {own["subset"] for own in MTEB_SUBSETS["sts17"].values()}
     assert {entry.dataset_id for entry in entries} == {"mteb/sts17-crosslingual-sts"}
     assert all("95% interval" in (entry.notes or "") for entry in entries)
     assert not (folder / ".eval_results" / "ease_tatoeba.yaml").exists(), "its data set is not on the hub"

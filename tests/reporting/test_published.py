@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from ease.evaluation.tasks import AVERAGE, get_task, task_names
-from ease.reporting.published import Published, Source, Table
+from ease.reporting.published import PaperTable, Published, ScoreKey
 from tests.reporting.made import parameters, published
 
 PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
@@ -38,7 +38,7 @@ def test_the_tables_of_a_paper_are_there_with_all_their_figures(name: str) -> No
     assert {row for table in tables.values() for row in table.rows} == set(published().root[name].models)
 
 
-def figure_of(table: Table, model: str, header: str) -> float | None:
+def figure_of(table: PaperTable, model: str, header: str) -> float | None:
     return table.rows[model][table.columns.index(table.column(header))]
 
 
@@ -62,11 +62,11 @@ def test_printed_averages_are_the_means_of_the_printed_figures(name: str) -> Non
     assert wrong == {place: pytest.approx(mean) for place, mean in known.items()}
 
 
-def figures(name: str, number: str, model: str) -> dict[Source, float]:
+def figures(name: str, number: str, model: str) -> dict[ScoreKey, float]:
     """A model's figures in a table that are single scores."""
     found = published().root[name]
     table = found.tables[number]
-    single = {column.header: found.sources(number, column.header) for column in table.columns if column.task}
+    single = {column.header: found.score_keys(number, column.header) for column in table.columns if column.task}
     values = {source: figure_of(table, model, header) for header, (source,) in single.items()}
     return {source: value for source, value in values.items() if value is not None}
 
@@ -91,11 +91,11 @@ def test_every_column_is_a_score_that_a_task_gives() -> None:
         # Groups have no files of their own; a classifier is scored in the language of its training, too.
         further = [*(f"{AVERAGE}_{group}" for group in task.groups), *(["en"] if name == "mldoc" else [])]
         known |= {
-            Source(name, subset, metric) for subset in (*task.files(options), *further) for metric in task.METRICS
+            ScoreKey(name, subset, metric) for subset in (*task.files(options), *further) for metric in task.METRICS
         }
     for name, found in published().root.items():
         columns = [(number, column) for number, table in found.tables.items() for column in table.columns]
-        wanted = {source for number, column in columns for source in found.sources(number, column.header)}
+        wanted = {source for number, column in columns for source in found.score_keys(number, column.header)}
         assert len(wanted) == PRINTED["scores"][name]
         assert wanted - known == set()
 

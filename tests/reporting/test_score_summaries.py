@@ -10,7 +10,7 @@ from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.tasks import get_task
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import (
-    COLUMNS,
+    METHOD_SCORE_COLUMNS,
     language_scores,
     score_table,
     shown_scores,
@@ -25,7 +25,7 @@ def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> 
     subsets = [("parallel", subset, "accuracy") for subset in ("ja-en", "it-en", "average")]
     subsets.append(("graded", "en", "spearman"))
     rows = [(method, *subsets[n], value) for method, own in figures.items() for n, value in enumerate(own)]
-    assert score_table(pd.DataFrame(rows, columns=COLUMNS)).to_dict("list") == {
+    assert score_table(pd.DataFrame(rows, columns=METHOD_SCORE_COLUMNS)).to_dict("list") == {
         "task": ["parallel", "parallel", "parallel", "graded"],
         "subset": ["it-en", "ja-en", "average", "en"],
         "metric": ["accuracy", "accuracy", "accuracy", "spearman"],
@@ -33,7 +33,7 @@ def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> 
         "ease": [80, 70, 75, 60],
     }
     rows.append(("ease", "parallel", "average_14", "accuracy", 0.0))
-    _, mains = split_scores(pd.DataFrame(rows, columns=COLUMNS))
+    _, mains = split_scores(pd.DataFrame(rows, columns=METHOD_SCORE_COLUMNS))
     assert mains.set_index(["method", "task"]).loc[("ease", "parallel"), "value"] == 75
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -20,36 +20,37 @@ from ease.io.files import read_data_file
 from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.own import Cell, OwnModel, encoding_text
+from ease.reporting.own import OwnModel, ScoreCell, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
-from ease.reporting.plots.style import TITLE
-from ease.reporting.published import Published, Source
+from ease.reporting.plots.style import TITLE_HEIGHT
+from ease.reporting.published import Published, ScoreKey
 
-TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
+REPORT_TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
 
 
-class Points(NamedTuple):
-    """Columns `label`, `kind` (published or own), `method`, `x`, `y`; titles of figure and axes."""
+class ScatterPoints(NamedTuple):
+    """Points of a scatter plot, and the titles of figure and axes."""
 
     title: str
     points: pd.DataFrame
+    """Columns `label`, `kind` (published or own), `method`, `x`, `y`"""
     x_title: str
     y_title: str
 
 
 @dataclass
-class Report:
+class ScoreReport:
     """The content of the report, in order."""
 
     papers: list[str] = field(default_factory=list)
     tables: list[ComparisonTable] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    scatters: list[Points] = field(default_factory=list)
+    scatters: list[ScatterPoints] = field(default_factory=list)
     models: pd.DataFrame = field(default_factory=pd.DataFrame)
     scores: dict[str, pd.DataFrame] = field(default_factory=dict)
 
 
-class Scatter(StrictModel):
+class ScatterOptions(StrictModel):
     """Two tables of a paper to plot against each other."""
 
     paper: str
@@ -59,128 +60,150 @@ class Scatter(StrictModel):
 
 
 class ReportOptions(StrictModel):
-    """Figures of the report beside the tables' own."""
+    """Figures of the report in addition to those of its tables."""
 
-    scatters: tuple[Scatter, ...] = ()
+    scatters: tuple[ScatterOptions, ...] = ()
 
 
-def build_report(published: Published, options: ReportOptions, own: Sequence[OwnModel]) -> Report:
-    """Add our models to every published table for which we have a score."""
-    report = Report(scatters=build_scatters(options, published, own))
+def build_report(published: Published, options: ReportOptions, models: Sequence[OwnModel]) -> ScoreReport:
+    """Return the report: every published table for which we have a score, with our models, and our other tables."""
+    report = ScoreReport(scatters=build_scatters(options, published, models))
     for paper in published.root.values():
-        built = {number: build_table(paper, number, own) for number in paper.tables}
-        report.tables += [table for table in built.values() if table]
-        report.papers += [f"{paper.short}: {paper.citation}"] if any(built.values()) else []
-        absent = [f"{number} ({paper.tables[number].title})" for number, table in built.items() if not table]
+        tables = {number: build_table(paper, number, models) for number in paper.tables}
+        if any(tables.values()):
+            report.papers.append(f"{paper.short}: {paper.citation}")
+        report.tables += [table for table in tables.values() if table]
+        absent = [f"{number} ({paper.tables[number].title})" for number, table in tables.items() if not table]
         if absent:
             report.skipped.append(f"Tables of {paper.short} without a score of ours: {', '.join(absent)}.")
-    report.tables += plain_tables(own, published.tasks())
-    if own:
-        report.models, report.scores = model_versions(own), all_scores(own)
+    report.tables += plain_tables(models, published.tasks())
+    if models:
+        report.models = model_versions(models)
+        report.scores = all_scores(models)
     return report
 
 
-def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ComparisonTable]:
+def plain_tables(models: Sequence[OwnModel], published_tasks: set[str]) -> list[ComparisonTable]:
     """Return tables of the main scores of tasks that no paper reports, one per task and sweep."""
     tables = []
-    for task in dict.fromkeys(task for model in own for task in model.rows["task"] if task not in published):
+    tasks = dict.fromkeys(task for model in models for task in model.rows["task"] if task not in published_tasks)
+    for task in tasks:
         metric = get_task(task).METRIC
-        models = [model for model in own if task in set(model.rows["task"])]
-        rows = pd.concat([model.rows for model in models])
-        subsets = rows.loc[(rows["task"] == task) & (rows["metric"] == metric), "subset"].unique()
-        shown = [name for name in map(str, subsets) if name != AVERAGE or len(subsets) != 2]  # of one subset
-        columns = {subset: Source(task, subset, metric) for subset in shown}
-        for sweep in dict.fromkeys(model.sweep for model in own):
-            title = f"Task {task}, sweep {sweep}" if sweep else f"Task {task}"
-            if trained := [model for model in models if model.sweep == sweep]:
-                tables.append(build_plain_table(title, metric.replace("_", " "), columns, trained))
+        task_models = [model for model in models if task in set(model.rows["task"])]
+        rows = pd.concat([model.rows for model in task_models])
+        subsets = list(map(str, rows.loc[(rows["task"] == task) & (rows["metric"] == metric), "subset"].unique()))
+        # The average of one subset would repeat it.
+        if len(subsets) == 2:
+            subsets = [subset for subset in subsets if subset != AVERAGE]
+        columns = {subset: ScoreKey(task, subset, metric) for subset in subsets}
+        for sweep in dict.fromkeys(model.sweep for model in models):
+            title = f"Task {task}"
+            if sweep:
+                title += f", sweep {sweep}"
+            sweep_models = [model for model in task_models if model.sweep == sweep]
+            if sweep_models:
+                tables.append(build_plain_table(title, metric.replace("_", " "), columns, sweep_models))
     return tables
 
 
-def build_scatters(options: ReportOptions, published: Published, own: Sequence[OwnModel]) -> list[Points]:
+def build_scatters(options: ReportOptions, published: Published, models: Sequence[OwnModel]) -> list[ScatterPoints]:
     """Return the points of each pair of tables, by their average columns, if one of our models has both averages."""
-    found = []
+    scatters = []
     for scatter in options.scatters:
-        paper, numbers = published.root.get(scatter.paper), (scatter.x, scatter.y)
-        if paper is None or not set(numbers) <= paper.tables.keys():
-            raise EaseError(
-                f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
-                f"published are {published}."
-            )
-        tables = [paper.tables[number] for number in numbers]
-        rows: list[tuple[Any, ...]] = [
-            (name, "published", paper.models[name].method or "", *(table.rows[name][-1] for table in tables))
-            for name in tables[0].rows
-            if name in tables[1].rows
-        ]
-        averages = [
-            paper.sources(number, table.columns[-1].header) for number, table in zip(numbers, tables, strict=True)
-        ]
-        rows += [
-            (model.label, "own", model.method, *(model.measure(sources).value for sources in averages)) for model in own
-        ]
-        points = pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]).dropna()
-        if "own" in set(points["kind"]):
-            titles = (
-                f"Table {number}: {table.score}<br>{table.columns[-1].header}"
-                for number, table in zip(numbers, tables, strict=True)
-            )
-            found.append(Points(scatter.title, points, *titles))
-    return found
+        points = _scatter_points(scatter, published, models)
+        if "own" in set(points.points["kind"]):
+            scatters.append(points)
+    return scatters
 
 
-DIGITS = 12  # digits of a digest that are shown
+def _scatter_points(scatter: ScatterOptions, published: Published, models: Sequence[OwnModel]) -> ScatterPoints:
+    """Return the models that have scores in the last columns, the averages, of both tables."""
+    paper = published.root.get(scatter.paper)
+    if paper is None or not {scatter.x, scatter.y} <= paper.tables.keys():
+        raise EaseError(
+            f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
+            f"published are {published}."
+        )
+    x_table = paper.tables[scatter.x]
+    y_table = paper.tables[scatter.y]
+    rows: list[tuple[Any, ...]] = []
+    for name in x_table.rows:
+        if name in y_table.rows:
+            method = paper.models[name].method or ""
+            rows.append((name, "published", method, x_table.rows[name][-1], y_table.rows[name][-1]))
+    x_header = x_table.columns[-1].header
+    y_header = y_table.columns[-1].header
+    x_keys = paper.score_keys(scatter.x, x_header)
+    y_keys = paper.score_keys(scatter.y, y_header)
+    for model in models:
+        rows.append((model.label, "own", model.method, model.measure(x_keys).value, model.measure(y_keys).value))
+    points = pd.DataFrame(rows, columns=["label", "kind", "method", "x", "y"]).dropna()
+    x_title = f"Table {scatter.x}: {x_table.score}<br>{x_header}"
+    y_title = f"Table {scatter.y}: {y_table.score}<br>{y_header}"
+    return ScatterPoints(scatter.title, points, x_title, y_title)
 
-UNKNOWN = "not recorded"
-DATA = "Data (SHA-256)"
+
+DIGEST_DIGITS = 12
+"""Digits of a digest that are shown"""
+
+NOT_RECORDED = "not recorded"
+DIGEST_COLUMN = "Data (SHA-256)"
 
 
-def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
+def model_versions(models: Sequence[OwnModel]) -> pd.DataFrame:
     """Return one row per model and version of the code that scored it."""
     rows = [
         {
             "Model": model.name,
-            "Version or name": model.model or UNKNOWN,
+            "Version or name": model.model or NOT_RECORDED,
             "Starts from": model.base,
             "Pooling": model.pooling or "the model's own",
-            "Encoded with": encoding_text(rows) or UNKNOWN,
-            "Seeds": ", ".join(seed or UNKNOWN for seed in model.seeds) or "none",
-            "Code": code or UNKNOWN,
+            "Encoded with": encoding_text(rows) or NOT_RECORDED,
+            "Seeds": ", ".join(seed or NOT_RECORDED for seed in model.seeds) or "none",
+            "Code": code or NOT_RECORDED,
             "Scores": len(rows),
         }
-        for model in own
+        for model in models
         for code, rows in model.rows.groupby("code", sort=False)
     ]
     return pd.DataFrame(rows)
 
 
-def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
+def all_scores(models: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
     """Return all scores of each task as text: one row per subset and metric, one column per model.
 
     A standard deviation over training seeds follows ±; one over repetitions of the task is in parentheses. The 95%
     interval, in square brackets, is over the seeds if there are several, else over the test items.
     """
-    rows = pd.concat([model.rows.assign(label=model.label) for model in own], ignore_index=True)
-    keys, tables = ["subset", "metric"], {}
+    rows = pd.concat([model.rows.assign(label=model.label) for model in models], ignore_index=True)
+    keys = ["subset", "metric"]
+    tables = {}
     for task, group in rows.groupby("task", sort=False):
         labels = list(group["label"].unique())
+        # The average of one subset would repeat it.
         if group["subset"].nunique() == 2:
-            group = group[group["subset"] != AVERAGE]  # of one subset
+            group = group[group["subset"] != AVERAGE]
         cells = group.groupby([*keys, "label"], sort=False).apply(_score_text, include_groups=False)
+        # `unstack` sorts the rows: put them back into the order of the scores.
         order = pd.MultiIndex.from_frame(group[keys].drop_duplicates())
         wide = cells.unstack("label")[labels].reindex(order)
-        wide[DATA] = group.groupby(keys, sort=False)["data"].agg(
-            lambda data: "; ".join(sorted({one[:DIGITS] for one in data if one})) or UNKNOWN
-        )
+        wide[DIGEST_COLUMN] = group.groupby(keys, sort=False)["data"].agg(_digests_text)
         names = {"subset": "Subset", "metric": "Metric"}
         tables[str(task)] = wide.fillna("").reset_index().rename(columns=names)
     return tables
 
 
+def _digests_text(data: Iterable[str]) -> str:
+    """Format the different digests of data; a digest is empty if it is unknown."""
+    return "; ".join(sorted({digest[:DIGEST_DIGITS] for digest in data if digest})) or NOT_RECORDED
+
+
 def _score_text(scores: pd.DataFrame) -> str:
     """Format a score with its standard deviation, interval and note."""
-    text, first = f"{scores['value'].mean():.2f}", scores.iloc[0]
-    low, high = first["low"], first["high"]
+    text = f"{scores['value'].mean():.2f}"
+    first = scores.iloc[0]
+    low = first["low"]
+    high = first["high"]
     deviations = scores["deviation"].dropna()
     if len(scores) > 1:
         text += f" ± {scores['value'].std():.2f}"
@@ -189,8 +212,10 @@ def _score_text(scores: pd.DataFrame) -> str:
         text += f" ({deviations.iloc[0]:.2f})"
     if pd.notna(low) and pd.notna(high):
         text += f" [{low:.2f}, {high:.2f}]"
-    notes = [note for note in scores["note"].unique() if note]
-    return f"{text}, {'; '.join(notes)}" if notes else text
+    notes = "; ".join(note for note in scores["note"].unique() if note)
+    if notes:
+        text += f", {notes}"
+    return text
 
 
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
@@ -199,49 +224,59 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
     One row per score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
     95% interval, `low` and `high`.
     """
-    named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
-    compared = [row for row in table.rows if row.kind == "published" and row.name in named]
-    own = [row for row in table.rows if row.kind == "own"]
-    ours = [any(row.cells[place].value is not None for row in own) for place in range(len(table.headers))]
-    rows = [
-        (row.label, row.kind, row.method, header, cell.value, *(cell.interval or (None, None)))
-        for row in (*compared, *own)
-        for header, cell, shown in zip(table.headers, row.cells, ours, strict=True)
-        if shown and cell.value is not None
-    ]
+    counterparts = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
+    published_rows = [row for row in table.rows if row.kind == "published" and row.name in counterparts]
+    own_rows = [row for row in table.rows if row.kind == "own"]
+    rows = []
+    for row in (*published_rows, *own_rows):
+        for place, (header, cell) in enumerate(zip(table.headers, row.cells, strict=True)):
+            is_own_column = any(own_row.cells[place].value is not None for own_row in own_rows)
+            if is_own_column and cell.value is not None:
+                low, high = cell.interval or (None, None)
+                rows.append((row.label, row.kind, row.method, header, cell.value, low, high))
     return pd.DataFrame(rows, columns=["label", "kind", "method", "column", "value", "low", "high"])
 
 
-CONFIG = {"displayModeBar": False, "responsive": True}
+PLOTLY_CONFIG = {"displayModeBar": False, "responsive": True}
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def render_html(report: Report) -> str:
-    """Render the report with Plotly embedded."""
+def render_html(report: ScoreReport) -> str:
+    """Return the report as a page with Plotly embedded."""
     bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
     scatters = [plot_table_scatter([points]) for points in report.scatters]
     figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
-    return _render("report", with_plotly=bool(bars), report=report, **TEXTS, **figures)
+    return _render("report", with_plotly=bool(bars), report=report, **REPORT_TEXTS, **figures)
 
 
-def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], about: str) -> str:
-    """Render a table of scores (see `score_table`), with figures by their headings, the first one beside the table.
+def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure], origin: str) -> str:
+    """Return the page with a table of scores (see `score_table`) and figures, of which the first is beside the table.
 
-    `about`: What the methods share, as a part of the first sentence.
+    Args:
+        table: Scores by task, subset and metric, with a column for each method.
+        figures: Figures by their headings.
+        origin: What the methods have in common, as a part of the first sentence.
     """
     groups = {
         names: [(row[1], [round(figure, 1) for figure in row[3:]]) for row in rows.itertuples(index=False)]
         for names, rows in table.groupby(["task", "metric"], sort=False)
     }
-    subsets = {task: sum(name != AVERAGE for name, _ in rows) for (task, _), rows in reversed(groups.items())}
+    # A task with several metrics is named once, with the number of subsets of its first metric.
+    tasks: dict[str, str] = {}
+    for (task, _), rows in groups.items():
+        count = sum(name != AVERAGE for name, _ in rows)
+        text = str(task)
+        if count > 1:
+            text += f" ({count} subsets)"
+        tasks.setdefault(task, text)
     return _render(
         "comparison",
         with_plotly=True,
         methods=[method_label(method) for method in table.columns[3:]],
-        tasks=[task + (f" ({count} subsets)" if count > 1 else "") for task, count in reversed(subsets.items())],
+        tasks=list(tasks.values()),
         groups=groups,
-        metrics={name: TEXTS["metrics"].get(name) for _, name in groups},
-        about=about,
+        metrics={name: REPORT_TEXTS["metrics"].get(name) for _, name in groups},
+        origin=origin,
         today=datetime.now(UTC).date(),
         figures=dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True)),
     )
@@ -254,7 +289,8 @@ def _render(name: str, *, with_plotly: bool, **values: Any) -> str:
     )
     plotly = ""
     if with_plotly:
-        from plotly.offline import get_plotlyjs  # imports IPython
+        # Imported here, since it imports IPython.
+        from plotly.offline import get_plotlyjs
 
         plotly = Markup(get_plotlyjs())
     return environment.get_template(f"{name}.html.j2").render(average=AVERAGE, plotly=plotly, **values)
@@ -265,35 +301,42 @@ def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
     elements = []
     for number, figure in enumerate(figures, start=1):
         layout = figure.layout
-        lower = {"margin_t": layout.margin.t - TITLE, "height": layout.height - TITLE}
+        # The page has the title as a heading: the figure gives back its height.
+        lower = {"margin_t": layout.margin.t - TITLE_HEIGHT, "height": layout.height - TITLE_HEIGHT}
         untitled = go.Figure(figure).update_layout(title_text=None, legend_y=1, **lower)
-        options = {"full_html": False, "include_plotlyjs": False, "config": CONFIG}
+        options = {"full_html": False, "include_plotlyjs": False, "config": PLOTLY_CONFIG}
         elements.append(Markup(untitled.to_html(div_id=f"{name}-{number}", **options)))
     return elements
 
 
-def render_markdown(report: Report) -> str:
-    """Render the report."""
-    parts = [f"# {TEXTS['title']}", TEXTS["legend"]]
+def render_markdown(report: ScoreReport) -> str:
+    """Return the report as Markdown."""
+    parts = [f"# {REPORT_TEXTS['title']}", REPORT_TEXTS["legend"]]
     parts += [f"- {paper}" for paper in report.papers]
     parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
     if report.tables:
         parts += ["## Where the scores come from", format_table(report.models)]
-        parts += ["## All scores", TEXTS["spreads"]]
+        parts += ["## All scores", REPORT_TEXTS["spreads"]]
         parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
     return "\n\n".join([*parts, *report.skipped]) + "\n"
 
 
 def table_markdown(table: ComparisonTable, width: int | None = None) -> str:
-    """Render a table with its notes, without its title; columns give way to lines of at most `width`."""
-
-    def cell_text(cell: Cell) -> str:
-        text = f"**{cell.text}**" if cell.best else cell.text
-        return f"{text}{str(cell.footnote or '').translate(SUPERSCRIPTS)} {cell.limits}".rstrip()
-
-    cells = [[row.name, row.origin, *map(cell_text, row.cells)] for row in table.rows]
+    """Return a table as Markdown with its notes, without its title, in lines of at most `width` characters."""
+    cells = [[row.name, row.origin, *map(_cell_markdown, row.cells)] for row in table.rows]
     grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
     footnotes = [f"{number}".translate(SUPERSCRIPTS) + f" {note}" for number, note in enumerate(table.footnotes, 1)]
     text = f"{table.score}\n\n{format_table(grid, right=table.headers, width=width)}"
+    # Two spaces at its end break a line in Markdown.
     notes = "  \n".join([*footnotes, *table.notes])
-    return f"{text}\n\n{notes}" if notes else text
+    if notes:
+        text += f"\n\n{notes}"
+    return text
+
+
+def _cell_markdown(cell: ScoreCell) -> str:
+    """Return a score with its footnote's number and its interval, in bold if it is among the best."""
+    text = cell.text
+    if cell.best:
+        text = f"**{text}**"
+    return f"{text}{str(cell.footnote or '').translate(SUPERSCRIPTS)} {cell.limits}".rstrip()

@@ -1,4 +1,4 @@
-"""Summaries of scores as data frames: by task and method, by training, by language, by variant."""
+"""Summaries of scores as data frames: by task and method, by training run, by language, by variant."""
 
 from __future__ import annotations
 
@@ -9,44 +9,48 @@ import pandas as pd
 from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, get_task
 
-COLUMNS = ["method", "task", "subset", "metric", "value"]  # columns of scores, which are in points
+METHOD_SCORE_COLUMNS = ["method", "task", "subset", "metric", "value"]
+"""Columns of methods' scores, which are in points"""
 
 
 def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split scores (with `COLUMNS`) into scores of subsets and main scores of tasks.
+    """Split scores (with `METHOD_SCORE_COLUMNS`) into scores of subsets and main scores of tasks.
 
-    Scores of the subsets of tasks with several subsets; and one row per method, task and metric with the mean over
-    subsets. Both have the same columns.
+    Returns:
+        The scores of the subsets of tasks with several subsets; and one row per method, task and metric with the mean
+        over subsets. Both have the same columns.
     """
-    single = scores.loc[~_averaged(scores), COLUMNS]
+    # Averages of the tasks are computed again: they may be those of groups of subsets.
+    single = scores.loc[~_is_average(scores), METHOD_SCORE_COLUMNS]
     several = single.groupby("task")["subset"].transform("nunique") > 1
     keys = ["method", "task", "metric"]
     mains = single.groupby(keys, sort=False, as_index=False)["value"].mean().assign(subset=AVERAGE)
-    return single[several], mains[COLUMNS]
+    return single[several], mains[METHOD_SCORE_COLUMNS]
 
 
 def with_limits(rows: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Add to rows of `split_scores` the limits of their intervals, `low` and `high`, as far as the scores have them."""
+    """Add the limits of the intervals, `low` and `high`, to rows of `split_scores`; missing if the scores lack them."""
     keys = ["method", "task", "subset", "metric"]
     limits = scores.reindex(columns=[*keys, "low", "high"])
     # The main score of a task with a single subset is that of the subset.
     lone = limits[limits.groupby("task")["subset"].transform("nunique") == 1].assign(subset=AVERAGE)
-    known = pd.concat([limits, lone]).drop_duplicates(keys, keep="last")
-    return rows.merge(known, on=keys, how="left")
+    every = pd.concat([limits, lone]).drop_duplicates(keys, keep="last")
+    return rows.merge(every, on=keys, how="left")
 
 
-def _averaged(scores: pd.DataFrame) -> pd.Series:
+def _is_average(scores: pd.DataFrame) -> pd.Series:
     """Whether each score is a mean of other scores."""
     return scores["subset"].str.startswith(AVERAGE).astype(bool)
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores (with `COLUMNS`) with one row per task and subset, averages last, and one column per method."""
+    """Return `METHOD_SCORE_COLUMNS` as one row per task and subset, averages last, and one column per method."""
     subsets, mains = split_scores(scores)
     several = set(subsets["task"])
-    lone = scores.loc[~scores["task"].isin(several) & ~_averaged(scores), COLUMNS]
+    lone = scores.loc[~scores["task"].isin(several) & ~_is_average(scores), METHOD_SCORE_COLUMNS]
     rows = pd.concat([subsets, lone, mains[mains["task"].isin(several)]])
-    tasks, methods = list(dict.fromkeys(scores["task"])), list(dict.fromkeys(scores["method"]))
+    tasks = list(dict.fromkeys(scores["task"]))
+    methods = list(dict.fromkeys(scores["method"]))
     wide = rows.pivot(index=["task", "subset", "metric"], columns="method", values="value")[methods]
     order = sorted(wide.index, key=lambda key: (tasks.index(key[0]), key[1] == AVERAGE, key[1]))
     return wide.loc[order].rename_axis(columns=None).reset_index()
@@ -55,42 +59,54 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
 def main_figures(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of single subsets by the tasks' main metrics."""
     main = {task: get_task(task).METRIC for task in scores["task"].unique()}
-    return scores[(scores["metric"] == scores["task"].map(main)) & ~_averaged(scores)]
+    return scores[(scores["metric"] == scores["task"].map(main)) & ~_is_average(scores)]
 
 
-TRAINING = ["variant", "method", "seed", "development", "seconds", "task"]
-"""Columns that identify a training and task."""
+TRAINING_COLUMNS = ["variant", "method", "seed", "development", "seconds", "task"]
+"""Columns that identify a training run and task"""
 
 
-def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
-    """Return one score per training: of a task (the first one), averaged over subsets, or of a subset `task:subset`.
+def shown_scores(scores: pd.DataFrame, name: str | None) -> pd.DataFrame:
+    """Return one score per training run: a task's average over subsets, or the score of a subset.
 
-    `scores`: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
+    Args:
+        scores: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
+        name: Task, or `task:subset`; None: the first task.
+
+    Raises:
+        EaseError: If there is no such score.
     """
-    task, _, subset = (shown or str(scores["task"].iloc[0])).partition(":")
-    own = main_figures(scores)
-    own = own[(own["task"] == task) & (own["subset"] == subset if subset else True)]
-    if own.empty:
-        known = ", ".join(dict.fromkeys(scores["task"] + ":" + scores["subset"]))
-        raise EaseError(f"No score of {shown} to show; there are {known}.")
-    return _by_training(own)
+    task, _, subset = (name or str(scores["task"].iloc[0])).partition(":")
+    figures = main_figures(scores)
+    figures = figures[figures["task"] == task]
+    if subset:
+        figures = figures[figures["subset"] == subset]
+    if figures.empty:
+        choices = ", ".join(dict.fromkeys(scores["task"] + ":" + scores["subset"]))
+        raise EaseError(f"No score of {name} to show; there are {choices}.")
+    return _by_training(figures)
 
 
 def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]) -> pd.DataFrame:
-    """Return each language's score before and after training on it, with the language as variant (Figure 2).
+    """Return each language's score before and after training on it, with the language as variant (EASE, Figure 2).
 
-    `scores`: Columns of `shown_scores`, and `languages` (separated by spaces). `subsets`: Names of each language's
-    subset in the tasks.
+    Args:
+        scores: Columns of `shown_scores`, and `languages` (separated by spaces).
+        subsets: Names of each language's subset in the tasks.
+
+    Raises:
+        EaseError: If no task has a subset of the languages.
     """
-    own = main_figures(scores)
+    figures = main_figures(scores)
     parts = []
     for language, names in subsets.items():
-        trained = own["languages"].str.split().map(lambda words, code=language: code in words)
-        parts.append(own[trained & own["subset"].isin(names)].assign(variant=language))
-    found = pd.concat(parts)
-    if found.empty:
+        # The code is bound as a default, since a lambda would read the loop's last one.
+        is_trained = figures["languages"].str.split().map(lambda codes, code=language: code in codes)
+        parts.append(figures[is_trained & figures["subset"].isin(names)].assign(variant=language))
+    language_figures = pd.concat(parts)
+    if language_figures.empty:
         raise EaseError(f"No task has scores of {', '.join(subsets)} with English: name one that has, such as tatoeba.")
-    return _by_training(found)
+    return _by_training(language_figures)
 
 
 def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -106,5 +122,5 @@ def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_training(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average the subsets of each training's tasks, in order."""
-    return scores.groupby(TRAINING, sort=False, dropna=False, as_index=False)["value"].mean()
+    """Average the subsets of each task by training run, in order."""
+    return scores.groupby(TRAINING_COLUMNS, sort=False, dropna=False, as_index=False)["value"].mean()

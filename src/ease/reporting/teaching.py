@@ -1,4 +1,4 @@
-"""One page on an encoder that was taught a language: what it gained and what it lost."""
+"""Page on an encoder that was taught a language: its gains and losses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import main_figures
 from ease.wikimedia.languages import Language
 
-NEW, OLD = "new", "old"
+NEW_LANGUAGE = "new"
+"""Kind of the subsets with the taught language"""
+OLD_LANGUAGE = "old"
+"""Kind of all other subsets"""
 
-FEW = 10_000
-"""Pairs of the language below which they are probably too few for a start that knows other languages"""
+FEW_PAIRS = 10_000
+"""Fewer pairs of the language are probably too few for a starting encoder that knows other languages."""
 
-MODEL = "data/06_models/teach/ease_plus/latest"
+TAUGHT_MODEL = "data/06_models/teach/ease_plus/latest"
 
-SHOWN = 5  # largest losses and gains on the page; the table has all scores
+LISTED_CHANGES = 5
+"""Largest losses and gains on the page; the table has all scores."""
 
 
 def compare_before_after(
@@ -27,23 +31,34 @@ def compare_before_after(
 ) -> pd.DataFrame:
     """Return the main score of each subset that both encoders were scored on.
 
-    Columns task, subset, metric, kind (`new`: the subset has the language; `old`: others), before, after, gain.
+    Returns:
+        Columns task, subset, metric, kind (`new`: the subset has the language; `old`: all others), before, after, gain.
     """
     columns = ["task", "subset", "metric"]
-    found = []
-    for name, rows in (("before", before), ("after", after)):
-        scored = [dict(row) for row in rows if row.get("value") is not None and row.get("dimension") is None]
-        frame = pd.DataFrame(scored, columns=[*columns, "value"])
-        frame = main_figures(frame) if scored else frame
-        found.append(frame[[*columns, "value"]].rename(columns={"value": name}))
-    joined = found[0].merge(found[1], on=columns)
-    kinds = [NEW if any(has_languages(str(name), [language])) else OLD for name in joined["subset"]]
+    joined = _main_scores(before, "before").merge(_main_scores(after, "after"), on=columns)
+    kinds = []
+    for name in joined["subset"]:
+        if any(has_languages(str(name), [language])):
+            kinds.append(NEW_LANGUAGE)
+        else:
+            kinds.append(OLD_LANGUAGE)
+    # The type is given, since it would be another one for an empty table.
     joined.insert(3, "kind", pd.Series(kinds, index=joined.index, dtype=object))
     return joined.assign(gain=joined["after"] - joined["before"])
 
 
+def _main_scores(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
+    """Return task, subset, metric and, in a column `name`, the value of main scores of complete embeddings."""
+    columns = ["task", "subset", "metric", "value"]
+    records = [dict(row) for row in rows if row.get("value") is not None and row.get("dimension") is None]
+    scores = pd.DataFrame(records, columns=columns)
+    if records:
+        scores = main_figures(scores)
+    return scores[columns].rename(columns={"value": name})
+
+
 def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether no evaluation of a training was above the one before it, so that it keeps its start.
+    """Return whether a training run keeps its starting encoder, because no evaluation was above that of step 0.
 
     `history`: Rows of step, name and value.
     """
@@ -52,9 +67,13 @@ def keeps_start(history: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def explain_start(pairs: int, accept: bool) -> str:
-    """Return the sentence of a page that says why a training kept its start, and what to try."""
-    reason = f"the language has {pairs:,} pairs" if pairs < FEW else "the learning rate is too high for this start"
-    linked = "" if accept else " (`latest` links to it only with `teach.accept=true`)"
+    """Return the page's sentence on why a training run kept its starting encoder, and what to try."""
+    reason = "the learning rate is too high for this start"
+    if pairs < FEW_PAIRS:
+        reason = f"the language has {pairs:,} pairs"
+    linked = ""
+    if not accept:
+        linked = " (`latest` links to it only with `teach.accept=true`)"
     return (
         f"**No evaluation was above the start, so the model is the start, unchanged{linked}**, probably because "
         f"{reason}: try more pairs (a larger dump, lower `teach.vocabulary.min_link_count`), another `teach.encoder`, "
@@ -63,7 +82,7 @@ def explain_start(pairs: int, accept: bool) -> str:
 
 
 def summarize_kinds(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average the subsets of each task, apart for the new language and the others."""
+    """Average the subsets of each task, separately for the new language and the others."""
     means = {name: (name, "mean") for name in ("before", "after", "gain")}
     groups = scores.groupby(["task", "kind"], sort=False)
     return groups.agg(subsets=("subset", "size"), **means).reset_index()
@@ -77,27 +96,40 @@ def render_teaching(
     curve: pd.DataFrame,
     verdict: str = "",
 ) -> str:
-    """Render the page on a taught language as Markdown.
+    """Return the page on a taught language as Markdown.
 
-    `facts` are names and values of the run, `languages` a row for each language of the training data, `scores` as
-    `compare_before_after` returns them, `curve` the development score by step; `verdict` is on a kept start.
+    Args:
+        language: Code of the taught language.
+        facts: Names and values of the run.
+        languages: A row for each language of the training data.
+        scores: Scores as `compare_before_after` returns them.
+        curve: The development score by step.
+        verdict: Sentence on a starting encoder that was kept; empty if it was not.
     """
     name = f"{Language(language).english_name} ({language})"
-    new = scores[scores["kind"] == NEW].drop(columns="kind")
-    old = scores[scores["kind"] == OLD].drop(columns="kind").sort_values("gain")
-    lost, gained = old[old["gain"] < 0].head(SHOWN), old[old["gain"] > 0].tail(SHOWN)[::-1]
-    sections = {name: new, "Largest losses of others": lost, "Largest gains of others": gained}
+    new = scores[scores["kind"] == NEW_LANGUAGE].drop(columns="kind")
+    old = scores[scores["kind"] == OLD_LANGUAGE].drop(columns="kind").sort_values("gain")
+    losses = old[old["gain"] < 0].head(LISTED_CHANGES)
+    gains = old[old["gain"] > 0].tail(LISTED_CHANGES)[::-1]
+    summary = "No task has data: nothing was scored."
+    if len(scores):
+        summary = format_table(summarize_kinds(scores))
     parts = [
         f"# {name}: what the encoder gained and lost",
         "\n".join(f"- {key}: {value}" for key, value in facts.items()),
         "## Summary",
         verdict,
-        f'Load the model by `SentenceTransformer("{MODEL}")`; `make demo ARGS=--setting=teach` searches its sentences.',
+        f'Load the model by `SentenceTransformer("{TAUGHT_MODEL}")`; `make demo ARGS=--setting=teach` searches its '
+        "sentences.",
         "Means of the main scores, in points of 100. `new`: subsets with the language.",
-        format_table(summarize_kinds(scores)) if len(scores) else "No task has data: nothing was scored.",
+        summary,
     ]
-    for title, own in sections.items():
-        parts += [f"## {title}", format_table(own) if len(own) else "None."]
+    for title, rows in {name: new, "Largest losses of others": losses, "Largest gains of others": gains}.items():
+        section = "None."
+        if len(rows):
+            section = format_table(rows)
+        parts += [f"## {title}", section]
     parts += ["## Training data", format_table(languages)]
-    parts += ["## Development score by step", format_table(curve)] if len(curve) else []
+    if len(curve):
+        parts += ["## Development score by step", format_table(curve)]
     return "\n\n".join(filter(None, parts)) + "\n"

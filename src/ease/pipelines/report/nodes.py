@@ -35,7 +35,7 @@ from ease.reporting.report import (
     render_markdown,
     table_markdown,
 )
-from ease.reporting.score_summaries import COLUMNS, score_table
+from ease.reporting.score_summaries import METHOD_SCORE_COLUMNS, score_table
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ WIDTH = 140
 
 def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
     """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
-    rows = _by_method(scores, COLUMNS)
+    rows = _by_method(scores, METHOD_SCORE_COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
     if len(rows):
         _log("Scores, in points of 100:", format_table(table, width=WIDTH))

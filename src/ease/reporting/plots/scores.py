@@ -1,4 +1,4 @@
-"""Figures of scores: by method, of repeated trainings, and beside published ones."""
+"""Figures of scores: by method, of repeated training runs, and beside published scores."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ease.evaluation.tasks import get_task
 from ease.reporting.plots.style import (
     PUBLISHED_STYLES,
     Style,
+    empty_figure,
     finish,
     method_label,
     method_styles,
-    nothing,
     panel_grid,
     series_styles,
     stack_bars,
@@ -34,7 +34,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     """
     title = "Scores by method"
     if scores.empty:
-        return nothing(title)
+        return empty_figure(title)
     metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
@@ -47,19 +47,19 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
         else:
             panels.append((str(task), rows))
     styles = {method_label(method): style for method, style in method_styles(list(scores["method"])).items()}
-    named = [
+    bar_panels = [
         (name, rows.assign(label=rows["method"].map(method_label), column=rows["subset"])) for name, rows in panels
     ]
-    return stack_bars(title, named, styles)
+    return stack_bars(title, bar_panels, styles)
 
 
 def plot_variants(table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)") -> go.Figure:
-    """Plot scores of repeated trainings: one point per seed, and a line at each variant's mean.
+    """Plot scores of repeated training runs: one point per seed, and a line at each variant's mean.
 
     `table`: Columns `variant` (such as a learning rate), `method`, `seed`, `value`.
     """
     if table.empty:
-        return nothing(title)
+        return empty_figure(title)
     table = table.assign(variant=table["variant"].astype(str))
     centres = {variant: centre for centre, variant in enumerate(table["variant"].unique())}
     figure = go.Figure()
@@ -76,7 +76,8 @@ def plot_variants(table: pd.DataFrame, title: str, value_label: str = "retrieval
         figure.add_scatter(x=x, y=points["value"], mode="markers", marker=marker, **text)
         line = {"color": style.colour, "width": 2}
         for variant, mean in points.groupby("variant", sort=False)["value"].mean().items():
-            centre, y = centres[str(variant)], float(mean)
+            centre = centres[str(variant)]
+            y = float(mean)
             figure.add_shape(type="line", x0=centre - 0.3, x1=centre + 0.3, y0=y, y1=y, line=line)
             figure.add_annotation(x=centre + 0.31, y=y, text=f"{y:.1f}", showarrow=False, xanchor="left")
     ticks = {"tickvals": list(centres.values()), "ticktext": list(centres)}
@@ -86,54 +87,72 @@ def plot_variants(table: pd.DataFrame, title: str, value_label: str = "retrieval
 
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:
-    """Plot losses, rates and development scores over training steps: one panel a curve, one line per method.
+    """Plot losses, rates and development scores over training steps: one panel per curve, one line per method.
 
-    `history`: Columns `method`, `step`, `name`, `value`. A star marks the best development score of
-        a trained step.
+    `history`: Columns `method`, `step`, `name`, `value`. A star marks the best development score of a trained step.
     """
     title = "Training curves"
     history = history.dropna(subset="value")
     if history.empty:
-        return nothing(title)
+        return empty_figure(title)
     scores = {name for name in history["name"].unique() if name.partition("/")[0] == DEVELOPMENT}
     names = sorted(history["name"].unique(), key=lambda name: (name not in scores, name.count("/"), name))
-    if DEVELOPMENT in scores and len(scores) == 2:  # the development score is that of its single task
+    # With a single task, the development score is that of the task: the same curve twice.
+    if DEVELOPMENT in scores and len(scores) == 2:
         names.remove(*(scores - {DEVELOPMENT}))
-    # Titles have the units: titles of inner axes would meet the numbers in a narrow figure.
-    units = [" (points)" if name in scores else " (nats)" if "loss" in name else "" for name in names]
-    titles = [name.replace("_", " ") + unit for name, unit in zip(names, units, strict=True)]
+    titles = [_curve_title(name, name in scores) for name in names]
     figure, places = panel_grid(titles, 2, gap=0.28, spacing=0.08)
     for method, style in method_styles(list(history["method"])).items():
-        own, first = history[history["method"] == method], True
+        method_history = history[history["method"] == method]
+        # A method stands in the legend once, for all panels.
+        in_legend = False
         for name, place in zip(names, places, strict=True):
-            curve = own[own["name"] == name].sort_values("step")
+            curve = method_history[method_history["name"] == name].sort_values("step")
             if not curve.empty:
-                _add_curve(figure, curve, method, style, {**place, "showlegend": first}, name in scores)
-                first = False
+                _add_curve(figure, curve, method, style, {**place, "showlegend": not in_legend}, name in scores)
+                in_legend = True
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
     for name, place in zip(names, places, strict=True):
         if name.endswith("per_second"):
             figure.update_yaxes(rangemode="tozero", **place)
-        # Panels above another one have the same steps as that one.
-        lowest = {"title_text": "training step"} if place in places[-2:] else {"showticklabels": False}
-        figure.update_xaxes(**lowest, **place)
+        # Panels above another panel have the same steps.
+        if place in places[-2:]:
+            figure.update_xaxes(title_text="training step", **place)
+        else:
+            figure.update_xaxes(showticklabels=False, **place)
     return finish(figure, title, 170 + 240 * places[-1]["row"])
+
+
+def _curve_title(name: str, is_score: bool) -> str:
+    """Return a panel's title with the unit: titles of inner axes would meet the numbers in a narrow figure."""
+    title = name.replace("_", " ")
+    if is_score:
+        return f"{title} (points)"
+    if "loss" in name:
+        return f"{title} (nats)"
+    return title
 
 
 def _add_curve(
     figure: go.Figure, curve: pd.DataFrame, method: str, style: Style, place: dict[str, Any], starred: bool
 ) -> None:
-    """Add one method's line in one panel, with a star at its best trained step if asked; short curves have markers."""
+    """Add one method's line to one panel; if `starred`, with a star at its best trained step."""
     label = method_label(method)
     hover = f"{label}, step %{{x:,}}: %{{y:.4g}}<extra></extra>"
     line = {"color": style.colour, "dash": style.dash, "width": 2}
     look: dict[str, Any] = {"line": line, "marker": {"symbol": style.symbol, "size": 6}}
     text: dict[str, Any] = {"name": label, "legendgroup": method, "hovertemplate": hover}
-    mode = "lines+markers" if len(curve) <= 30 else "lines"
+    mode = "lines"
+    # Markers show the steps of short curves; those of long curves would overlap.
+    if len(curve) <= 30:
+        mode = "lines+markers"
     figure.add_scatter(x=curve["step"], y=curve["value"], mode=mode, **look, **text, **place)
     if not starred:
         return
-    trained = curve[curve["step"] > 0] if curve["step"].max() > 0 else curve  # step 0, the start, is not kept
+    # Step 0 is the starting encoder, which is not kept.
+    trained = curve
+    if curve["step"].max() > 0:
+        trained = curve[curve["step"] > 0]
     best = trained.loc[trained["value"].idxmax()]
     marker = {"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}}
     hover = f"{label}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>"
@@ -143,7 +162,7 @@ def _add_curve(
 
 
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
-    """Plot tables as bars, one panel each: our models in colour, published ones in grey and marked “(paper)”.
+    """Plot tables as bars, one panel each: our models in colour, published models in grey and marked “(paper)”.
 
     `tables`: Titles, and scores in points with the columns `label`, `kind` (published or own), `method`, `column`,
         `value`, and `low` and `high`, the limits of the 95% interval (may be missing).
@@ -154,57 +173,68 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
         for name, rows in tables
         if not rows.empty
     ]
-    return stack_bars(title, marked, _styles([rows for _, rows in marked])) if marked else nothing(title)
+    if not marked:
+        return empty_figure(title)
+    return stack_bars(title, marked, _label_styles([rows for _, rows in marked]))
 
 
-def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
-    """Return each model's style in all panels."""
+def _label_styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
+    """Return the style of each model's label, the same in all panels."""
     series = pd.concat(list(tables)).drop_duplicates("label")
-    own, published = series[series["kind"] == "own"], series[series["kind"] == "published"]
+    own_series = series[series["kind"] == "own"]
+    published = series[series["kind"] == "published"]
     return {
         **dict(zip(published["label"], cycle(PUBLISHED_STYLES), strict=False)),
-        **dict(zip(own["label"], series_styles(list(own["method"])), strict=True)),
+        **dict(zip(own_series["label"], series_styles(list(own_series["method"])), strict=True)),
     }
 
 
-SCATTER_PANEL = 480  # height of a panel in pixels
+SCATTER_HEIGHT = 480
+"""Height of a panel in pixels"""
 
 
 def plot_table_scatter(panels: Sequence[tuple[str, pd.DataFrame, str, str]]) -> go.Figure:
-    """Plot models as points, one panel per pair of tables: our models in colour, published ones in grey.
+    """Plot models as points, one panel per pair of tables: our models in colour, published models in grey.
 
     `panels`: Title of the panel; scores in points with columns `label`, `kind`, `method`, `x`, `y`; titles of the
         axes.
     """
     title = "One kind of task against another"
     if not panels:
-        return nothing(title)
-    names = [name for name, *_ in panels] if len(panels) > 1 else None
+        return empty_figure(title)
+    names = None
+    if len(panels) > 1:
+        names = [name for name, *_ in panels]
+    else:
+        title = panels[0][0]
     figure = make_subplots(rows=len(panels), cols=1, subplot_titles=names, vertical_spacing=0.24 / len(panels))
-    styles = _styles([points for _, points, *_ in panels])
+    styles = _label_styles([points for _, points, *_ in panels])
     for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
-        x_range, y_range = _padded(points["x"]), _padded(points["y"])
         # Neighbours' labels stand on different sides.
-        points, sides = points.sort_values("x"), cycle(["top center", "bottom center"])
-        for row, side in zip(points.itertuples(), sides, strict=False):
-            style, ours = styles[row.label], row.kind == "own"
-            look = {"color": style.colour, "symbol": style.symbol, "size": 12, "line": {"width": 0}}
-            grey = {"color": "#8C8C8C", "symbol": "circle-open", "size": 9, "line": {"width": 2}}
-            text = f"<b>{row.label}</b>" if ours else row.label
-            label = {"text": [text], "textposition": side, "textfont_size": 12 if ours else 11}
+        sides = cycle(["top center", "bottom center"])
+        for row, side in zip(points.sort_values("x").itertuples(), sides, strict=False):
+            style = styles[row.label]
+            marker = {"color": "#8C8C8C", "symbol": "circle-open", "size": 9, "line": {"width": 2}}
+            text = row.label
+            size = 11
+            if row.kind == "own":
+                marker = {"color": style.colour, "symbol": style.symbol, "size": 12, "line": {"width": 0}}
+                text = f"<b>{row.label}</b>"
+                size = 12
+            label = {"text": [text], "textposition": side, "textfont_size": size}
             hover = f"{row.label}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>"
             point = {"x": [row.x], "y": [row.y], "name": row.label, "hovertemplate": hover}
-            marker = look if ours else grey
             figure.add_scatter(**point, **label, mode="markers+text", marker=marker, row=panel, col=1)
-        figure.update_xaxes(title_text=x_title, range=x_range, row=panel, col=1)
-        figure.update_yaxes(title_text=y_title, range=y_range, row=panel, col=1)
+        figure.update_xaxes(title_text=x_title, range=_padded_range(points["x"]), row=panel, col=1)
+        figure.update_yaxes(title_text=y_title, range=_padded_range(points["y"]), row=panel, col=1)
     figure.update_layout(showlegend=False)
-    finish(figure, title if names else panels[0][0], 60 + SCATTER_PANEL * len(panels))
+    finish(figure, title, 60 + SCATTER_HEIGHT * len(panels))
     return figure.update_layout(margin={"t": 80, "b": 90, "l": 90})
 
 
-def _padded(values: pd.Series) -> list[float]:
+def _padded_range(values: pd.Series) -> list[float]:
     """Return a range with space for labels at both ends."""
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     room = max(1.0, (high - low) * 0.13)
     return [low - room, high + room]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
@@ -24,19 +25,20 @@ class Style(NamedTuple):
 
 
 _STYLES = read_data_file("ease.reporting.plots", "styles.yml")
-STYLES = {method: Style(*parts) for method, parts in _STYLES["methods"].items()}
-OTHER_STYLES, PUBLISHED_STYLES, AMOUNT_STYLES = (
-    [Style(*parts) for parts in _STYLES[name]] for name in ("others", "published", "amounts")
-)
+METHOD_STYLES = {method: Style(*parts) for method, parts in _STYLES["methods"].items()}
+OTHER_STYLES = [Style(*parts) for parts in _STYLES["others"]]
+PUBLISHED_STYLES = [Style(*parts) for parts in _STYLES["published"]]
+AMOUNT_STYLES = [Style(*parts) for parts in _STYLES["amounts"]]
 
-INK = "#6E6E6E"
-"""Of texts and whiskers: readable on white and on black; the pages replace it by the colour of their texts"""
+TEXT_COLOUR = "#6E6E6E"
+"""Colour of texts and whiskers: readable on white and on black; the pages replace it by the colour of their texts"""
 
-_CLEAR, _GRID = "rgba(0,0,0,0)", "rgba(127,127,127,0.25)"
+_CLEAR = "rgba(0,0,0,0)"
+_GRID = "rgba(127,127,127,0.25)"
 _AXIS = {"gridcolor": _GRID, "zerolinecolor": _GRID, "automargin": True, "title": {"standoff": 8}}
-TEMPLATE = go.layout.Template(
+FIGURE_TEMPLATE = go.layout.Template(
     layout={
-        "font": {"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
+        "font": {"family": "Helvetica, Arial, sans-serif", "size": 13, "color": TEXT_COLOUR},
         "paper_bgcolor": _CLEAR,
         "plot_bgcolor": _CLEAR,
         "xaxis": _AXIS,
@@ -45,10 +47,18 @@ TEMPLATE = go.layout.Template(
         "legend": {"orientation": "h", "x": 0, "yref": "container", "yanchor": "top", "title_text": ""},
     }
 )
-TITLE, ROW = 42, 26  # heights of a figure's title and of a row of its legend, in pixels
-THINNEST, THICKEST, MANY = 4, 18, 700
-"""Height of a bar in pixels: the thickest, which has space for a number, or less where all would be higher than that"""
-BAR_GAP, PANEL_GAP = 10, 60  # heights of the gaps between groups of bars, and between panels
+
+# Heights in pixels
+TITLE_HEIGHT = 42
+LEGEND_ROW_HEIGHT = 26
+THINNEST_BAR = 4
+THICKEST_BAR = 18
+"""A bar of this height has space for a number."""
+MAX_BARS_HEIGHT = 700
+"""Bars are thinner than the thickest if all of a panel would be higher together."""
+BAR_GAP = 10
+"""Gap between groups of bars"""
+PANEL_GAP = 60
 
 
 def fill(style: Style) -> dict[str, Any]:
@@ -58,16 +68,21 @@ def fill(style: Style) -> dict[str, Any]:
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
-    """Return each method's style; methods without a fixed style get the others in order of their names."""
-    given = dict(zip(sorted(set(methods) - STYLES.keys()), cycle(OTHER_STYLES), strict=False))
-    return {method: STYLES.get(method) or given[method] for method in dict.fromkeys(methods)}
+    """Return each method's style; methods without a fixed style get the other styles in the order of their names."""
+    free = dict(zip(sorted(set(methods) - METHOD_STYLES.keys()), cycle(OTHER_STYLES), strict=False))
+    return {method: METHOD_STYLES.get(method) or free[method] for method in dict.fromkeys(methods)}
 
 
 def series_styles(methods: Sequence[str]) -> list[Style]:
-    """Return a distinct style for each series: its method's for the first of a method, else the next free one."""
-    wanted = [STYLES.get(method) for method in methods]
-    fixed = [style if style not in wanted[:index] else None for index, style in enumerate(wanted)]
-    free = cycle([*OTHER_STYLES, *(style for style in STYLES.values() if style not in fixed)])
+    """Return a distinct style for each series: the method's for its first series, else the next free style."""
+    fixed: list[Style | None] = []
+    for method in methods:
+        style = METHOD_STYLES.get(method)
+        # Several seeds or sweeps of a method are several series.
+        if style in fixed:
+            style = None
+        fixed.append(style)
+    free = cycle([*OTHER_STYLES, *(style for style in METHOD_STYLES.values() if style not in fixed)])
     return [style or next(free) for style in fixed]
 
 
@@ -75,7 +90,9 @@ def method_label(method: str) -> str:
     """Return a method's title; other names, such as variants, have spaces for underscores."""
     if method == UNTRAINED:
         return "Untrained"
-    return method_record(method).title if method in method_names() else method.replace("_", " ")
+    if method in method_names():
+        return method_record(method).title
+    return method.replace("_", " ")
 
 
 def stack_bars(title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: Mapping[str, Style]) -> go.Figure:
@@ -85,23 +102,31 @@ def stack_bars(title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: M
     of the 95% interval (may be missing). `styles` are those of the labels.
     """
     sizes = [(rows["column"].nunique(), rows["label"].nunique()) for _, rows in panels]
-    widths = [max(THINNEST, min(THICKEST, MANY // (columns * labels))) for columns, labels in sizes]
-    heights = [columns * (labels * width + BAR_GAP) for (columns, labels), width in zip(sizes, widths, strict=True)]
-    plot = sum(heights) + PANEL_GAP * (len(panels) - 1)
-    several = len(panels) > 1
-    figure = make_subplots(
-        rows=len(panels),
-        row_heights=heights,
-        vertical_spacing=PANEL_GAP / plot if several else 0,
-        subplot_titles=[name for name, _ in panels] if several else None,
-    )
-    shown: set[str] = set()
-    for row, ((_, rows), width) in enumerate(zip(panels, widths, strict=True), start=1):
-        for label, own in rows.groupby("label", sort=False):
-            bars = _score_bars(own, label, styles[label], width == THICKEST)
-            bars[0].showlegend = label not in shown
+    thicknesses = [
+        max(THINNEST_BAR, min(THICKEST_BAR, MAX_BARS_HEIGHT // (columns * labels))) for columns, labels in sizes
+    ]
+    heights = [
+        columns * (labels * thickness + BAR_GAP)
+        for (columns, labels), thickness in zip(sizes, thicknesses, strict=True)
+    ]
+    height = sum(heights) + PANEL_GAP * (len(panels) - 1)
+    titles = None
+    spacing = 0.0
+    if len(panels) > 1:
+        titles = [name for name, _ in panels]
+        spacing = PANEL_GAP / height
+        figure_title = title
+    else:
+        figure_title = panels[0][0]
+    figure = make_subplots(rows=len(panels), row_heights=heights, vertical_spacing=spacing, subplot_titles=titles)
+    # A label stands in the legend once, for all panels.
+    in_legend: set[str] = set()
+    for row, ((_, rows), thickness) in enumerate(zip(panels, thicknesses, strict=True), start=1):
+        for label, label_rows in rows.groupby("label", sort=False):
+            bars = _score_bars(label_rows, label, styles[label], thickness == THICKEST_BAR)
+            bars[0].showlegend = label not in in_legend
             figure.add_traces(bars, row, 1)
-            shown.add(label)
+            in_legend.add(label)
         columns = list(rows["column"].unique())
         figure.update_yaxes(type="category", categoryarray=columns, range=[len(columns) - 0.5, -0.5], row=row)
     # Numbers that are higher than their bars, as in a small preview, are hidden.
@@ -112,18 +137,18 @@ def stack_bars(title: str, panels: Sequence[tuple[str, pd.DataFrame]], styles: M
     figure.update_xaxes(range=score_range, showticklabels=False)
     figure.update_xaxes(title_text="points", showticklabels=True, row=len(panels))
     figure.update_yaxes(showgrid=False)
-    return finish(figure, title if several else panels[0][0], plot + 130)
+    return finish(figure, figure_title, height + 130)
 
 
 def _score_bars(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> list[go.Bar]:
-    """Return a model's bars with whiskers, and if asked invisible bars that carry the numbers beyond the whiskers."""
+    """Return a model's bars with whiskers; if `numbered`, also invisible bars with the numbers beyond the whiskers."""
     low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
     place = {"y": rows["column"], "orientation": "h", "offsetgroup": label, "legendgroup": label}
     hover = f"{label}, %{{y}}: %{{x:.1f}} points<extra></extra>"
     bars = go.Bar(x=value, name=label, marker=fill(style), hovertemplate=hover, **place)
     if low.notna().any():
         limits = {"array": high - value, "arrayminus": value - low, "symmetric": False}
-        bars.error_x = {"type": "data", **limits, "thickness": 1, "width": 3, "color": INK}
+        bars.error_x = {"type": "data", **limits, "thickness": 1, "width": 3, "color": TEXT_COLOUR}
     if not numbered:
         return [bars]
     text = {"text": value.map("{:.1f}".format), "textposition": "outside", "textfont_size": 11}
@@ -136,7 +161,7 @@ def panel_grid(
     titles: Sequence[str], columns: int, gap: float, spacing: float, **shared: str
 ) -> tuple[go.Figure, list[dict[str, int]]]:
     """Return a figure with a panel for each title, and the panels' rows and columns."""
-    rows = -(-len(titles) // columns)
+    rows = math.ceil(len(titles) / columns)
     gaps = {"horizontal_spacing": spacing, "vertical_spacing": gap / rows}
     figure = make_subplots(rows=rows, cols=columns, subplot_titles=titles, **gaps, **shared)
     return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
@@ -144,18 +169,21 @@ def panel_grid(
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Apply the common layout, with the legend between title and plot."""
-    rows = -(-sum(trace.showlegend is not False for trace in figure.data) // 3) if len(figure.data) > 1 else 0
-    height += ROW * max(0, rows - 1)
+    rows = 0
+    # About three names fit into a row of the legend. Plotly shows none for a single trace.
+    if len(figure.data) > 1:
+        rows = math.ceil(sum(trace.showlegend is not False for trace in figure.data) / 3)
+    height += LEGEND_ROW_HEIGHT * max(0, rows - 1)
     return figure.update_layout(
-        template=TEMPLATE,
+        template=FIGURE_TEMPLATE,
         title_text=title,
-        legend_y=1 - TITLE / height,
-        margin={"l": 70, "r": 30, "t": TITLE + 28 + ROW * rows, "b": 60},
+        legend_y=1 - TITLE_HEIGHT / height,
+        margin={"l": 70, "r": 30, "t": TITLE_HEIGHT + 28 + LEGEND_ROW_HEIGHT * rows, "b": 60},
         height=height,
     )
 
 
-def nothing(title: str) -> go.Figure:
+def empty_figure(title: str) -> go.Figure:
     """Return a figure that says that the table is empty."""
     figure = go.Figure().update_xaxes(visible=False).update_yaxes(visible=False)
     figure.add_annotation(text="Nothing to show: the table is empty.", showarrow=False, font={"size": 16})
