@@ -167,46 +167,67 @@ def _check_texts(table: pa.Table, reads: Reads) -> None:
 
 
 def _may_be_text(column: pa.DataType) -> bool:
-    """Return whether a column may hold texts; one of nulls alone has a type of its own."""
-    values = column.value_type if pa.types.is_dictionary(column) else column
+    """Return whether a column may hold texts; a column of nulls alone has a type of its own."""
+    if pa.types.is_dictionary(column):  # such as pandas' categories
+        column = column.value_type
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(is_kind(values) for is_kind in kinds)
+    return any(is_kind(column) for is_kind in kinds)
 
 
 def _number_entities(table: pa.Table, reads: Reads) -> tuple[pa.Table, list[Any]]:
     """Replace entities in columns, which are added if missing, by their numbers; return the sorted entities, too."""
-    names = entity_columns(reads.further_positives > 0, reads.subjects)
-    of_texts = _may_be_text(table["entity"].type)
-    entity = pa.string() if of_texts else pa.int64()
+    with_texts = _may_be_text(table["entity"].type)
     columns: dict[str, pa.Array] = {}
-    for name in names:
-        values = table[name].combine_chunks() if name in table.column_names else pa.nulls(len(table))
-        held = values.type.value_type if pa.types.is_nested(values.type) else values.type
-        try:  # integers with nulls are floating-point numbers in pandas
-            if _may_be_text(held) is not of_texts and not pa.types.is_null(held):
-                raise pa.ArrowInvalid("the column of entities differs")
-            columns[name] = values.cast(pa.list_(entity) if name == FURTHER else entity)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            wanted = "a list for each pair, of " if name == FURTHER else ""
-            raise EaseError(
-                f"The column {name!r} holds {values.type}: give {wanted}{'texts' if of_texts else 'integers'} as in "
-                f"'entity'. {error}"
-            ) from error
-    flat = {name: values.values if name == FURTHER else values for name, values in columns.items()}
+    for name in entity_columns(reads.further_positives > 0, reads.subjects):
+        if name in table.column_names:
+            columns[name] = _cast_entities(table[name].combine_chunks(), name, with_texts)
+        else:
+            columns[name] = _cast_entities(pa.nulls(len(table)), name, with_texts)
+    flat = dict(columns)
+    if FURTHER in flat:
+        flat[FURTHER] = flat[FURTHER].values
+    # Sorted, so that an entity's random embedding does not depend on the order of the rows.
     entities = pa.chunked_array(list(flat.values())).unique().drop_null().sort()
     for name, values in flat.items():
         numbers = pc.index_in(values, entities).cast(pa.int64())
         if name == FURTHER:
             numbers = pa.ListArray.from_arrays(columns[name].offsets, numbers)
-        table = table.drop_columns([name] if name in table.column_names else []).append_column(name, numbers)
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        table = table.append_column(name, numbers)
     return table, entities.to_pylist()
+
+
+def _cast_entities(values: pa.Array, name: str, with_texts: bool) -> pa.Array:
+    """Return a column of entities as texts or integers, or of lists of them; refuse other values."""
+    entity = pa.int64()
+    description = "integers"
+    if with_texts:
+        entity = pa.string()
+        description = "texts"
+    target = entity
+    if name == FURTHER:
+        target = pa.list_(entity)
+        description = f"a list for each pair, of {description}"
+    inner = values.type
+    if pa.types.is_nested(inner):
+        inner = inner.value_type
+    try:
+        if _may_be_text(inner) is not with_texts and not pa.types.is_null(inner):
+            raise pa.ArrowInvalid("the column of entities differs")
+        return values.cast(target)  # integers with nulls are floating-point numbers in pandas
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise EaseError(
+            f"The column {name!r} holds {values.type}: give {description} as in 'entity'. {error}"
+        ) from error
 
 
 def _write_entities(embeddings: NDArray[np.float32], work: Path) -> dict[str, Path]:
     """Write the vocabulary of numbered entities, and their embeddings; return the files by their names in a job."""
-    numbers, file = pa.array(range(len(embeddings)), pa.int64()), work / "embeddings.safetensors"
+    file = work / "embeddings.safetensors"
     with atomic_path(file) as partial:
         save_file({"embeddings": embeddings}, partial)
+    numbers = pa.array(range(len(embeddings)), pa.int64())
     vocabulary = _written(pa.table({"row": numbers, "entity": numbers}), work / "vocabulary.parquet")
     return {"vocabulary": vocabulary, "table": file}
 
@@ -216,11 +237,11 @@ def _initial(
 ) -> NDArray[np.float32]:
     """Stack the initial embeddings of entities, (entities, dimension), in single precision."""
     if embeddings is None:
-        scale = 1 / np.sqrt(dimension)
+        scale = 1 / np.sqrt(dimension)  # an expected length of 1
         return np.random.default_rng(seed).normal(0, scale, (len(names), dimension)).astype(np.float32)
-    if lacking := [entity for entity in names if entity not in embeddings]:
+    if missing := [entity for entity in names if entity not in embeddings]:
         raise EaseError(
-            f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}: add theirs, or "
+            f"{len(missing)} entities have no embedding in `entity_embeddings`, such as {missing[0]!r}: add theirs, or "
             "omit the parameter for random ones."
         )
     try:
