@@ -12,7 +12,8 @@ from kedro.io.core import is_parameter
 
 from ease.datasets.tables import TableDataset
 from ease.evaluation.tasks import task_names
-from ease.methods import method_names, method_options
+from ease.methods import method_names
+from ease.options import dotted
 from ease.pipeline_registry import SWEEPS
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import SETTINGS
@@ -100,6 +101,28 @@ def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> Non
     assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted(SWEEPS)
 
 
+DATA_DEPENDENT = {
+    # Folders, the kind of the texts in `data`, and what `_mirror_bert` selects.
+    "training.teacher.cache",
+    "training.guide.cache",
+    "options.strategy",
+    "options.temperature",
+    "options.span",
+    "training.epochs",
+    "training.max_tokens",
+}
+
+
+@pytest.mark.parametrize("method", method_names())
+def test_the_file_of_a_method_has_no_parameter_of_its_own(bare: Project, method: str) -> None:
+    """Values of parameters are defaults by encoder or class, so that `ease.train` has the same."""
+    parameters = load_parameters(bare, "base")
+    for setting in SETTINGS:
+        recipe = parameters[setting][method]
+        values = dotted({name: recipe.get(name, {}) for name in ("options", "training")})
+        assert set(values) <= DATA_DEPENDENT
+
+
 TABLE_9 = {
     ("multilingual", "simcse", "bert-base-multilingual-cased"): (128, 3e-5),
     ("multilingual", "simcse", "xlm-roberta-base"): (128, 3e-5),
@@ -167,9 +190,9 @@ def test_the_paper_environment_has_the_papers_values(paper: Catalog, setting: st
     for method, recipe in recipes.items():
         loop = recipe.training.model_dump()
         assert {name: loop[name] for name in LOOP} == LOOP, method
-    options = method_options("ease", recipes["ease"].options).model_dump()
+    options = recipes["ease"].options.model_dump()
     assert options == {**EQUATIONS, "temperature": published["temperature"]}
-    simcse = method_options("simcse", recipes["simcse"].options).model_dump()
+    simcse = recipes["simcse"].options.model_dump()
     assert simcse.pop("mlm_weight") == 0, "the paper's baseline has no auxiliary loss"
     simcse.pop("mlm_probability")
     assert simcse == {name: EQUATIONS[name] for name in ("self_temperature", "gather_negatives")}

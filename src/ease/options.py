@@ -78,6 +78,19 @@ def validate(model: type[Model], values: Any, what: str) -> Model:
         raise EaseError(f"{what}: {format_validation_error(error, model)}") from error
 
 
+def without_nulls(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without nulls in fields that do not accept null, so that these get the class's default."""
+    present: dict[str, Any] = {}
+    for name, value in values.items():
+        types = _kinds(model).get(name, [])
+        group = next((kind for kind in types if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if group is not None and isinstance(value, Mapping):
+            present[name] = without_nulls(group, value)
+        elif value is not None or not types or type(None) in types:
+            present[name] = value
+    return present
+
+
 def format_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one line that names every invalid field and its error, with suggestions for misspelt names."""
     faults = []

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ease.encoders.known import known_encoder
-from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.encoders.defaults import EncoderDefaults, complete_parameters
+from ease.encoders.known import known_encoder, known_names
+from ease.pipelines.recipe import CompleteRecipe, Recipe
 
 NULLS = {"batch_size": None, "learning_rate": None, "max_steps": None, "epochs": None, "threads": None}
 TABLE: dict[str, Any] = {
@@ -65,8 +66,8 @@ def write_config(folder: Path, **config: Any) -> str:
 @pytest.mark.parametrize(
     ("config", "batch", "named"),
     [
-        ({"_name_or_path": "FacebookAI/xlm-roberta-base"}, 32, "xlm-roberta-base"),
-        ({}, 64, "mine (`encoders`: pretrained)"),
+        ({"_name_or_path": "FacebookAI/xlm-roberta-base"}, 32, "encoders.xlm-roberta-base, methods.ease"),
+        ({}, 64, "ease on mine, defaults from encoders.pretrained, methods.ease, encoders.pretrained:"),
     ],
 )
 def test_a_folder_belongs_to_the_row_of_its_origin(
@@ -82,11 +83,38 @@ def test_a_folder_belongs_to_the_row_of_its_origin(
 
 def test_the_architecture_of_a_language_model_gives_no_file_to_an_encoder_of_sentences(tmp_path: Path) -> None:
     config = known_encoder("roberta-base").architecture  # type: ignore[union-attr]
-    table = EncoderDefaults.model_validate({kind: TABLE[kind] for kind in ("random", "pretrained")})
-    plain, trained = (write_config(tmp_path / name, **config) for name in ("plain", "trained"))
+    plain = write_config(tmp_path / "plain", **config)
+    trained = write_config(tmp_path / "trained", **config)
     (tmp_path / "trained" / "modules.json").write_text("[]", encoding="utf-8")
-    defaults = [next(iter(table.rows(name, "ease"))).training for name in (plain, trained)]
-    assert [own.get("batch_size") for own in defaults] == [128, None]
+    assert [loop(complete(name))[0] for name in (plain, trained)] == [128, 64]
+
+
+FULL_RATE = [
+    name
+    for name in known_names()
+    if (file := known_encoder(name)) and file.kind == "sentence_encoder" and "learning_rate" not in file.training
+]
+"""Published encoders of sentences, except for the large ones that are trained by LoRA at a higher rate"""
+
+
+@pytest.mark.parametrize("name", FULL_RATE)
+def test_the_rate_of_ease_plus_reaches_published_encoders_of_sentences(name: str) -> None:
+    """It is the rate of EASE+ on pretrained encoders, and of `teach`; that of other methods is lower."""
+    completed = complete_parameters({}, {}, encoder=f"org/{name}", method="ease_plus")
+    assert completed.training["learning_rate"] == 3e-5
+    assert completed.places["training.learning_rate"] == "encoders.pretrained, methods.ease_plus"
+    assert completed.training["batch_size"] == 64
+    assert complete_parameters({}, {}, encoder=name, method="simcse").training["learning_rate"] == 1e-5
+
+
+def test_lora_gets_the_layers_of_the_encoder_s_file() -> None:
+    completed = complete_parameters({}, {"lora": {"rank": 4}}, encoder="BAAI/bge-m3", method="ease")
+    assert completed.training["lora"] == {
+        "rank": 4,
+        "alpha": 32,
+        "dropout": 0.05,
+        "targets": ("query", "key", "value", "dense"),
+    }
 
 
 def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:

@@ -13,13 +13,13 @@ import yaml
 from mlflow.tracking import MlflowClient
 from transformers import AutoConfig
 
+from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.encoder import save_encoder
 from ease.encoders.encoding import encode_with
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import get_task
 from ease.names import safe_name
 from ease.pipelines.options import AcquireOptions, TextOptions
-from ease.pipelines.recipe import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import Inputs, _subsets, drawn_pairs, joined_rows, start_encoder, variant_data
 from ease.pipelines.sweep.variants import START, Sweep, Variant

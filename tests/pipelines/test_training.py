@@ -60,7 +60,7 @@ def test_the_sample_has_texts_for_every_method(small_sample: AcquireOptions, tmp
         {"kind": "parallel", "path": "sample:parallel_train", "languages": ["ja"], "weight": 1},
     )
     given = Recipe(method="simcse", options={}, data=data, training={}, rows=90)
-    file, report = gather_data(given, given.seed, None, small_sample, TextOptions(), tmp_path / "work")
+    file, report = gather_data(given, 0, None, small_sample, TextOptions(), tmp_path / "work")
     texts = pd.read_parquet(file)
     assert [line["taken"] for line in report] == [60, 30]
     assert all(len(line["sha256"][0]) == 64 for line in report)

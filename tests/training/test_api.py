@@ -71,7 +71,7 @@ def test_tables_of_all_kinds_numbers_and_texts_train_the_same_encoder(files: Pat
 def test_ease_plus_reads_the_further_entities_of_a_sentence(files: Path) -> None:
     count = len(pairs())
     known = pairs().assign(further_entities=[[f"Q{number % 5}", f"P{number}"] for number in range(count)])
-    loop = {**LOOP, "max_steps": 2}
+    loop = {**LOOP, "max_steps": 2, "entity_weight": 1.0}
     found, alone = (embed(train(table, str(files / "encoder"), "ease_plus", **loop)) for table in (known, pairs()))
     assert not np.allclose(found, alone)
 
@@ -81,7 +81,7 @@ def test_the_training_is_that_of_the_pipelines(files: Path, tmp_path: Path, make
     vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
     embeddings = load_file(files / "table.safetensors")["embeddings"]
     given = {entry["entity"]: embeddings[entry["row"]] for entry in vocabulary}
-    loop = {**LOOP, "threads": 1, "length_chunks": 2}
+    loop = {**LOOP, "threads": 1, "length_chunks": 2, "entity_weight": 1.0, "temperature": 0.05, "seed": 0}
     found = train(table, files / "encoder", entity_embeddings=given, folder=tmp_path / "kept", **loop)
     result = run_job(make_job(development={}, training={"max_steps": 4}))
     assert np.allclose(embed(found), embed(load_encoder(str(result.model))), atol=1e-5)

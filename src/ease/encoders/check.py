@@ -269,24 +269,50 @@ def base_model_of(name: str) -> str | None:
 
     A folder is named by its place in the hub's cache, its configuration, or the `base_model` of its card.
     """
-    from huggingface_hub import ModelCard
-
     place = Path(name)
     if not place.exists():
         return name if HUB_NAME.fullmatch(name) else None  # `random:` is no hub name
     if not place.is_dir():
         return None
-    if cached := next(filter(None, map(_CACHED.fullmatch, place.parts)), None):
-        return f"{cached[1]}/{cached[2]}"
+    return _cached_name(place) or next(iter(_declared_bases(place)), None)
+
+
+def origins_of(name: str) -> list[str]:
+    """Return the names by which an encoder may be known: its own, then those of the models that it was made from.
+
+    A hub name and the folder of its files have the same origins, if the files are on this machine.
+    """
+    origins = [name]
+    folder = _local_folder(name)
+    if folder is None or not folder.is_dir():
+        return origins
+    cached = _cached_name(folder)
+    if cached is not None:
+        origins.append(cached)
+    return origins + _declared_bases(folder)
+
+
+def _cached_name(folder: Path) -> str | None:
+    """Return the hub name of a folder in the hub's cache."""
+    for part in folder.parts:
+        if match := _CACHED.fullmatch(part):
+            return f"{match[1]}/{match[2]}"
+    return None
+
+
+def _declared_bases(folder: Path) -> list[str]:
+    """Return the hub names that a folder's configuration and card give as the model that it was made from."""
+    from huggingface_hub import ModelCard
+
     try:
-        card = ModelCard.load(place / "README.md").data.base_model
+        card = ModelCard.load(folder / "README.md").data.base_model
     except (OSError, ValueError):
         card = None
+    if isinstance(card, list):
+        card = card[0]
+    declared = (configuration_of(str(folder)).get("_name_or_path"), card)
     # transformers may have written the path that the encoder was saved from, which is not its name.
-    for named in (configuration_of(name).get("_name_or_path"), card[0] if isinstance(card, list) else card):
-        if isinstance(named, str) and HUB_NAME.fullmatch(named) and not Path(named).exists():
-            return named
-    return None
+    return [base for base in declared if isinstance(base, str) and HUB_NAME.fullmatch(base) and not Path(base).exists()]
 
 
 def start_of(name: str) -> str:

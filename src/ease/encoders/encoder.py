@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,7 +23,7 @@ from ease.encoders.check import (
     no_progress_bars,
     place_of,
 )
-from ease.encoders.known import known_encoder
+from ease.encoders.known import KnownEncoder, last_part, recognise
 from ease.encoders.options import RANDOM, EncoderOptions, LoadingOptions
 from ease.encoders.poolings import check_pooling, pooling_modules, seeded
 from ease.encoders.prompts import check_default, merged_prompts
@@ -31,6 +32,8 @@ from ease.encoders.word_vectors import is_vector_file, load_word_vectors
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.io.locks import temporary_folder
+
+logger = logging.getLogger(__name__)
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -111,10 +114,9 @@ def load_encoder(
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     encoder = _loaded(name, revision, dtype)
-    if (known := known_encoder(name)) is not None:
-        saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
-        encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
-        encoder.default_prompt_name = encoder.default_prompt_name or known.default_prompt
+    known = recognise(name)
+    if known is not None:
+        _add_prompts(encoder, name, known)
         if not is_sentence_encoder(name) and not known.dense:
             set_pooling(encoder, known.pooling)
             if known.normalize:
@@ -122,6 +124,17 @@ def load_encoder(
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
+
+
+def _add_prompts(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
+    """Add the prompts of a published encoder's file to those that the encoder was saved with, which take precedence."""
+    # sentence-transformers saves empty prompts for queries and documents with every encoder.
+    saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
+    encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
+    if encoder.default_prompt_name is None and known.default_prompt is not None:
+        encoder.default_prompt_name = known.default_prompt
+        prompt = encoder.prompts[known.default_prompt]
+        logger.info("%s has the prompt %r before each sentence, by %s", last_part(name), prompt, known.file)
 
 
 def _loaded(name: str, revision: str | None, dtype: torch.dtype | None) -> SentenceTransformer:

@@ -24,7 +24,7 @@ class RandomBertOptions(StrictModel):
 
     layers: int = Field(2, ge=1, description="transformer layers")
     hidden_size: int = Field(128, ge=1, description="dimension of tokens and sentences")
-    heads: int = Field(2, ge=1, description="attention heads; divides the hidden size")
+    heads: int = Field(4, ge=1, description="attention heads; divides the hidden size")
     intermediate_size: int = Field(512, ge=1, description="width of the feed-forward layers")
     vocabulary_size: int = Field(16_000, ge=300, description="maximum number of entries of the tokenizer")
     max_positions: int = Field(128, ge=8, description="maximum number of tokens of a sentence")

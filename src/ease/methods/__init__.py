@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from ease.errors import EaseError
 from ease.methods.records import MethodRecord, method_names, method_record, register
-from ease.options import validate
+from ease.options import validate, without_nulls
 
 if TYPE_CHECKING:
     from ease.methods.base import TrainingMethod
@@ -62,5 +62,6 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
 
 
 def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:
-    """Parse a method's parameters into its `Options`."""
-    return validate(get_method(name).Options, values, f"Parameters of method {name!r}")
+    """Parse a method's parameters into its `Options`; null means the default if the parameter has no null."""
+    model = get_method(name).Options
+    return validate(model, without_nulls(model, values), f"Parameters of method {name!r}")

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
+from ease.encoders.defaults import complete_parameters
 from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
-from ease.encoders.known import complete_lora, file_defaults
 from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
@@ -28,7 +28,7 @@ from ease.options import validate
 from ease.training.job import run_job
 from ease.training.loop import MetricsReport
 from ease.training.options import TrainingJob, TrainingOptions, training_options
-from ease.training.prepared_pairs import FURTHER, entity_columns, open_pair_table
+from ease.training.prepared_pairs import FURTHER, LANGUAGE, entity_columns, open_pair_table
 
 
 def train(
@@ -48,8 +48,8 @@ def train(
     Args:
         pairs: A DataFrame of pandas or polars, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also
             `entity` and optionally `hard_negative` (integers or strings; `hard_negative` may be null); for EASE+
-            optionally `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE also
-            `positive`, and optionally `negative`.
+            optionally `further_entities`, lists of the sentence's other entities, or null, and `language` (without it,
+            all sentences count as one language's); for supervised SimCSE also `positive`, and optionally `negative`.
         encoder: A hub name, a folder or an object, which is not changed; or `random:`, a BERT of two layers with random
             weights and a tokenizer trained on the sentences of `pairs`.
         method: A training method, such as `ease`, `simcse` or `supervised_simcse`.
@@ -61,8 +61,8 @@ def train(
         report: Called with a step and its losses and scores.
         options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,
             `learning_rate`, `epochs`, `max_steps`, `seed`, …). `teacher` is a hub name, a folder, an encoder or a
-            mapping (docs/teacher.md); `lora={"rank": 16}` trains low-rank adapters. Default: the values of the
-            encoder's file (docs/own_encoder.md), if it has one.
+            mapping (docs/teacher.md); `lora={"rank": 16}` trains low-rank adapters. Default: as `kedro run`, by the
+            encoder and the method (docs/own_encoder.md).
 
     Returns:
         The trained encoder.
@@ -76,20 +76,20 @@ def train(
         >>> pairs = pd.DataFrame({"sentence": ["Berlin is large.", "Paris is old."] * 8, "entity": ["Q64", "Q90"] * 8})
         >>> model = train(pairs, "intfloat/multilingual-e5-small", batch_size=8, epochs=1)  # doctest: +SKIP
     """
-    name = None if isinstance(encoder, SentenceTransformer) else str(encoder)
-    options = {**file_defaults(name, method), **options}
-    if isinstance(options.get("lora"), Mapping):
-        options["lora"] = complete_lora(options["lora"], name)
     table = _read(pairs, method)
     with temporary_folder() as temporary, folder_lock(Path(folder or temporary / "work")) as lock:
         work = lock.folder
-        own, loop = _parse(method, options, work)
-        reads = get_method(method).reads(own)
+        start = _saved(encoder, work / "start")
+        own_options, loop = _parse(method, options, start, work)
+        reads = get_method(method).reads(own_options)
         _check_texts(table, reads)
-        if str(encoder).startswith(RANDOM):
-            made = EncoderOptions(name=str(encoder), seed=loop.seed)
-            encoder = build_encoder(made, table[SENTENCE].to_pylist())
-        start, files = _saved(encoder, work / "start"), dict[str, Path]()
+        if loop.batches.reads_languages and "batches" not in options and LANGUAGE not in table.column_names:
+            # The encoder's defaults ask for sentences of several languages; these may be of one.
+            table = table.append_column(LANGUAGE, pa.repeat("", len(table)))
+        if start.startswith(RANDOM):
+            random = build_encoder(EncoderOptions(name=start, seed=loop.seed), table[SENTENCE].to_pylist())
+            start = _saved(random, work / "start")
+        files = dict[str, Path]()
         if method_record(method).reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
             table, entities = _number_entities(table, reads)
@@ -100,7 +100,7 @@ def train(
             "encoder": start,
             "pooling": pooling,
             "method": method,
-            "method_options": own,
+            "method_options": own_options,
             "training": loop,
             "development": development or {},
             **files,
@@ -109,17 +109,27 @@ def train(
         return load_encoder(str(run_job(job, report, lock).model))
 
 
-def _parse(method: str, options: dict[str, Any], work: Path) -> tuple[Any, TrainingOptions]:
-    """Parse the parameters of the method and of the loop; encoder objects among them are saved first."""
+def _parse(method: str, options: dict[str, Any], encoder: str, work: Path) -> tuple[Any, TrainingOptions]:
+    """Parse the parameters of the method and of the loop, with the defaults of the encoder.
+
+    Encoder objects among the parameters are saved in the work folder.
+    """
     for role, folder in (("teacher", "taught_by"), ("guide", "guided_by")):
         if isinstance(options.get(role), SentenceTransformer):
             options = {**options, role: _saved(options[role], work / folder)}
-    known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
+    of_method = get_method(method).Options.model_fields
+    of_loop = TrainingOptions.model_fields
     for name in options:
-        if name not in known and name not in loop:
-            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*known, *loop])}")
-    own = method_options(method, {name: value for name, value in options.items() if name in known})
-    return own, training_options({name: value for name, value in options.items() if name not in known})
+        if name not in of_method and name not in of_loop:
+            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*of_method, *of_loop])}")
+    completed = complete_parameters(
+        {name: value for name, value in options.items() if name in of_method},
+        {name: value for name, value in options.items() if name not in of_method},
+        encoder=encoder,
+        method=method,
+    )
+    completed.log(method, encoder)
+    return method_options(method, completed.options), training_options(completed.training)
 
 
 def _written(table: pa.Table, file: Path) -> Path:

@@ -14,7 +14,7 @@ from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 from ease.methods import MethodRecord, method_options, method_record, register
 from ease.methods.records import RECORDS
-from ease.options import Numbers, StrictModel, Words, validate
+from ease.options import Numbers, StrictModel, Words, validate, without_nulls
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
@@ -270,8 +270,8 @@ class TrainingOptions(StrictModel):
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:
-    """Parse the loop's parameters."""
-    return validate(TrainingOptions, values, "Parameters of `training`")
+    """Parse the loop's parameters; null means the default if the parameter has no null."""
+    return validate(TrainingOptions, without_nulls(TrainingOptions, values), "Parameters of `training`")
 
 
 class TrainingJob(StrictModel):

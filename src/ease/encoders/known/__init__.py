@@ -1,6 +1,7 @@
 """Published encoders, one file each, with the values that training and evaluation need. Does not import torch.
 
-The file's name is the last part of the encoder's name: `bge-m3.yml` is for `BAAI/bge-m3` and for a folder `bge-m3`.
+The file's name is the last part of the encoder's name: `bge-m3.yml` is for `BAAI/bge-m3`, and for folders that
+`recognise` traces back to it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
+from ease.encoders.check import configuration_of, is_sentence_encoder, origins_of
+from ease.encoders.options import RANDOM
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 from ease.options import StrictModel, validate
@@ -53,6 +56,11 @@ class KnownEncoder(StrictModel):
     memory: float = Field(gt=0, description="GPU memory of a training with these values, in GB (estimated)")
     sources: dict[str, str] = Field(description="source of each value, by the field's name")
 
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{last_part(self.name)}.yml"
+
     @model_validator(mode="after")
     def _complete(self) -> KnownEncoder:
         if self.default_prompt is not None and self.default_prompt not in self.prompts:
@@ -72,33 +80,41 @@ def last_part(name: str) -> str:
 
 @cache
 def known_encoder(name: str) -> KnownEncoder | None:
-    """Return the file of an encoder, a hub name or a folder; None if it has none."""
+    """Return the file with the last part of a name; None if there is none."""
     file = FILES / f"{last_part(name)}.yml"
     if file.stem not in known_names():
         return None
     return validate(KnownEncoder, yaml.safe_load(file.read_text(encoding="utf-8")), str(file))
 
 
-def file_defaults(name: str | None, method: str) -> dict[str, Any]:
-    """Return the training parameters for a method from an encoder's file; empty without a file."""
-    if (known := known_encoder(name or "")) is None:
-        return {}
-    own = known.methods.get(method, MethodDefaults())
-    return {**known.training, **own.training, **own.options}
+def names_of(encoder: str) -> list[str]:
+    """Return the last parts of an encoder's name and of those of the encoders that it was made from."""
+    return [last_part(origin) for origin in origins_of(encoder)]
 
 
-def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str, Any] | None:
-    """Return the options of LoRA, with the layers of an encoder's file if none are given."""
-    if lora is None:
+def recognise(encoder: str) -> KnownEncoder | None:
+    """Return the published encoder that a hub name or folder is, or was made from; None if it is not known.
+
+    The first of these with a file counts: its name, its place in the hub's cache, the base model that its configuration
+    or its card names, and for a language model also its architecture. Training parameters, pooling and prompts all
+    follow this rule.
+    """
+    if encoder.startswith(RANDOM):
         return None
-    known = known_encoder(name or "")
-    return {**lora, "targets": lora.get("targets") or (known.lora_targets if known else None)}
+    for name in names_of(encoder):
+        known = known_encoder(name)
+        if known is not None:
+            return known
+    # Encoders of sentences differ from language models of their architecture in what suits them.
+    if is_sentence_encoder(encoder):
+        return None
+    return _language_model_like(configuration_of(encoder))
 
 
-def language_model_like(config: Mapping[str, Any]) -> str | None:
+def _language_model_like(config: Mapping[str, Any]) -> KnownEncoder | None:
     """Return the first known language model with the architecture of a `config.json`."""
     for name in known_names():
         known = known_encoder(name)
         if known and known.kind == "language_model" and known.architecture.items() <= config.items():
-            return name
+            return known
     return None

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from safetensors.numpy import save_file
 
+from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
@@ -28,7 +29,7 @@ from ease.names import safe_name
 from ease.options import Rows
 from ease.pipelines.acquire_evaluation.nodes import locate
 from ease.pipelines.options import AcquireOptions, EvaluationSetOptions, TextOptions
-from ease.pipelines.recipe import CompleteRecipe, EncoderDefaults, Recipe
+from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.scoring import Scoring, score_all, score_rows
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
@@ -191,7 +192,9 @@ def variant_data(variant: Variant, recipe: CompleteRecipe, data: TrainingData, i
 
     Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
     """
-    seed, data_seed = recipe.training.seed, Recipe.model_validate(inputs.recipes[variant.method]).seed
+    seed = recipe.training.seed
+    unvaried = Recipe.model_validate(inputs.recipes[variant.method])
+    data_seed = unvaried.seed(inputs.data.setting.encoder.name, inputs.encoders)
     if recipe.data is not None:
         folder = inputs.folder / "texts"
         file, _ = gather_data(recipe, data_seed, inputs.data.rows, inputs.acquire, inputs.texts, folder)

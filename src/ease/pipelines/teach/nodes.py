@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ease.encoders.defaults import DURATION, EncoderDefaults
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT, TaskOptions
@@ -19,7 +20,7 @@ from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
 from ease.pipelines.entity_embeddings.nodes import make_start_encoder
 from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
-from ease.pipelines.recipe import DURATION, EncoderDefaults, Recipe
+from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
 from ease.pipelines.train.nodes import train_encoder
@@ -159,7 +160,8 @@ def build_start(
         return untrained
     name = f"{setting.name}.{MLM}"
     lock = lock_for_run(Path(work) / name)
-    file, _ = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, lock.folder / "texts")
+    complete = recipe.complete(setting.encoder.name, encoders)
+    file, _ = gather_data(recipe, complete.training.seed, training_pairs, acquire, texts, lock.folder / "texts")
     data = TrainingData(
         encoder=untrained,
         rows=open_gathered(file, texts),
@@ -168,7 +170,7 @@ def build_start(
         tasks=tasks,
         setting=setting,
     )
-    result = train_tracked(name, data, recipe.complete(setting.encoder.name, encoders), lock, None)
+    result = train_tracked(name, data, complete, lock, None)
     write_origin(result.model, None, setting.encoder)
     return result.model
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.model_card import (
     model_card,
 )
@@ -14,7 +15,7 @@ from ease.io.atomic import atomic_folder
 from ease.lazy import ibis
 from ease.options import Rows
 from ease.pipelines.options import AcquireOptions, TextOptions
-from ease.pipelines.recipe import EncoderDefaults, Recipe
+from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import WHITENING, Setting
 from ease.pipelines.tracking import (
     TrackingOptions,
@@ -41,11 +42,13 @@ def gather_method_texts(
     texts: TextOptions,
     recipe: Recipe,
     setting: Setting,
+    encoders: EncoderDefaults,
     work: str,
 ) -> tuple[list[Path], Rows]:
     """Gather the texts that a recipe's `data` names, and report how many rows each source gave."""
     folder = scratch_for_run(work, f"{setting.name}.{recipe.method}.texts") / "texts"
-    file, report = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, folder)
+    seed = recipe.seed(setting.encoder.name, encoders)
+    file, report = gather_data(recipe, seed, training_pairs, acquire, texts, folder)
     return [file], report
 
 

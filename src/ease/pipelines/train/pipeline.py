@@ -65,6 +65,7 @@ def _text_gathering(setting: str, method: str) -> Node:
             "params:texts",
             f"params:{setting}.{method}",
             f"params:{setting}.setting",
+            "params:encoders",
             "params:work",
         ],
         outputs=[f"{setting}.{method}.texts", f"{setting}.{method}.text_report"],

@@ -1,0 +1,150 @@
+"""Defaults of training parameters by encoder and method, for `kedro run` and `ease.train` alike.
+
+A parameter that the user leaves out is looked up, from the most to the least specific: the user's row of the encoder
+(parameter `encoders`), the file of the encoder in `ease/encoders/known`, the row of the encoder's kind. In each, the
+values for the method go before those for all methods. What none of them has is the default of the class.
+Kedro's nodes pass the project's rows; without them, the package's own are read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from pydantic import ConfigDict, Field, RootModel
+
+from ease.configuration import default_parameters
+from ease.encoders.known import KnownEncoder, MethodDefaults, last_part, names_of, recognise
+from ease.encoders.options import RANDOM
+from ease.options import StrictModel, dotted, validate
+
+logger = logging.getLogger(__name__)
+
+RANDOM_KIND = "random"
+PRETRAINED_KIND = "pretrained"
+
+DURATION = ("max_steps", "epochs")
+"""Alternative lengths of a training run: if one has a value, the other has no default."""
+
+
+class EncoderRow(StrictModel):
+    """The defaults for one encoder, or for one kind of encoder."""
+
+    training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
+    methods: dict[str, MethodDefaults] = Field({}, description="overrides for single methods, by name")
+
+
+class EncoderDefaults(RootModel[dict[str, EncoderRow]]):
+    """The parameter `encoders`: a row for each kind of encoder, and rows of single ones by the last part of a name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    def row_name(self, encoder: str) -> str | None:
+        """Return the name of an encoder's own row; None if it has only that of its kind."""
+        rows = self.root.keys() - {RANDOM_KIND, PRETRAINED_KIND}
+        return next((name for name in names_of(encoder) if name in rows), None)
+
+
+class Level(NamedTuple):
+    """The defaults of one place, and its name for users."""
+
+    place: str
+    options: Mapping[str, Any]
+    training: Mapping[str, Any]
+
+
+class Completed(NamedTuple):
+    """A user's parameters with the defaults of the encoder; what is still missing has the default of its class."""
+
+    options: dict[str, Any]
+    training: dict[str, Any]
+    used: dict[str, Any]
+    """The defaults that were used, by dotted names such as `training.learning_rate`"""
+    places: dict[str, str]
+    """Where each of them comes from"""
+
+    def log(self, method: str, encoder: str) -> None:
+        """Log the defaults that were used, and their places."""
+        if self.used:
+            values = ", ".join(f"{name} {value}" for name, value in sorted(self.used.items()))
+            places = ", ".join(dict.fromkeys(self.places.values()))
+            logger.info("%s on %s, defaults from %s: %s", method, last_part(encoder), places, values)
+
+
+def complete_parameters(
+    options: Mapping[str, Any],
+    training: Mapping[str, Any],
+    *,
+    encoder: str,
+    method: str,
+    rows: EncoderDefaults | None = None,
+) -> Completed:
+    """Replace what is missing or null by the defaults of an encoder.
+
+    Args:
+        options: The user's parameters of the method.
+        training: The user's parameters of the loop.
+        encoder: A hub name, a folder, or `random:`.
+        method: The name of the method.
+        rows: The parameter `encoders` of a project. Default: the package's own.
+    """
+    completed = Completed(dict(options), dict(training), {}, {})
+    for level in defaults(encoder, method, rows):
+        used = {
+            "options": _fill(completed.options, level.options),
+            "training": _fill(completed.training, level.training),
+        }
+        completed.used.update(dotted(used))
+        completed.places.update(dict.fromkeys(dotted(used), level.place))
+    known = recognise(encoder)
+    lora = completed.training.get("lora")
+    if known is not None and isinstance(lora, Mapping) and not lora.get("targets"):
+        completed.training["lora"] = {**lora, "targets": known.lora_targets}
+        completed.places["training.lora.targets"] = known.file
+    return completed
+
+
+def defaults(encoder: str, method: str, rows: EncoderDefaults | None = None) -> Iterator[Level]:
+    """Yield the defaults of a method on an encoder; earlier ones take precedence."""
+    rows = rows or package_defaults()
+    own_row = rows.row_name(encoder)
+    if own_row is not None:
+        yield from _levels(f"encoders.{own_row}", rows.root[own_row], method)
+    known = recognise(encoder)
+    if known is not None:
+        yield from _levels(known.file, known, method)
+    kind = RANDOM_KIND if encoder.startswith(RANDOM) else PRETRAINED_KIND
+    yield from _levels(f"encoders.{kind}", rows.root[kind], method)
+
+
+def _levels(place: str, row: EncoderRow | KnownEncoder, method: str) -> Iterator[Level]:
+    own = row.methods.get(method)
+    if own is not None:
+        yield Level(f"{place}, methods.{method}", own.options, own.training)
+    yield Level(place, {}, row.training)
+
+
+def _fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace nulls in `values` and in its mappings, in place, by defaults; return the defaults that were used."""
+    has_duration = any(values.get(name) is not None for name in DURATION)
+    used = {}
+    for name, default in defaults.items():
+        value = values.get(name)
+        if isinstance(default, Mapping) and isinstance(value, Mapping):
+            inner = dict(value)
+            inner_used = _fill(inner, default)
+            if inner_used:
+                values[name] = inner
+                used[name] = inner_used
+        elif value is None and default is not None and not (has_duration and name in DURATION):
+            values[name] = default
+            used[name] = default
+    return used
+
+
+@cache
+def package_defaults() -> EncoderDefaults:
+    """Return the rows of the package's own configuration."""
+    return validate(EncoderDefaults, default_parameters()["encoders"], "conf/base/parameters/encoders.yml")
