@@ -30,7 +30,7 @@ from tests.training.tiny_training import sentences, write_files
 STEPS = 10
 """After so many steps, which are reported together, a training has shown its losses."""
 
-DUMPS = {"source": "sample:", "wikipedia": [], "wikidata": None}
+DUMPS: dict[str, Any] = {"source": "sample:", "wikipedia": [], "wikidata": None}
 
 
 class Stop(Exception):
