@@ -18,49 +18,64 @@ logger = logging.getLogger(__name__)
 
 
 def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
-    """List the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
+    """Return the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
 
     Missing files of a mirror are downloaded.
     """
-    own_items = options.wikidata_titles == "page_props"
-    if not options.wikidata and not own_items and len(setting.languages) > 1:
+    reads_page_props = options.wikidata_titles == "page_props"
+    if not options.wikidata and not reads_page_props and len(setting.languages) > 1:
         raise EaseError(
             f"`acquire.wikidata` is null, but `{setting.name}` has {len(setting.languages)} languages: only Wikidata "
             "identifies the same entity across them. Give a Wikidata JSON dump, set `wikidata_titles` to "
             "page_props, or give one language."
         )
-    dumps, tables = _wikipedia(options, setting)
+    dumps, table_places = _locate_wikipedia(options, setting)
     dates = {dump.language: dump.dump_date for dump in dumps}
-    shown = ", ".join(sorted({date or "unknown" for date in dates.values()}))
-    logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), shown)
-    page_props = find_page_props(tables, dates) if own_items else []
-    form = options.wikidata_types
-    wikidata_file = find_wikidata(_wikidata(options.wikidata, options), form) if options.wikidata else None
+    distinct_dates = ", ".join(sorted({date or "unknown" for date in dates.values()}))
+    logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), distinct_dates)
+    page_props = []
+    if reads_page_props:
+        page_props = find_page_props(table_places, dates)
     return {
         "source": options.wikipedia,
         "wikidata_source": options.wikidata,
         "wikipedia": [dump.as_json() for dump in dumps],
         "page_props": [table.as_json() for table in page_props],
-        "wikidata": address_of(wikidata_file) if wikidata_file else None,
-        "wikidata_form": form if wikidata_file else None,
-        "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
+        **_describe_wikidata(options),
     }
 
 
-def _wikipedia(options: AcquireOptions, setting: Setting) -> tuple[list[DumpFile], list[Path]]:
+def _locate_wikipedia(options: AcquireOptions, setting: Setting) -> tuple[list[DumpFile], list[Path]]:
     """Return the wikis' dumps, and places of their page_props tables; make the sample's, or download a mirror's."""
     if is_mirror(options.wikipedia):
-        fetched = fetch_dumps(options.wikipedia, setting.languages, options.mirror())
-        files = [path for paths in fetched.pages.values() for path in paths]
-        return find_dumps(files, setting.languages), list(fetched.tables.values())
-    source = str(options.write_sample().wikipedia) if options.wikipedia == SAMPLE else options.wikipedia
+        mirrored = fetch_dumps(options.wikipedia, setting.languages, options.mirror())
+        files = [path for paths in mirrored.pages.values() for path in paths]
+        return find_dumps(files, setting.languages), list(mirrored.tables.values())
+    source = options.wikipedia
+    if source == SAMPLE:
+        source = str(options.write_sample().wikipedia)
     dumps = find_dumps(source, setting.languages)
     return dumps, table_folders(source, dumps)
 
 
-def _wikidata(source: str, options: AcquireOptions) -> str | Path:
+def _describe_wikidata(options: AcquireOptions) -> dict[str, str | None]:
+    """Return the address, the form and the date of Wikidata's dump; nulls without one."""
+    if not options.wikidata:
+        return {"wikidata": None, "wikidata_form": None, "wikidata_date": None}
+    file = find_wikidata(_locate_wikidata(options.wikidata, options), options.wikidata_types)
+    return {
+        "wikidata": address_of(file),
+        "wikidata_form": options.wikidata_types,
+        "wikidata_date": dump_date(file),
+    }
+
+
+def _locate_wikidata(source: str, options: AcquireOptions) -> str | Path:
     """Return the local or remote address of Wikidata's dump; make the sample's, or download a mirror's."""
+    if source == SAMPLE and options.wikidata_types == "truthy":
+        return options.write_sample().truthy
     if source == SAMPLE:
-        sample = options.write_sample()
-        return sample.truthy if options.wikidata_types == "truthy" else sample.wikidata
-    return fetch_wikidata(source, options.mirror(options.wikidata_date)) if is_mirror(source) else source
+        return options.write_sample().wikidata
+    if is_mirror(source):
+        return fetch_wikidata(source, options.mirror(options.wikidata_date))
+    return source

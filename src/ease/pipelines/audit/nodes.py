@@ -63,15 +63,16 @@ def write_audit(
     subsets = [f"{language}-{options.pivot}" for language in setting.languages if language != options.pivot]
     summary = list[dict[str, Any]]()
     for subset in subsets:
-        own = frame[frame.subset == subset]
-        pairs = own[(own.grade == ANSWER) & (own.side == LEFT)]
+        subset_rows = frame[frame.subset == subset]
+        # A pair has two answers, one on each side.
+        pairs = subset_rows[(subset_rows.grade == ANSWER) & (subset_rows.side == LEFT)]
         counts = {
             "subset": subset,
             "pairs": len(pairs),
             "first_sentences": int((pairs.kind == "first").sum()),
             "equal_links": int((pairs.kind == "links").sum()),
-            **{grade: int((own.grade == grade).sum()) for grade in ("same_page", "same_type")},
-            "pages": len(own[["language", "page_id"]].drop_duplicates()),
+            **{grade: int((subset_rows.grade == grade).sum()) for grade in ("same_page", "same_type")},
+            "pages": len(subset_rows[["language", "page_id"]].drop_duplicates()),
         }
         summary.append(counts)
     small = [f"{row['subset']} {row['pairs']}" for row in summary if row["pairs"] < options.min_pairs]

@@ -50,20 +50,24 @@ def make_entity_embeddings(
         )
         options = options.model_copy(update={"source": "random"})
     # The paper uses vectors of the English Wikipedia; a setting without English uses its first language.
-    language = "en" if "en" in setting.languages else setting.languages[0]
-    links = sitelinks if has_items(dumps) else None
-    names = name_entities(entity_vocabulary, links, redirects, language).to_pyarrow()
+    language = setting.languages[0]
+    if "en" in setting.languages:
+        language = "en"
+    titles = None
+    if has_items(dumps):
+        titles = sitelinks
+    names = name_entities(entity_vocabulary, titles, redirects, language).to_pyarrow()
     total = int(entity_vocabulary.count().execute())
     tokens: Any = load_encoder(str(encoder))[0]
     dimension = tokens.get_embedding_dimension()
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
-    table, found = embed_entities(names, total, dimension, files, options, folder, language)
+    table, with_vector = embed_entities(names, total, dimension, files, options, folder, language)
     file = folder / "entity_embeddings.safetensors"
     with report_write_errors(file):
         save_file({"embeddings": table}, file)
-    share = found / total if total else 0.0
-    return file, {"source": options.source, "found": found, "total": total, "share": share}
+    share = with_vector / max(total, 1)
+    return file, {"source": options.source, "found": with_vector, "total": total, "share": share}
 
 
 def make_start_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:

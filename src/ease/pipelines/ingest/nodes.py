@@ -59,10 +59,10 @@ def parse_wikipedia(
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages."""
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
-    found = dict.fromkeys(file.language for file in files)
-    if set(found) != set(setting.languages):
+    languages = dict.fromkeys(file.language for file in files)
+    if set(languages) != set(setting.languages):
         raise EaseError(
-            f"The located dumps are of {' '.join(found)}, but `{setting.name}.setting.languages` are "
+            f"The located dumps are of {' '.join(languages)}, but `{setting.name}.setting.languages` are "
             f"{' '.join(setting.languages)}: run `acquire` with these languages, too (`--pipelines=acquire,ingest`)."
         )
     parts = ingest_wikipedia(files, options, options.folder, _shard_map(engine))
@@ -76,7 +76,9 @@ def read_wikidata(
 
     If `acquire` listed page_props tables, the sitelinks come from these.
     """
-    wikidata = located(dumps["wikidata"]) if dumps["wikidata"] else None
+    wikidata = None
+    if dumps["wikidata"]:
+        wikidata = located(dumps["wikidata"])
     if not dumps["page_props"]:
         if wikidata is None:
             logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
@@ -84,23 +86,27 @@ def read_wikidata(
             return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
         parts = ingest_wikidata(wikidata, setting.languages, options, options.folder)
         return parts.sitelinks, parts.entity_types, parts.counts
+    # The tables name the item of each page; a Wikidata dump then gives the items' types alone.
     files = [DumpFile.from_json(file) for file in dumps["page_props"]]
     items = ingest_page_props(files, options, options.folder, _shard_map(engine))
     if wikidata is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
-        type_files, type_counts = [_no_wikidata(options) / TYPES_FILE], {}
+        type_files = [_no_wikidata(options) / TYPES_FILE]
+        type_counts: dict[str, Any] = {}
     else:
-        truthy = dumps["wikidata_form"] == "truthy"
-        given = (options, options.folder)
-        read = ingest_truthy(wikidata, *given) if truthy else ingest_wikidata(wikidata, None, *given)
-        type_files, type_counts = read.entity_types, read.counts
+        if dumps["wikidata_form"] == "truthy":
+            parts = ingest_truthy(wikidata, options, options.folder)
+        else:
+            parts = ingest_wikidata(wikidata, None, options, options.folder)
+        type_files = parts.entity_types
+        type_counts = parts.counts
     connection = pages.get_backend()
     sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
     types = types_of_linked(read_parquet(connection, type_files), sitelinks)
-    found = sitelinks.group_by("language").agg(number=sitelinks.count()).to_pandas()
-    numbers = {row["language"]: int(row["number"]) for row in found.to_dict("records")}
-    logger.info("Pages with an item: %s", numbers)
-    return sitelinks, types, {"sitelinks": numbers, "page_props": items.counts, "types": type_counts}
+    by_language = sitelinks.group_by("language").agg(number=sitelinks.count()).to_pandas()
+    sitelink_counts = {row["language"]: int(row["number"]) for row in by_language.to_dict("records")}
+    logger.info("Pages with an item: %s", sitelink_counts)
+    return sitelinks, types, {"sitelinks": sitelink_counts, "page_props": items.counts, "types": type_counts}
 
 
 def _shard_map(engine: str) -> MapShards | None:
@@ -129,14 +135,16 @@ def make_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
-    return resolve_links(sentences, redirects, sitelinks if has_items(dumps) else None, setting.languages)
+    if has_items(dumps):
+        return resolve_links(sentences, redirects, sitelinks, setting.languages)
+    return resolve_links(sentences, redirects, None, setting.languages)
 
 
 def summarize_ingest(
     page_counts: dict[str, Any], wikidata_counts: dict[str, Any], sentences: ibis.Table, links: ibis.Table
 ) -> tuple[dict[str, Any], go.Figure]:
     """Count the pages and links of each language: as JSON, as a table in the log, and as a plot."""
-    found = summarize_links(sentences, links).to_pandas().set_index("language")
+    links_by_language = summarize_links(sentences, links).to_pandas().set_index("language")
     rows = [
         {
             "language": language,
@@ -145,7 +153,7 @@ def summarize_ingest(
             **{f"skipped_{reason}": number for reason, number in counts["skipped"].items()},
             "sentences": counts["sentences"],
             "links": counts["links"],
-            "links_resolved": int(found["links_resolved"].get(language, 0)),
+            "links_resolved": int(links_by_language["links_resolved"].get(language, 0)),
         }
         for language, counts in page_counts.items()
     ]

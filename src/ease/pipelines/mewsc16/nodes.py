@@ -61,9 +61,9 @@ class Mewsc16Options(NewsOptions):
 
 
 def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[str, Any]:
-    """List the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
+    """Return the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
 
-    No dumps are listed if published files are to be cleaned.
+    There are none if published files are to be cleaned.
     """
     if options.clean is not None:
         return {"source": str(options.clean), "wikinews": []}
@@ -73,29 +73,37 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
         sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
         places = str(sample.wikinews)
     elif is_mirror(source):
-        mirror = acquire.mirror(options.dump_date)
-        try:
-            fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
-        except Unavailable as reason:  # the mirror has none any more
-            if options.archive is None or options.archive == source:
-                raise
-            source = options.archive
-            logger.warning("%s The archive is asked instead: %s (`mewsc16.archive`)", reason, source)
-            fetched = fetch_dumps(source, options.languages, mirror, "wikinews")
-        places = [path for paths in fetched.pages.values() for path in paths]
+        source, places = _download_wikinews(source, options, acquire)
     dumps = find_dumps(places, options.languages, "wikinews")
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
     return {"source": source, "wikinews": [dump.as_json() for dump in dumps]}
 
 
-def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
+def _download_wikinews(source: str, options: Mewsc16Options, acquire: AcquireOptions) -> tuple[str, list[Path]]:
+    """Download dumps from a mirror, else from the archive; return the address that had them, and the files."""
+    mirror = acquire.mirror(options.dump_date)
+    try:
+        downloads = fetch_dumps(source, options.languages, mirror, "wikinews")
+    except Unavailable as reason:
+        # Wikinews is closed, and a mirror removes old dumps.
+        if options.archive is None or options.archive == source:
+            raise
+        source = options.archive
+        logger.warning("%s The archive is asked instead: %s (`mewsc16.archive`)", reason, source)
+        downloads = fetch_dumps(source, options.languages, mirror, "wikinews")
+    return source, [path for paths in downloads.pages.values() for path in paths]
+
+
+def make_mewsc16(wikinews_dumps: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
     """Build the folder of the data set, and count the pages of each language."""
     folder = scratch_for_run(options.work, "mewsc16") / "mewsc16"
     if options.clean is not None:
         return folder, clean_released(options.clean, options, folder, options.languages)
-    dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
-    source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
+    dumps = [DumpFile.from_json(file) for file in wikinews_dumps["wikinews"]]
+    source = WIKINEWS
+    if wikinews_dumps["source"] == SAMPLE:
+        source = SAMPLE_NEWS
     return folder, build_mewsc16(dumps, options, folder, source)
 
 
@@ -114,15 +122,17 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
 
     The paper's total is shown only if its languages are those counted.
     """
-    rows = [(code, found["sentences"], len(found["classes"])) for code, found in sorted(counts.items())]
-    topics = {topic for found in counts.values() for topic in found["classes"]}
+    rows = [(code, count["sentences"], len(count["classes"])) for code, count in sorted(counts.items())]
+    # Languages share topics, so the total is not the sum of the rows.
+    topics = {topic for count in counts.values() for topic in count["classes"]}
     rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
     if counts.keys() != published.keys() - {TOTAL}:
-        published = {language: own for language, own in published.items() if language != TOTAL}
-    for place, measure in enumerate(MEASURES):
-        figures = {language: getattr(own, measure) for language, own in published.items()}
-        printed = table["language"].map(figures).astype("Int64")
-        table.insert(3 * place + 2, f"paper_{measure}", printed)
-        table.insert(3 * place + 3, f"{measure}_difference", table[measure] - printed)
+        published = {language: figures for language, figures in published.items() if language != TOTAL}
+    for index, measure in enumerate(MEASURES):
+        by_language = {language: getattr(figures, measure) for language, figures in published.items()}
+        printed = table["language"].map(by_language).astype("Int64")
+        # Beside the measure's own column, and after the two new ones of each measure before it.
+        table.insert(3 * index + 2, f"paper_{measure}", printed)
+        table.insert(3 * index + 3, f"{measure}_difference", table[measure] - printed)
     return table

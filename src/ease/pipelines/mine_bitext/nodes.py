@@ -83,7 +83,7 @@ def mine_pairs(
 ) -> tuple[Path, Rows]:
     """Score the candidates by margin, and match the sentences of each pair of languages one to one.
 
-    The part of a pair of languages is kept in the work folder under its `Mining.key`, so that an interrupted run
+    The part of a pair of languages stays in the work folder under its `BitextMining.key`, so that an interrupted run
     continues after the last complete one.
 
     Returns:
@@ -93,23 +93,25 @@ def mine_pairs(
     from ease.encoders.encoding import encode_with, place
 
     name = options.encoder or str(encoder)
-    compared = _compared_pairs(candidates, language_pairs(setting.languages, options))
+    pairs = _pairs_with_candidates(candidates, language_pairs(setting.languages, options))
     model = place(load_for_evaluation(name, LoadingOptions()))
     encode = encode_with(model, encoding, "Encoding", name).for_task("mine_bitext", "BitextMining")
     scratch = scratch_for_run(work, f"{setting.name}.bitext")
-    mining = Mining(sentences, candidates, encode, options, texts, scratch)
-    kept = lock_for_run(Path(work) / f"{setting.name}.bitext").folder
+    mining = BitextMining(sentences, candidates, encode, options, texts, scratch)
+    cache_folder = lock_for_run(Path(work) / f"{setting.name}.bitext").folder
     folder = scratch / "bitext"
     folder.mkdir()
-    rows, parts = Rows(), []
-    for left, right in compared:
-        part, counts = mining.part((left, right), _licence((left, right), dumps), kept)
+    rows = Rows()
+    parts = []
+    for left, right in pairs:
+        part, counts = mining.part((left, right), _licence((left, right), dumps), cache_folder)
         shutil.copy2(part / f"{left}-{right}.parquet", folder)
         rows.append({"left": left, "right": right, **counts})
         parts.append(part)
-    for other in kept.iterdir():  # made from other sentences, candidates, encoders or options
-        if other.is_dir() and other not in parts:
-            shutil.rmtree(other)
+    for older in cache_folder.iterdir():
+        # Made from other sentences, candidates, encoders or options.
+        if older.is_dir() and older not in parts:
+            shutil.rmtree(older)
     table = pd.DataFrame(rows)
     if not table["mined"].any():
         raise EaseError(
@@ -121,19 +123,19 @@ def mine_pairs(
     return folder, rows
 
 
-def _compared_pairs(candidates: ibis.Table, pairs: list[LanguagePair]) -> list[LanguagePair]:
+def _pairs_with_candidates(candidates: ibis.Table, pairs: list[LanguagePair]) -> list[LanguagePair]:
     """Return the pairs of languages with candidates; warn of the others."""
-    counted = candidates.select("left_language", "right_language").distinct().to_pandas()
-    found = set(counted.itertuples(index=False, name=None))
-    without = ", ".join("-".join(pair) for pair in pairs if pair not in found)
-    if not found:
+    languages = candidates.select("left_language", "right_language").distinct().to_pandas()
+    with_candidates = set(languages.itertuples(index=False, name=None))
+    without = ", ".join("-".join(pair) for pair in pairs if pair not in with_candidates)
+    if not with_candidates:
         raise EaseError(
             f"No two sentences of {without} share an entity, and no two pages an item: check that Wikidata has items "
             "of these Wikipedias (`ingest_summary`), raise `mine_bitext.max_sentences_per_page`, or give larger dumps."
         )
     if without:
         logger.warning("No two sentences of %s share an entity or a page's item", without)
-    return [pair for pair in pairs if pair in found]
+    return [pair for pair in pairs if pair in with_candidates]
 
 
 def _licence(pair: LanguagePair, dumps: Mapping[str, Any]) -> str:
@@ -143,8 +145,8 @@ def _licence(pair: LanguagePair, dumps: Mapping[str, Any]) -> str:
     return " and ".join(sorted({wikipedia_licence(file["dump_date"]) for file in files}))
 
 
-class Mining:
-    """What all parts are made from, with the embeddings of each language, in `scratch`, once they are needed."""
+class BitextMining:
+    """Mines the parts of all pairs of languages; embeds a language once, in `scratch`, when a part needs it."""
 
     def __init__(
         self,
@@ -157,11 +159,16 @@ class Mining:
     ) -> None:
         from ease.encoders.encoding import fingerprint
 
-        self.sentences, self.candidates, self.encode = sentences, candidates, encode
-        self.options, self.texts, self.scratch = options, texts, scratch
+        self.sentences = sentences
+        self.candidates = candidates
+        self.encode = encode
+        self.options = options
+        self.texts = texts
+        self.scratch = scratch
         counts = sentences.group_by("language").agg(number=sentences.count()).to_pandas()
         self.sizes = dict(zip(counts["language"], map(int, counts["number"]), strict=True))
-        self._vectors, self._digest = cache(self._embed), cache(self._digest_of)
+        self._vectors = cache(self._embed)
+        self._digest = cache(self._digest_of)
         self._encoder = f"{fingerprint(encode.encoder, encode.precision)} {encode.prompt}"
 
     def part(self, pair: LanguagePair, licence: str, folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -177,50 +184,56 @@ class Mining:
     def key(self, pair: LanguagePair, licence: str) -> str:
         """Return a hash of all that the part of two languages is made from."""
         left, right = pair
-        own = self.candidates.filter(self.candidates.left_language == left, self.candidates.right_language == right)
-        drawn = draw(0, own.left, own.right)
-        found = own.agg(number=own.count(), digest=as_int64((drawn % DIGEST_RANGE).sum())).to_pandas().iloc[0]
-        given = self.options.model_dump(exclude={"encoder", *CandidateOptions.model_fields})
-        made_from = {
+        of_pair = self.candidates.filter(self.candidates.left_language == left, self.candidates.right_language == right)
+        # A sum does not depend on the order of the rows, which engines do not define.
+        hashes = draw(0, of_pair.left, of_pair.right) % DIGEST_RANGE
+        summary = of_pair.agg(number=of_pair.count(), digest=as_int64(hashes.sum())).to_pandas().iloc[0]
+        # The candidates stand for the options that choose them.
+        options = self.options.model_dump(exclude={"encoder", *CandidateOptions.model_fields})
+        inputs = {
             "version": BITEXT_VERSION,
             "encoder": self._encoder,
-            "candidates": [int(found["number"]), int(found["digest"])],
+            "candidates": [int(summary["number"]), int(summary["digest"])],
             "texts": [self._digest(language) for language in pair],
             "sizes": [self.sizes[language] for language in pair],
-            "options": {**given, "licence": licence},
+            "options": {**options, "licence": licence},
         }
-        return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
     def _compared(self, language: str) -> ir.Table:
         """Return the sentences of a language that have a candidate, in the order of their rows."""
-        rows = self.candidates.filter(self.candidates.left_language == language).select(row="left")
-        others = self.candidates.filter(self.candidates.right_language == language).select(row="right")
-        own = self.sentences.filter(self.sentences.language == language)
-        return own.semi_join(rows.union(others).distinct(), "row").order_by("row")
+        left_rows = self.candidates.filter(self.candidates.left_language == language).select(row="left")
+        right_rows = self.candidates.filter(self.candidates.right_language == language).select(row="right")
+        of_language = self.sentences.filter(self.sentences.language == language)
+        return of_language.semi_join(left_rows.union(right_rows).distinct(), "row").order_by("row")
 
     def _embed(self, language: str) -> Any:
         """Return the embeddings of a language, on disk: (sentences, dimension), of length 1."""
-        file, rows = self.scratch / f"{language}.npy", self.sizes[language]
-        return embed_rows(self.encode, self._compared(language), rows, file, f"Encoding {language}")
+        file = self.scratch / f"{language}.npy"
+        return embed_rows(self.encode, self._compared(language), self.sizes[language], file, f"Encoding {language}")
 
     def _digest_of(self, language: str) -> str:
         """Return a hash of the compared sentences of a language and of where they are from."""
-        digest, columns = hashlib.sha256(), ("row", "page_id", "page_title", "revision_id", "text")
+        digest = hashlib.sha256()
+        columns = ("row", "page_id", "page_title", "revision_id", "text")
         for batch in in_batches(self._compared(language).select(*columns), 65_536):
             for column in columns:
                 digest.update("\0".join(map(str, batch[column].to_pylist())).encode())
         return digest.hexdigest()
 
     def _mine(self, pair: LanguagePair, licence: str, part: Path) -> None:
-        name, (left, right) = "-".join(pair), (self.sizes[language] for language in pair)
+        name = "-".join(pair)
+        left_size, right_size = (self.sizes[language] for language in pair)
         workspace = Workspace(self.scratch / f"join-{name}", self.texts.memory_limit)
         vectors = {language: self._vectors(language) for language in pair}
-        mined, found = mine_language_pair(self.sentences, self.candidates, pair, vectors, self.options, workspace)
+        mined, mining_counts = mine_language_pair(
+            self.sentences, self.candidates, pair, vectors, self.options, workspace
+        )
         counts = {
-            "left_sentences": left,
-            "right_sentences": right,
-            **found,
-            "percent_compared": round(100 * found["candidates"] / (left * right), 4),
+            "left_sentences": left_size,
+            "right_sentences": right_size,
+            **mining_counts,
+            "percent_compared": round(100 * mining_counts["candidates"] / (left_size * right_size), 4),
         }
         with atomic_folder(part) as partial:
             table = mined.mutate(licence=ibis.literal(licence))

@@ -81,7 +81,8 @@ class PublishOptions(StrictModel):
     @property
     def folder(self) -> Path:
         """The folder to write."""
-        return self.to or Path("published", self.encoder if self.what == "model" else self.what)
+        names = {"model": self.encoder, "mewsc16": "mewsc16"}
+        return self.to or Path("published", names[self.what])
 
 
 def write_folder(
@@ -98,7 +99,8 @@ def write_folder(
         `folder`, `what`, `version`, `files` (bytes by path) and `forms` with their cosines to torch.
     """
     target = options.folder
-    finish_replacement(target)  # which a kill has interrupted
+    # A killed run may have stopped between removing the old folder and renaming the new one.
+    finish_replacement(target)
     if target.exists() and not target.is_dir():
         raise EaseError(f"{target} is a file: give a folder as `publish.to`.")
     if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
@@ -109,19 +111,19 @@ def write_folder(
         require_token(options.repository)
     with atomic_folder(target) as folder:
         if options.what == "mewsc16":
-            about = _write_data_set(folder, mewsc16)
+            manifest = _write_data_set(folder, mewsc16)
         else:
-            chosen = _chosen(options, encoder)
-            about = _write_model(folder, options, chosen, scores, vocabulary, training_pairs)
+            trained = _require_encoder(options, encoder)
+            manifest = _write_model(folder, options, trained, scores, vocabulary, training_pairs)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
-        about["files"] = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-        text = json.dumps(about, indent=2, ensure_ascii=False)
+        manifest["files"] = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+        text = json.dumps(manifest, indent=2, ensure_ascii=False)
         (folder / MANIFEST).write_text(text, encoding="utf-8")
-    logger.info("%s is ready for the hub: %d files", target, len(about["files"]))
-    return {"folder": str(target.absolute()), **about}
+    logger.info("%s is ready for the hub: %d files", target, len(manifest["files"]))
+    return {"folder": str(target.absolute()), **manifest}
 
 
-def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
+def _require_encoder(options: PublishOptions, encoder: Path | None) -> Path:
     """Return the encoder that the parameters name, which must be the one that the catalog reads."""
     name = options.encoder
     if encoder is None:
@@ -130,9 +132,11 @@ def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
             f"There is no trained encoder {name} to publish: train it by `kedro run --pipelines=train "
             f"--namespaces={name}`, or choose one by --params publish.setting=…,publish.method=…."
         )
-    if (found := ".".join(setting_and_method(encoder))) != name:
+    catalog_name = ".".join(setting_and_method(encoder))
+    # The catalog is completed by --params alone, the parameters by files, too.
+    if catalog_name != name:
         raise EaseError(
-            f"The parameters name the encoder {name}, but the catalog reads {found}: give `publish.setting` and "
+            f"The parameters name the encoder {name}, but the catalog reads {catalog_name}: give `publish.setting` and "
             "`publish.method` by --params, not in a file."
         )
     return encoder
@@ -153,7 +157,8 @@ def _write_model(
     from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 
     shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
-    version, sections = encoder.parent.name, {}
+    version = encoder.parent.name
+    sections: dict[str, str] = {}
     if has_entities(encoder):
         count = write_entity_table(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
         sections["Entities"] = (
@@ -184,7 +189,7 @@ def _write_model(
     rows = _write_card(folder, options, version, scores, sections)
     return {
         "what": "model",
-        "listed": _listed(folder / CARD, options, encoder, rows),
+        "listed": _describe_model(folder / CARD, options, encoder, rows),
         "setting": options.setting,
         "method": options.method,
         "version": version,
@@ -192,13 +197,13 @@ def _write_model(
     }
 
 
-def _write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
+def _write_data_set(folder: Path, mewsc16: Path | None) -> dict[str, Any]:
     """Copy MewsC-16, whose folder is in the form of the hub."""
-    if made is None:
+    if mewsc16 is None:
         raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
     unknown = []
-    splits = {file for split in SPLITS for file in made.glob(f"*_{split}.parquet")}
-    for file in sorted(set(made.glob("*.parquet")) - splits):
+    splits = {file for split in SPLITS for file in mewsc16.glob(f"*_{split}.parquet")}
+    for file in sorted(set(mewsc16.glob("*.parquet")) - splits):
         licences = pq.read_table(file, columns=["licence"])["licence"]
         if rows := pc.sum(pc.equal(licences, UNKNOWN_LICENCE)).as_py():
             unknown.append(f"{file.stem}: {rows}")
@@ -207,19 +212,21 @@ def _write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
             f"The licence of some sentences is not known ({', '.join(unknown)}), so they cannot be published: make the "
             "data set from dumps, with `mewsc16.for_publishing`."
         )
-    shutil.copytree(made, folder, dirs_exist_ok=True)
-    return {"what": "mewsc16", "version": made.parent.name, "forms": []}
+    shutil.copytree(mewsc16, folder, dirs_exist_ok=True)
+    return {"what": "mewsc16", "version": mewsc16.parent.name, "forms": []}
 
 
 def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
     """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded."""
-    recorded = provenance_of(encoder.parent).get("inputs", {}).get(f"{setting}.entity_vocabulary")
-    path = newest and newest.parent.parent / (recorded or newest.parent.name) / newest.name
-    if path is None or not path.exists():
-        raise EaseError(
-            f"The entity vocabulary of {setting} that {encoder} was trained with is gone: train the encoder again."
-        )
-    return pd.read_parquet(path)
+    if newest is not None:
+        inputs = provenance_of(encoder.parent).get("inputs", {})
+        version = inputs.get(f"{setting}.entity_vocabulary") or newest.parent.name
+        file = newest.parent.parent / version / newest.name
+        if file.exists():
+            return pd.read_parquet(file)
+    raise EaseError(
+        f"The entity vocabulary of {setting} that {encoder} was trained with is gone: train the encoder again."
+    )
 
 
 def _write_card(
@@ -228,48 +235,61 @@ def _write_card(
     """Complete the card of the training, and write the results in the hub's newer form; return all test scores."""
     from ease.reporting.exports import hub_card, main_rows, write_eval_results
 
-    own = [row for row in scores if row.get("model") in (None, version) and row.get("dimension") is None]
-    if not own:
+    # Scores of another version of the encoder, or of truncated embeddings, do not belong in this card.
+    test_rows = [row for row in scores if row.get("model") in (None, version) and row.get("dimension") is None]
+    if not test_rows:
         logger.warning(
             "There are no test scores of %s, version %s: run `kedro run --pipelines=evaluate --namespaces=%s`",
             options.encoder,
             version,
             options.encoder,
         )
-    about = {"setting": options.setting, "method": options.method, "base": ""}
-    models = gather_models([{**about, **row, "model": version} for row in own])
-    rows = pd.concat([main_rows(model) for model in models]) if models else pd.DataFrame()
-    if not rows.empty:
-        write_eval_results(folder / ".eval_results", rows)
+    columns = {"setting": options.setting, "method": options.method, "base": ""}
+    models = gather_models([{**columns, **row, "model": version} for row in test_rows])
+    main = pd.DataFrame()
+    tested = pd.DataFrame()
+    if models:
+        main = pd.concat([main_rows(model) for model in models])
+        tested = pd.concat([model.rows for model in models])
+    if not main.empty:
+        write_eval_results(folder / ".eval_results", main)
     card = folder / CARD
-    text = card.read_text(encoding="utf-8") if card.is_file() else f"# {options.name}\n"
-    card.write_text(hub_card(text, options.name, rows, sections), encoding="utf-8")
-    return pd.concat([model.rows for model in models]) if models else pd.DataFrame()
+    text = f"# {options.name}\n"
+    if card.is_file():
+        text = card.read_text(encoding="utf-8")
+    card.write_text(hub_card(text, options.name, main, sections), encoding="utf-8")
+    return tested
 
 
-def _listed(card: Path, options: PublishOptions, encoder: Path, scores: pd.DataFrame) -> dict[str, Any]:
+def _describe_model(card: Path, options: PublishOptions, encoder: Path, scores: pd.DataFrame) -> dict[str, Any]:
     """Return the row of the model in the list of published models, with the average of each task that has one."""
     from huggingface_hub import RepoCard
 
-    about, made = RepoCard.load(card).data.to_dict(), read_json(encoder / RUN_FILE) or {}
-    listed = Rows()
-    for task, rows in scores.groupby("task", sort=False) if len(scores) else ():
-        main = rows[(rows["metric"] == get_task(task).METRIC) & rows["value"].notna()]
-        average = main[main["subset"] == AVERAGE]
-        chosen = average if len(average) else main[~main["subset"].str.startswith(AVERAGE)]
-        columns = ["task", "subset", "metric", "value", "low", "high", "note"]
-        chosen = chosen[columns].drop_duplicates(["task", "subset"], keep="last").astype(object)
-        listed += chosen.where(chosen.notna(), None).to_dict("records")
-    seconds = made.get("seconds")
+    metadata = RepoCard.load(card).data.to_dict()
+    origin = read_json(encoder / RUN_FILE) or {}
+    columns = ["task", "subset", "metric", "value", "low", "high", "note"]
+    task_rows = Rows()
+    if len(scores):
+        for task, rows in scores.groupby("task", sort=False):
+            main = rows[(rows["metric"] == get_task(task).METRIC) & rows["value"].notna()]
+            averages = main[main["subset"] == AVERAGE]
+            if not len(averages):
+                averages = main[~main["subset"].str.startswith(AVERAGE)]
+            newest = averages[columns].drop_duplicates(["task", "subset"], keep="last").astype(object)
+            # JSON has no NaN.
+            task_rows += newest.where(newest.notna(), None).to_dict("records")
+    hours = None
+    if origin.get("seconds") is not None:
+        hours = round(origin["seconds"] / 3600, 2)
     return {
         "name": options.name.rpartition("/")[2],
         "repository": options.repository,
         "method": options.method,
-        "base": start_of(made.get("base") or RANDOM),
-        "languages": about.get("language", []),
-        "licence": about.get("license"),
-        "hours": None if seconds is None else round(seconds / 3600, 2),
-        "scores": listed,
+        "base": start_of(origin.get("base") or RANDOM),
+        "languages": metadata.get("language", []),
+        "licence": metadata.get("license"),
+        "hours": hours,
+        "scores": task_rows,
     }
 
 
@@ -283,12 +303,21 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
 
     commit = registered = None
     if options.repository is not None:
-        folder, token = Path(summary["folder"]), require_token(options.repository)
-        kind: Literal["dataset", "model"] = "dataset" if options.what == "mewsc16" else "model"
-        push: dict[str, Any] = {"endpoint": options.endpoint, "private": options.private, "replaced": REPLACED}
-        commit = push_folder(folder, options.repository, token, kind, **push)
-        pushed = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"commit": commit}
-        write_text_atomically(folder / MANIFEST, json.dumps(pushed, indent=2, ensure_ascii=False))
+        folder = Path(summary["folder"])
+        kind: Literal["dataset", "model"] = "model"
+        if options.what == "mewsc16":
+            kind = "dataset"
+        commit = push_folder(
+            folder,
+            options.repository,
+            require_token(options.repository),
+            kind,
+            endpoint=options.endpoint,
+            private=options.private,
+            replaced=REPLACED,
+        )
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"commit": commit}
+        write_text_atomically(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False))
         logger.info("Pushed to %s", commit)
     if options.alias is not None and options.what == "model" and encoder is not None:
         registered = set_alias(encoder, options.encoder, options.alias)
