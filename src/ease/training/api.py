@@ -28,7 +28,7 @@ from ease.options import validate
 from ease.training.job import run_job
 from ease.training.loop import MetricsReport
 from ease.training.options import TrainingJob, TrainingOptions, training_options
-from ease.training.prepared_pairs import FURTHER, LANGUAGE, entity_columns, open_pair_table
+from ease.training.prepared_pairs import FURTHER, LANGUAGE_COLUMN, entity_columns, open_pair_table
 
 
 def train(
@@ -83,9 +83,9 @@ def train(
         own_options, loop = _parse(method, options, start, work)
         reads = get_method(method).reads(own_options)
         _check_texts(table, reads)
-        if loop.batches.reads_languages and "batches" not in options and LANGUAGE not in table.column_names:
+        if loop.batches.reads_languages and "batches" not in options and LANGUAGE_COLUMN not in table.column_names:
             # The encoder's defaults ask for sentences of several languages; these may be of one.
-            table = table.append_column(LANGUAGE, pa.repeat("", len(table)))
+            table = table.append_column(LANGUAGE_COLUMN, pa.repeat("", len(table)))
         if start.startswith(RANDOM):
             random = build_encoder(EncoderOptions(name=start, seed=loop.seed), table[SENTENCE].to_pylist())
             start = _saved(random, work / "start")
