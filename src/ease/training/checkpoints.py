@@ -219,11 +219,11 @@ class BestModel:
         """The step of the best model when the last checkpoint was written"""
         self._start_score: float | None = None
         self._count_below = 0
-        """Evaluations in a row below the start"""
+        """Evaluations in a row below the starting encoder"""
 
     @property
     def hopeless(self) -> bool:
-        """Whether the last evaluations were all below the start."""
+        """Whether the last evaluations were all below the starting encoder."""
         return self._max_below_start is not None and self._count_below >= self._max_below_start
 
     @property

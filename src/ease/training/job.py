@@ -306,20 +306,23 @@ def _finish(job: TrainingJob, model: TrainingModel, best: BestModel, progress: P
 
 
 def _log_gain(result: TrainingResult, is_judged: bool) -> None:
-    """Log the scores of the kept model and of the start, by which some methods are not judged."""
+    """Log the scores of the kept model and of the starting encoder; warn if the training did not help.
+
+    MLM is not judged: it trains tokens, not sentences.
+    """
     if result.start_score is None or result.best_score is None:
         return
     scores = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
     if is_judged and result.below_start:
         logger.warning(
-            "%s, the start %.2f: the training made the encoder worse. Lower `learning_rate`, or keep the start.",
+            "%s, the starting encoder %.2f: the training made it worse. Lower `learning_rate`, or keep that encoder.",
             scores,
             result.start_score,
         )
     elif is_judged and result.best_step == 0:
-        logger.warning("No evaluation was above the start (%.2f), which is kept", result.start_score)
+        logger.warning("No evaluation was above the starting encoder (%.2f), which is kept", result.start_score)
     else:
-        logger.info("%s, the start %.2f", scores, result.start_score)
+        logger.info("%s, the starting encoder %.2f", scores, result.start_score)
 
 
 def _card(

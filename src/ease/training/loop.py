@@ -213,9 +213,20 @@ def train_model(
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
-    `folder` has the checkpoints, which `fingerprint` identifies, the best model and the metrics. `evaluate` scores the
-    encoder to select the best model; without it, the last model is kept. Row i of the teacher's and the
-    guide's embeddings belongs to pair i. `report` receives metrics in the first process.
+    Args:
+        model: The encoder, the method and how they are executed.
+        pairs: Prepared pairs.
+        options: The loop's parameters.
+        accelerator: Of the model's execution.
+        folder: For checkpoints, the best model and the metrics.
+        fingerprint: Identifies the training's checkpoints.
+        evaluate: Scores the encoder, to select the best model. Default: the last model is kept.
+        report: Receives metrics in the first process.
+        teacher: The teacher's embeddings; row i belongs to pair i.
+        guide: The guide's embeddings; row i belongs to pair i.
+
+    Returns:
+        The best model, and the progress with the training's duration.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -249,7 +260,9 @@ def train_model(
     with stop_requests() as stop, closing(progress), closing(batches_after(start)) as batches:
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             if hopeless:
-                logger.info("Stopped: %d evaluations in a row scored below the start", options.max_below_start)
+                logger.info(
+                    "Stopped: %d evaluations in a row scored below the starting encoder", options.max_below_start
+                )
                 break
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
             terms = add_gradients(trained, sub_batches, accelerator)
@@ -285,7 +298,7 @@ def _compile(
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
-    """Return the number of steps, from `max_steps` or else `epochs`."""
+    """Return the number of steps: `max_steps`, or those of `epochs` without incomplete batches."""
     if pairs < options.batch_size:
         raise EaseError(
             f"{pairs} training pairs do not fill a batch of {options.batch_size}: lower `batch_size`, or "

@@ -71,7 +71,7 @@ class Optimizers:
 
 
 HAS_TRITON = find_spec("triton") is not None
-"""Whether kernels can be compiled; torch brings triton along on Linux"""
+"""Whether kernels can be compiled; on Linux, triton is a dependency of torch"""
 
 
 class RowAdam(Optimizer):
@@ -96,7 +96,7 @@ class RowAdam(Optimizer):
         eps: float = 1e-8,
         moments: torch.dtype = torch.bfloat16,
     ) -> None:
-        """Take the tables, each (n, d) in single precision, and the type of their moments."""
+        """Optimise tables, each (n, d) in single precision, with moments of one type."""
         super().__init__(tables, {"lr": lr, "betas": betas, "eps": eps})
         self._moments = moments
 

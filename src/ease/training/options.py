@@ -43,11 +43,11 @@ class BatchOptions(StrictModel):
     sentences_per_entity: int = Field(
         1,
         ge=1,
-        description="sentences of an entity in a batch; where it is above 1, of different languages, and sentences "
-        "whose entity has no other language are left out if the rest fills a batch",
+        description="sentences of an entity in a batch; above 1, they have different languages, and sentences whose "
+        "entity has no other language are skipped if the rest fills a batch",
     )
     language_exponent: float = Field(
-        1.0, ge=0, le=1, description="α: a language with n pairs is drawn in proportion to n^α; 1: as the pairs are"
+        1.0, ge=0, le=1, description="α: a language with n pairs is drawn in proportion to n^α; 1: every pair once"
     )
     languages: Literal["mixed", "single"] = Field(
         "mixed", description="mixed: batches of any languages; single: each batch is of one language"
@@ -151,7 +151,7 @@ class TrainingOptions(StrictModel):
     )
     batches: BatchOptions = Field(BatchOptions(), description="how the pairs of a batch are chosen")
     epochs: int = Field(1, ge=1, description="passes over the pairs")
-    max_steps: int | None = Field(None, ge=1, description="steps; null: as many as `epochs` takes")
+    max_steps: int | None = Field(None, ge=1, description="number of steps; null: those of `epochs`")
     max_tokens: int = Field(
         32, ge=3, description="tokens per text, special tokens included; longer texts are truncated"
     )
@@ -165,8 +165,8 @@ class TrainingOptions(StrictModel):
     max_below_start: int | None = Field(
         None,
         ge=1,
-        description="stop after this number of evaluations in a row below the start, and keep the start if none was "
-        "better; null: never, and the start is not kept",
+        description="stop after this number of evaluations in a row below the starting encoder, and keep that encoder "
+        "if none was better; null: never stop, and never keep it",
     )
     checkpoint_seconds: float = Field(
         120, ge=0, description="seconds between checkpoints, or nine times as long as one takes; 0: every step"
@@ -224,11 +224,12 @@ class TrainingOptions(StrictModel):
     )
     matryoshka: Numbers = Field(
         (),
-        description="numbers of first dimensions at which the loss is computed, too, and averaged with that of all "
-        "(Kusupati et al. 2022), so that embeddings can be truncated to them",
+        description="numbers of first dimensions to which embeddings can be truncated: the loss is computed at each, "
+        "too, and averaged with the loss of all dimensions (Kusupati et al. 2022)",
     )
     teacher: TeacherOptions = Field(
-        TeacherOptions(), description="an encoder whose embeddings or similarities are distilled"
+        TeacherOptions(),
+        description="an encoder whose embeddings or similarities the training also learns (docs/teacher.md)",
     )
     guide: FrozenEncoder = Field(
         FrozenEncoder(),
@@ -236,8 +237,8 @@ class TrainingOptions(StrictModel):
     )
     language_ranks: Numbers = Field(
         (),
-        description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
-        "development tasks; 0: nothing is removed; none: not tried",
+        description="ranks of the language subspace that is removed from the trained encoder; several: the best one on "
+        "the development tasks; 0: nothing is removed; []: not tried",
     )
     lora: LoraOptions | None = Field(
         None,
@@ -297,7 +298,7 @@ class TrainingJob(StrictModel):
     development: dict[str, dict[str, Any]] = Field(
         {}, description="evaluation tasks that select the best model, with their options; empty: keep the last model"
     )
-    card: ModelCardData | None = Field(None, description="what the model card says beside the training")
+    card: ModelCardData | None = Field(None, description="what the model card says beside the training's parameters")
 
     @model_validator(mode="before")
     @classmethod
@@ -328,7 +329,7 @@ class TrainingResult(StrictModel):
 
     @property
     def below_start(self) -> bool:
-        """Whether the kept model scores below the start on the development tasks."""
+        """Whether the kept model scores below the starting encoder on the development tasks."""
         if self.best_score is None or self.start_score is None:
             return False
         return self.best_score < self.start_score

@@ -1,13 +1,13 @@
 """Packed texts: rows of 64 tokens with several whole texts each, and CUDA graphs of a transformer for them.
 
-The rows are padded texts to torch's attention, with a mask that keeps every token to its own text. They have few
-shapes, which a GPU wants. With at most 64 tokens in a row, its kernels compute their gradients in one block, and thus
-in a fixed order.
+Torch's attention sees the rows as padded texts, with a mask that keeps every token to its own text. Batches have few
+shapes, which lets a GPU reuse its choice of algorithms. With at most 64 tokens in a row, attention computes its
+gradients in one block, and thus in a fixed order.
 
-CUDA graphs let the host start a few, not two thousand kernels a step. A graph replays its kernels on the tensors that
-it was captured with; a pair of graphs is captured for each shape of rows, when it first occurs. In half precision, the
-weights are cast together, once a step, and the residuals and norms are in half precision, too. Under autocast, they
-would be in single precision, which takes longer.
+With CUDA graphs, the host starts a few graphs a step instead of two thousand kernels. A graph replays its kernels on
+the tensors that it was captured with; a pair of graphs is captured for each shape of rows, when it first occurs. In
+half precision, the weights are cast together, once a step, and the residuals and norms are in half precision, too.
+Under autocast, they would be in single precision, which takes longer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LONGEST = 512
 MAX_SHAPES = 8
 """Shapes that are captured; batches of further ones are computed kernel by kernel"""
 WARM_UP = 3
-"""Passes before the capture, which choose algorithms and compile"""
+"""Passes before a capture, in which torch chooses algorithms and compiles"""
 
 Features = dict[str, Any]
 Record = Callable[[Callable[[], None]], Callable[[], None]]
@@ -239,9 +239,9 @@ class _Captured(NamedTuple):
 
 
 class TransformerGraphs:
-    """A transformer module that replays its forward and backward pass in training; the same numbers, started at once.
+    """A transformer module that replays its forward and backward pass in training, with the same numbers.
 
-    Weights are updated in place between replays, and random numbers go on from the device's generator, so that a
+    Weights are updated in place between replays, and random numbers continue from the device's generator, so that a
     checkpoint has all of the state. If the device or the transformer refuses, batches are computed without graphs.
     """
 
@@ -289,7 +289,7 @@ class TransformerGraphs:
         return [layer.float() for layer in (computed["token_embeddings"], *computed.get("all_layer_embeddings", []))]
 
     def _capture(self, names: list[str], values: list[Tensor]) -> _Captured:
-        """Capture both passes for a shape; random numbers and gradients are afterwards what they were."""
+        """Capture both passes for a shape; random states and gradients stay unchanged."""
         device = values[0].device
         inputs = [value.clone() for value in values]
         outputs: list[Tensor] = []
@@ -325,7 +325,7 @@ class TransformerGraphs:
                     forward()
                     gradients[:] = [torch.zeros_like(output) for output in outputs]
                     backward()
-            # The nodes of their gradients belong to the other stream.
+            # Their autograd nodes belong to the warm-up's stream.
             outputs.clear()
             computed.clear()
             recorded = self._record(forward), self._record(backward)
@@ -386,7 +386,10 @@ class _Replay(torch.autograd.Function):
 
 @contextmanager
 def _warm_up_stream(device: torch.device) -> Iterator[None]:
-    """Run kernels on a stream of their own, as a capture does; restore how the device is waited for."""
+    """Run kernels on a stream of their own, as a capture does; restore the mode of waiting for the device.
+
+    Without a GPU, nothing changes.
+    """
     if device.type != "cuda":
         yield
         return

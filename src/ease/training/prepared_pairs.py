@@ -41,7 +41,7 @@ BLOCK_ROWS = 65_536
 
 
 def entity_columns(further: bool, subjects: bool) -> tuple[str, ...]:
-    """Return the columns of a training's entities, with further entities of each sentence and its page's subject."""
+    """Return the columns with entities: own entity and hard negative, and the optional further ones and subject."""
     columns = list(ENTITY_COLUMNS)
     if further:
         columns.append(FURTHER)
@@ -51,7 +51,7 @@ def entity_columns(further: bool, subjects: bool) -> tuple[str, ...]:
 
 
 def has_hard_negatives(pairs: Path) -> bool:
-    """Return whether any row of a training's Parquet file has a hard negative, a text or an entity."""
+    """Return whether any training pair has a hard negative, which is a text or an entity."""
     source = pads.dataset(pairs, format="parquet")
     columns = [name for name in NEGATIVE_COLUMNS if name in source.schema.names]
     return any(source.filter(pads.field(name).is_valid()).head(1).num_rows for name in columns)
@@ -122,7 +122,11 @@ class UsedEntities(NamedTuple):
 
 
 def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
-    """Return the entities in columns of training pairs, which may hold lists; `entity` has one in every row."""
+    """Return the entities that columns of training pairs refer to; a column may hold lists.
+
+    Raises:
+        EaseError: If a pair has no entity, its hard negative is its own entity, or an entity is not in the vocabulary.
+    """
     names = ["row", "entity"]
     table = open_pair_table(vocabulary, names, "Entity vocabulary").to_table(columns=names)
     vocabulary_rows, vocabulary_ids = (column.to_numpy() for column in table.sort_by("entity").columns)

@@ -21,6 +21,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.methods.base import SENTENCE, Entities, GuideVectors
 from ease.methods.components.distributed import process_rank
+from ease.similarity.encode import Encode
 from ease.similarity.vectors import unit_or_zero_rows
 from ease.training.options import FrozenEncoder, TeacherOptions
 from ease.training.prepared_pairs import LANGUAGE_COLUMN, READ_ROWS, distinct, open_pair_table, pair_places, reserve
@@ -43,12 +44,22 @@ def frozen_embeddings(
 ) -> FrozenEmbeddings:
     """Map a file of an encoder's embeddings, one per pair in the order of the prepared pairs.
 
-    The first process makes the file, atomically, if it is missing; an interrupted call resumes from the cache of
-    embeddings. `start` is the encoder that the training starts from, and `dimension` the expected one. The pairs have
-    languages if a teacher has `languages`.
+    The first process writes the file, atomically, if it is missing; an interrupted call resumes from the cache of
+    embeddings.
+
+    Args:
+        pairs: Training pairs, which have languages if a teacher has `languages`.
+        options: A teacher's or a guide's.
+        start: The encoder that the training starts from.
+        target: The file.
+        accelerator: Of the training; its processes wait for the file.
+        dimension: The dimension that the encoder must have; None: any.
 
     Returns:
         Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
+
+    Raises:
+        EaseError: If the dimension differs, or no pair has one of the languages.
     """
     if not process_rank() and not target.exists():
         name = options.located(start)
@@ -59,36 +70,44 @@ def frozen_embeddings(
                 f"The teacher {name!r} has {width} dimensions and the encoder {dimension}, which `form: cosine` cannot "
                 "compare: set `teacher.form` to `similarity`, or choose another teacher."
             )
-        columns = [SENTENCE]
         languages = None
-        if isinstance(options, TeacherOptions) and options.languages is not None:
+        if isinstance(options, TeacherOptions):
             languages = options.languages
-            columns.append(LANGUAGE_COLUMN)
-        source = open_pair_table(pairs, columns)
-        if languages is not None:
-            _check_languages(languages, distinct(source, LANGUAGE_COLUMN))
-        places = pair_places(source)
-        logger.info("%s encodes the sentences of %d pairs", name, len(places))
         encoding = EncodingOptions(batch_size=options.batch_size, cache=options.cache or target.parent / CACHE)
         encode = encode_with(encoder, encoding, "sentences", name)
-        with atomic_path(target) as partial:
-            stored = np.lib.format.open_memmap(partial, "w+", np.float16, (len(places), width))
-            with partial.open("r+b") as file:
-                reserve(file.fileno(), partial.stat().st_size)
-            begin = 0
-            for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
-                rows = places[begin : begin + batch.num_rows]
-                begin += batch.num_rows
-                if languages is not None:
-                    # Rows of other languages stay zero, which the loss recognises.
-                    is_taught = pc.is_in(batch[LANGUAGE_COLUMN], pa.array(languages))
-                    batch = batch.filter(is_taught)
-                    rows = rows[is_taught.to_numpy(zero_copy_only=False)]
-                stored[rows] = unit_or_zero_rows(encode(batch[SENTENCE].to_pylist()))
-            stored.flush()
+        logger.info("%s encodes the sentences of %d pairs", name, open_pair_table(pairs).count_rows())
+        _write_embeddings(pairs, languages, encode, width, target)
     accelerator.wait_for_everyone()
     embeddings: FrozenEmbeddings = np.load(target, mmap_mode="r")
     return embeddings
+
+
+def _write_embeddings(
+    pairs: Path, languages: Sequence[str] | None, encode: Encode, dimension: int, target: Path
+) -> None:
+    """Write the embedding of each pair's sentence at the pair's place, atomically; only of some languages, if given."""
+    columns = [SENTENCE]
+    if languages is not None:
+        columns.append(LANGUAGE_COLUMN)
+    source = open_pair_table(pairs, columns)
+    if languages is not None:
+        _check_languages(languages, distinct(source, LANGUAGE_COLUMN))
+    places = pair_places(source)
+    with atomic_path(target) as partial:
+        stored = np.lib.format.open_memmap(partial, "w+", np.float16, (len(places), dimension))
+        with partial.open("r+b") as file:
+            reserve(file.fileno(), partial.stat().st_size)
+        start = 0
+        for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
+            rows = places[start : start + batch.num_rows]
+            start += batch.num_rows
+            if languages is not None:
+                # Rows of other languages stay zero, which the loss recognises.
+                is_taught = pc.is_in(batch[LANGUAGE_COLUMN], pa.array(languages))
+                batch = batch.filter(is_taught)
+                rows = rows[is_taught.to_numpy(zero_copy_only=False)]
+            stored[rows] = unit_or_zero_rows(encode(batch[SENTENCE].to_pylist()))
+        stored.flush()
 
 
 def _check_languages(languages: Sequence[str], available: NDArray[Any]) -> None:
