@@ -41,25 +41,28 @@ def peak_megabytes(process: int | str = "self") -> float:
     """
     status = PROCESSES / str(process) / "status"
     if status.exists():
-        found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
-        if found:
-            return int(found[1]) / 1024
-    unit = 1 if sys.platform == "darwin" else 1024  # macOS reports bytes, other systems KiB
+        match = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
+        if match:
+            return int(match[1]) / 1024
+    # macOS reports bytes, other systems KiB.
+    unit = 1024
+    if sys.platform == "darwin":
+        unit = 1
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
 
-def in_new_process(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+def in_new_process(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """Call a function in a newly started process, which has its own peak memory, and return its result."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments, **named).result()
+        return pool.submit(function, *arguments, **options).result()
 
 
-def measured_alone(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+def measured_alone(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """Call a function in a new process; with a GPU in this one, as the GPU's peak memory can be reset."""
     import torch
 
     if not torch.cuda.is_available():
-        return in_new_process(function, *arguments, **named)
+        return in_new_process(function, *arguments, **options)
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    return function(*arguments, **named)
+    return function(*arguments, **options)

@@ -44,14 +44,14 @@ def in_turn(ways: dict[Name, Callable[[], object]], rounds: int, budget: float) 
     """
     seconds: dict[Name, list[float]] = {name: [] for name in ways}
     began = time.perf_counter()
-    for done in range(rounds):
-        if done and (time.perf_counter() - began) * (done + 1) / done > budget:
+    for completed in range(rounds):
+        if completed and (time.perf_counter() - began) * (completed + 1) / completed > budget:
             break
         for name, way in ways.items():
             started = time.perf_counter()
             way()
             seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(found) for name, found in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def by_peer(encoder: SentenceTransformer, precision: EncodingPrecision, batch_size: int) -> Encode:
@@ -61,9 +61,9 @@ def by_peer(encoder: SentenceTransformer, precision: EncodingPrecision, batch_si
     def encode(sentences: list[str]) -> np.ndarray:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high" if precision == "tf32" else before)
-        found: np.ndarray = computing.encode(sentences, batch_size=batch_size, show_progress_bar=False)
+        embeddings: np.ndarray = computing.encode(sentences, batch_size=batch_size, show_progress_bar=False)
         torch.set_float32_matmul_precision(before)
-        return found
+        return embeddings
 
     return encode
 
@@ -76,22 +76,22 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="time limit of further rounds")
-    given = parser.parse_args()
-    sentences = list(dict.fromkeys(made_sentences(given.sentences)))
-    encoder = build_encoder(encoder_options(given.encoder), sentences).to(best_device())
+    settings = parser.parse_args()
+    sentences = list(dict.fromkeys(made_sentences(settings.sentences)))
+    encoder = build_encoder(encoder_options(settings.encoder), sentences).to(best_device())
     print(f"{len(sentences):,} sentences; device: {encoder.device}\n")
-    encoding_table(encoder, sentences, given)
+    encoding_table(encoder, sentences, settings)
 
 
-def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: argparse.Namespace) -> None:
+def encoding_table(encoder: SentenceTransformer, sentences: list[str], settings: argparse.Namespace) -> None:
     """Print a row for each way and precision."""
     precisions: list[EncodingPrecision] = ["fp32", "bf16"]
     if encoder.device.type == "cuda":
         precisions.insert(1, "tf32")
     encodes: dict[Name, Encode] = {}
     for precision in precisions:
-        encodes[PEER, precision, given.batch_size] = by_peer(encoder, precision, given.batch_size)
-        for size in (given.batch_size, None) if precision == "fp32" else (None,):
+        encodes[PEER, precision, settings.batch_size] = by_peer(encoder, precision, settings.batch_size)
+        for size in (settings.batch_size, None) if precision == "fp32" else (None,):
             options = EncodingOptions(batch_size=size, precision=precision)
             encodes["ours", precision, size or "by tokens"] = encode_with(encoder, options)
     for encode in encodes.values():
@@ -101,14 +101,14 @@ def encoding_table(encoder: SentenceTransformer, sentences: list[str], given: ar
     def run(name: Name) -> None:
         embeddings[name] = encodes[name](sentences)
 
-    seconds = in_turn({name: partial(run, name) for name in encodes}, given.rounds, given.seconds)
+    seconds = in_turn({name: partial(run, name) for name in encodes}, settings.rounds, settings.seconds)
     heads = ("seconds", "sentences/s", "ratio", "ratio to fp32", "largest 1 - cosine")
     print_head("", "precision", "batch", *heads, texts=3)
-    single = PEER, "fp32", given.batch_size
+    single = PEER, "fp32", settings.batch_size
     for name, spent in seconds.items():
-        ratios = [f"{seconds[peer] / spent:.2f}" for peer in ((PEER, name[1], given.batch_size), single)]
-        one, other = (torch.from_numpy(embeddings[way]).double() for way in (name, single))
-        nearness = float(torch.cosine_similarity(one.to(encoder.device), other.to(encoder.device)).min())
+        ratios = [f"{seconds[peer] / spent:.2f}" for peer in ((PEER, name[1], settings.batch_size), single)]
+        left, right = (torch.from_numpy(embeddings[way]).double() for way in (name, single))
+        nearness = float(torch.cosine_similarity(left.to(encoder.device), right.to(encoder.device)).min())
         print_row(*name, f"{spent:.2f}", f"{len(sentences) / spent:,.0f}", *ratios, f"{1 - nearness:.0e}")
 
 

@@ -43,10 +43,11 @@ def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps:
                 torch.cuda.synchronize()
             marks.append(time.perf_counter() if device.type == "cuda" else time.process_time())
             rows = torch.randint(entities, (2, options.batch_size), generator=generator)
-            used, (positives, negatives) = np.unique(rows), rows.to(device)
+            distinct_rows = np.unique(rows)
+            positives, negatives = rows.to(device)
             sentences = torch.randn(1, options.batch_size, dimension, device=device, requires_grad=True)
             present = torch.ones(1, options.batch_size, dtype=torch.bool, device=device)
-            method(Inputs(sentences, present, Entities(positives, negatives, used=used)))[TOTAL].backward()
+            method(Inputs(sentences, present, Entities(positives, negatives, used=distinct_rows)))[TOTAL].backward()
             optimizers.step()
     return list(np.diff(marks[WARM_UP:]))
 
@@ -54,8 +55,9 @@ def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps:
 def measure(options: TrainingOptions, entities: int, dimension: int) -> tuple[float, float]:
     """Return the milliseconds of a step in this process and its peak memory in MiB."""
     seconds = step_seconds(options, entities, dimension)
-    on_gpu = torch.cuda.is_available()
-    peak = torch.cuda.max_memory_allocated() / 2**20 if on_gpu else peak_megabytes()
+    peak = peak_megabytes()
+    if torch.cuda.is_available():
+        peak = torch.cuda.max_memory_allocated() / 2**20
     return 1000 * statistics.median(seconds), peak
 
 
@@ -65,12 +67,12 @@ def main() -> None:
     parser.add_argument("--entities", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--dimension", type=int, default=768)
     parser.add_argument("--batch-size", type=int, default=256)
-    given = parser.parse_args()
+    settings = parser.parse_args()
     print_head("moments", "entities", "milliseconds per step", "peak MB")
-    for entities in given.entities:
+    for entities in settings.entities:
         for moments in ("fp32", "bf16"):
-            options = TrainingOptions.model_validate({"batch_size": given.batch_size, "entity_moments": moments})
-            milliseconds, peak = measured_alone(measure, options, entities, given.dimension)
+            options = TrainingOptions.model_validate({"batch_size": settings.batch_size, "entity_moments": moments})
+            milliseconds, peak = measured_alone(measure, options, entities, settings.dimension)
             print_row(moments, f"{entities:,}", f"{milliseconds:.2f}", f"{peak:,.0f}")
 
 

@@ -62,33 +62,33 @@ class LocalBitext(AbsTaskBitextMining):
 
 def chosen_tasks(available: TaskOptions, references: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the options of the tasks, restricted to the subsets that the references name."""
-    chosen: dict[str, dict[str, Any]] = {}
+    selection: dict[str, dict[str, Any]] = {}
     for name, _, subset in (reference.partition(":") for reference in references):
-        options = chosen.setdefault(name, dict(available[name]))
+        options = selection.setdefault(name, dict(available[name]))
         if subset:
-            options["subsets"] = [*(chosen[name].get("subsets") or []), subset]
-    return chosen
+            options["subsets"] = [*(selection[name].get("subsets") or []), subset]
+    return selection
 
 
 def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
     """Return MTEB's task for each subset of our tasks that has files, by `task/subset`."""
-    found: dict[str, LocalSTS | LocalBitext] = {}
+    peers: dict[str, LocalSTS | LocalBitext] = {}
     for name, options in tasks.items():
         task = get_task(name)
-        chosen = task.options(**options)
-        for subset, paths in task.files(chosen).items():
+        task_options = task.options(**options)
+        for subset, paths in task.files(task_options).items():
             if not all(path.exists() for path in paths):
                 continue
             if name == "tatoeba":
-                sides = dict(zip(("sentence1", "sentence2"), task.read(chosen, subset, paths), strict=True))
-                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", sides)
+                sides = dict(zip(("sentence1", "sentence2"), task.read(task_options, subset, paths), strict=True))
+                peers[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", sides)
             else:
                 files = zip(paths[::2], paths[1::2], strict=True)
                 pairs = [pair for both in files for pair in read_paired_files(*both)]
                 columns = map(list, zip(*pairs, strict=True))
                 rows = dict(zip(("sentence1", "sentence2", "score"), columns, strict=True))
-                found[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", rows)
-    return found
+                peers[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", rows)
+    return peers
 
 
 def _task(base: type[LocalSTS | LocalBitext], kind: str, score: str, rows: Rows) -> LocalSTS | LocalBitext:
@@ -111,7 +111,8 @@ def score_here(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int
     with tempfile.TemporaryDirectory() as cache:
         encode = encode_with(encoder, EncodingOptions(batch_size=batch_size, cache=Path(cache)))
         scores = score_tasks(encode, list(tasks), tasks)
-    return {f"{one.task}/{one.subset}": one.value for one in scores if one.metric == get_task(one.task).METRIC}
+    mains = [score for score in scores if score.metric == get_task(score.task).METRIC]
+    return {f"{score.task}/{score.subset}": score.value for score in mains}
 
 
 def score_by_mteb(
@@ -121,8 +122,8 @@ def score_by_mteb(
     options: Any = {"batch_size": batch_size} if batch_size else {}
     scores = {}
     for name, task in peers.items():
-        done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False, encode_kwargs=options)
-        scores[name] = 100 * float(done.task_results[0].get_score())
+        results = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False, encode_kwargs=options)
+        scores[name] = 100 * float(results.task_results[0].get_score())
     return scores
 
 
@@ -135,28 +136,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ways", nargs="+", choices=["mteb", "ease"], default=["mteb", "ease"])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
-    given = parser.parse_args(arguments)
-    torch.set_num_threads(given.threads)
-    encoder = load_encoder(given.encoder)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    encoder = load_encoder(options.encoder)
     with tempfile.TemporaryDirectory() as work:
-        tasks = chosen_tasks(evaluation_tasks(Path(work)), given.tasks)
+        tasks = chosen_tasks(evaluation_tasks(Path(work)), options.tasks)
         peers = peers_of(tasks)
         ways: dict[str, Callable[[], dict[str, float]]] = {
-            "mteb": partial(score_by_mteb, encoder, peers, given.batch_size),
-            "ease": partial(score_here, encoder, tasks, given.batch_size),
+            "mteb": partial(score_by_mteb, encoder, peers, options.batch_size),
+            "ease": partial(score_here, encoder, tasks, options.batch_size),
         }
-        fastest = dict.fromkeys(given.ways, (math.inf, math.inf))
+        fastest = dict.fromkeys(options.ways, (math.inf, math.inf))
         scores: dict[str, dict[str, float]] = {}
-        for _ in range(given.rounds):
-            for name in given.ways:
-                cpu, wall = time.process_time(), time.perf_counter()
+        for _ in range(options.rounds):
+            for name in options.ways:
+                cpu = time.process_time()
+                wall = time.perf_counter()
                 scores[name] = ways[name]()
                 spent = time.process_time() - cpu, time.perf_counter() - wall
                 fastest[name] = min(fastest[name], spent)
     print(f"{len(peers)} subsets; fastest round\n")
     print_head("", "CPU seconds", "ratio", "seconds", "ratio")
     for name, (cpu, wall) in fastest.items():
-        first_cpu, first_wall = fastest[given.ways[0]]
+        first_cpu, first_wall = fastest[options.ways[0]]
         print_row(name, f"{cpu:.1f}", f"{first_cpu / cpu:.2f}", f"{wall:.1f}", f"{first_wall / wall:.2f}")
     if len(scores) == 2:
         # MTEB searches Tatoeba in one direction only.

@@ -60,11 +60,11 @@ def _training(full: str, tiny: str) -> Part:
     return Part("benchmarks.training_speed", f"{on_gpu} {full}", f"{on_cpu} {tiny}")
 
 
-def _tests(chosen: str) -> Part:
-    files = "training/test_gpu.py encoders/test_gpu.py evaluation/test_search.py"
+def _tests(selection: str) -> Part:
+    files = "training/test_gpu.py encoders/test_gpu.py similarity/test_neighbours.py"
     full = " ".join(f"tests/{file}" for file in files.split())
     tiny = "tests/methods/components/test_losses.py"
-    return Part("pytest", f"-q -m gpu -p no:cacheprovider -k '{chosen}' {full}", f"-q -p no:cacheprovider {tiny}")
+    return Part("pytest", f"-q -m gpu -p no:cacheprovider -k '{selection}' {full}", f"-q -p no:cacheprovider {tiny}")
 
 
 SPEED_OF_EASE = "--methods ease --tables speed"
@@ -121,26 +121,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sentences", type=Path, help="Parquet with a column `sentence`")
     parser.add_argument("--minutes", type=float, default=9, help="time after which no further part is begun")
     parser.add_argument("--tiny", action="store_true", help="run at a small size on the CPU")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     machine = describe_machine()
-    if machine["device"] == "cpu" and not given.tiny:
+    if machine["device"] == "cpu" and not options.tiny:
         print(
             "There is no CUDA device: run this on a machine with a GPU, or try the commands by --tiny.", file=sys.stderr
         )
         return 1
-    given.folder.mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + 60 * given.minutes
-    for name in given.parts:
-        left = end - time.monotonic()
-        if left <= 0 and not given.tiny:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + 60 * options.minutes
+    for name in options.parts:
+        remaining = end - time.monotonic()
+        if remaining <= 0 and not options.tiny:
             print(f"{name}: no time is left")
             continue
-        command = command_of(PARTS[name], given.tiny, given.sentences, given.folder / "inputs")
-        limit = TINY_SECONDS if given.tiny else min(SECONDS, left)
-        result = run_part(name, command, given.folder, machine, limit)
+        command = command_of(PARTS[name], options.tiny, options.sentences, options.folder / "inputs")
+        limit = min(SECONDS, remaining)
+        if options.tiny:
+            limit = TINY_SECONDS
+        result = run_part(name, command, options.folder, machine, limit)
         print(f"{name}: {describe_status(result)}", flush=True)
-        write_report(given.folder, machine)
-    return int(any(result.status != 0 for result in results_in(given.folder)))
+        write_report(options.folder, machine)
+    return int(any(result.status != 0 for result in results_in(options.folder)))
 
 
 def describe_machine() -> dict[str, str]:
@@ -155,12 +157,12 @@ if torch.cuda.is_available():
 print(json.dumps({{"device": device, "memory": memory, "python": {platform.python_version()!r}, **versions}}))
 """
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        fault = done.stderr.strip().splitlines()[-1]
+    process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if process.returncode:
+        fault = process.stderr.strip().splitlines()[-1]
         raise SystemExit(f"A library does not load: {fault} (scripts/gpu_wheels.sh)")
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    machine: dict[str, str] = json.loads(process.stdout.splitlines()[-1])
+    return machine
 
 
 def environment(*, one_device: bool = True) -> dict[str, str]:
@@ -168,16 +170,25 @@ def environment(*, one_device: bool = True) -> dict[str, str]:
     search = os.pathsep.join([str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "true", "TOKENIZERS_PARALLELISM": "true"}
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
-    visible = {"CUDA_VISIBLE_DEVICES": first} if one_device else {}
+    visible = {}
+    if one_device:
+        visible["CUDA_VISIBLE_DEVICES"] = first
     return {**os.environ, **offline, **visible, "PYTHONPATH": search}
 
 
 def command_of(part: Part, tiny: bool, sentences: Path | None, inputs: Path) -> list[str]:
     """Return the words of a part's command without the interpreter."""
-    trains = part.module == "benchmarks.training_speed"
-    read = [str(sentences.resolve())] if sentences and trains else []
-    words = shlex.split(part.tiny if tiny else part.full)
-    return ["-m", part.module, *read, *(str(inputs.resolve()) if word == INPUTS else word for word in words)]
+    command = ["-m", part.module]
+    if sentences and part.module == "benchmarks.training_speed":
+        command.append(str(sentences.resolve()))
+    arguments = part.full
+    if tiny:
+        arguments = part.tiny
+    for word in shlex.split(arguments):
+        if word == INPUTS:
+            word = str(inputs.resolve())
+        command.append(word)
+    return command
 
 
 def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str], seconds: float = SECONDS) -> Result:
@@ -187,8 +198,10 @@ def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str
     """
     file, log, errors = (folder / f"{name}.{ending}" for ending in ("json", "log", "err"))
     key = hashlib.sha256(json.dumps([code_hash(), command, machine]).encode()).hexdigest()[:16]
-    if file.is_file() and (kept := Result(**json.loads(file.read_text()))).key == key and kept.status == 0:
-        return kept
+    if file.is_file():
+        earlier = Result(**json.loads(file.read_text()))
+        if earlier.key == key and earlier.status == 0:
+            return earlier
     print(f"{name}: {' '.join(command)}", flush=True)
     started = time.monotonic()
     with log.open("w") as output, errors.open("w") as messages:
@@ -206,7 +219,9 @@ def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str
             os.killpg(process.pid, signal.SIGKILL)  # with its own processes, which have the GPU's memory
             process.wait()
             status = None
-    files = [log] if status == 0 else [log, errors]
+    files = [log]
+    if status != 0:
+        files.append(errors)
     text = "\n".join(file.read_text(errors="replace") for file in files)
     result = Result(name, command, key, status, round(time.monotonic() - started, 1), text)
     file.write_text(json.dumps(result._asdict(), indent=1))
@@ -226,7 +241,9 @@ def describe_status(result: Result) -> str:
     """Return how a part ended."""
     if result.status is None:
         return f"stopped after {result.seconds:.0f} s, its limit"
-    return f"{'done' if result.status == 0 else 'failed'} in {result.seconds:.0f} s"
+    if result.status == 0:
+        return f"done in {result.seconds:.0f} s"
+    return f"failed in {result.seconds:.0f} s"
 
 
 def results_in(folder: Path) -> list[Result]:
@@ -240,11 +257,11 @@ def write_report(folder: Path, machine: dict[str, str]) -> None:
     versions = [f"{name} {value}" for name, value in machine.items() if name not in ("device", "memory")]
     blocks = [f"# {machine['device']} {machine['memory']}".rstrip(), ", ".join(versions)]
     for result in results_in(folder):
-        shown = result.output.strip().splitlines()
+        lines = result.output.strip().splitlines()
         if result.status != 0 or "pytest" in result.command:
-            shown = ["```", *shown[-LINES:], "```"]
+            lines = ["```", *lines[-LINES:], "```"]
         command = f"`python {' '.join(result.command)}`, {describe_status(result)}"
-        blocks += [f"## {result.part}", command, "\n".join(shown)]
+        blocks += [f"## {result.part}", command, "\n".join(lines)]
     (folder / "results.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
 

@@ -76,13 +76,15 @@ def repeat_dump(source: Path, folder: Path, megabytes: float, packing: str = "bz
 
 
 def _repeated(pages: list[bytes], size: float) -> Iterator[bytes]:
-    written = number = 0
-    while written < size:
+    size_so_far = number = 0
+    while size_so_far < size:
         page = pages[number % len(pages)]
-        turn, number = number // len(pages), number + 1
+        turn = number // len(pages)
+        number += 1
         page = re.sub(rb"<id>\d+</id>", b"<id>%d</id>" % number, page, count=1)
-        page = page.replace(b"</title>", b" %d</title>" % turn, 1) if turn else page
-        written += len(page)
+        if turn:
+            page = page.replace(b"</title>", b" %d</title>" % turn, 1)
+        size_so_far += len(page)
         yield page
 
 
@@ -118,25 +120,25 @@ def print_readers(dump: Dump, rounds: int, folder: Path) -> None:
     }
     speeds: dict[str, list[float]] = {name: [] for name, (program, *_) in commands.items() if Path(program).exists()}
     for _ in range(rounds):
-        for name, found in speeds.items():
-            found.append(dump.megabytes / cost_of(commands[name], folder).cpu_seconds)
-    medians = {name: statistics.median(found) for name, found in speeds.items()}
+        for name, values in speeds.items():
+            values.append(dump.megabytes / cost_of(commands[name], folder).cpu_seconds)
+    medians = {name: statistics.median(values) for name, values in speeds.items()}
     ours = medians.pop("ease")
-    others = [
+    peers = [
         f"{medians[name]:.1f} ({ours / medians[name]:.2f})" if name in medians else "–" for name in [*commands][1:]
     ]
-    print_row(dump.name, f"{dump.megabytes:.0f}", f"{ours:.1f}", *others)
+    print_row(dump.name, f"{dump.megabytes:.0f}", f"{ours:.1f}", *peers)
 
 
 def print_scaling(dump: Dump, packing: str, rounds: int, folder: Path) -> None:
     """Print the wall-clock seconds with one and two workers."""
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
-        for workers, found in seconds.items():
+        for workers, times in seconds.items():
             options = ["--workers", str(workers), "--shards", "16"]
-            found.append(cost_of([*OURS, "ease", dump.path, folder, *options], folder).seconds)
-    one, two = (statistics.median(found) for found in seconds.values())
-    print_row(packing, f"{one:.1f}", f"{two:.1f}", f"{one / two / 2:.0%}")
+            times.append(cost_of([*OURS, "ease", dump.path, folder, *options], folder).seconds)
+    single, double = (statistics.median(times) for times in seconds.values())
+    print_row(packing, f"{single:.1f}", f"{double:.1f}", f"{single / double / 2:.0%}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -147,22 +149,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--scaling-megabytes", type=float, help="of two workers; default: `--megabytes`")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory")
-    given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as made:
-        work, out = Path(made), Path(made) / "out"
-        slices = given.slices or dump_slices(work)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        out = work / "out"
+        slices = options.slices or dump_slices(work)
         print("MB of XML per second and core; in parentheses: the speed of ease relative to this reader.\n")
         print_head("dump", "MB", "ease", "wikipedia2vec", "wikiextractor", "bz2 alone")
         for source in slices:
-            print_readers(repeat_dump(source, work, given.megabytes), given.rounds, out)
+            print_readers(repeat_dump(source, work, options.megabytes), options.rounds, out)
         print()
         print_head("compression", "one worker, s", "two workers, s", "of ideal")
         for packing in PACKINGS:
-            dump = repeat_dump(slices[0], work, given.scaling_megabytes or given.megabytes, packing)
-            print_scaling(dump, packing, given.rounds, out)
+            dump = repeat_dump(slices[0], work, options.scaling_megabytes or options.megabytes, packing)
+            print_scaling(dump, packing, options.rounds, out)
         print()
         print_head("MB of XML", "peak MB of a worker", "MB/s and core", texts=0)
-        for megabytes in given.sizes:
+        for megabytes in options.sizes:
             dump = repeat_dump(slices[0], work, megabytes)
             cost = cost_of([*OURS, "ease", dump.path, out], out)
             speed = dump.megabytes / cost.cpu_seconds

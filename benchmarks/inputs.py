@@ -28,7 +28,9 @@ ENCODERS = {
 
 def encoder_options(name: str) -> EncoderOptions:
     """Return the options of an encoder of `ENCODERS`, a folder or a Hugging Face name."""
-    return EncoderOptions(random=ENCODERS[name]) if name in ENCODERS else EncoderOptions(name=name)
+    if name in ENCODERS:
+        return EncoderOptions(random=ENCODERS[name])
+    return EncoderOptions(name=name)
 
 
 def made_sentences(count: int, seed: int = 0) -> list[str]:
@@ -43,7 +45,9 @@ def made_sentences(count: int, seed: int = 0) -> list[str]:
 def real_data() -> Path | None:
     """Return the folder of real dumps and evaluation sets, if there is one."""
     folder = os.environ.get("EASE_TEST_DATA")
-    return Path(folder) if folder else None
+    if not folder:
+        return None
+    return Path(folder)
 
 
 def dump_slices(work: Path) -> list[Path]:
@@ -59,14 +63,16 @@ def evaluation_tasks(work: Path) -> TaskOptions:
     """Return the options of the tasks whose data is available, or of the sample's tasks, written below `work`."""
     data = real_data()
     if data:
-        tasks = {name: {**(own := _configured(name)), "path": str(data / "eval" / own["path"])} for name in TASKS}
+        tasks = {name: _configured(name) for name in TASKS}
+        for values in tasks.values():
+            values["path"] = str(data / "eval" / values["path"])
     else:
         sample = _sample(work)
         paths = {"sample_parallel": sample.parallel, "sample_graded": sample.graded}
         tasks = {name: {**_configured(name), "path": str(path)} for name, path in paths.items()}
     located = locate_sets(list(tasks), tasks)
-    found = at_paths(tasks, located)
-    return {name: found[name] for name in scorable(list(tasks), located)}
+    options = at_paths(tasks, located)
+    return {name: options[name] for name in scorable(list(tasks), located)}
 
 
 def _configured(name: str) -> dict[str, Any]:

@@ -82,11 +82,11 @@ def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, ste
     return Measured(peak_megabytes() - before, rate)
 
 
-def cells_of(found: Sequence[float], form: str) -> list[str]:
+def cells_of(figures: Sequence[float], form: str) -> list[str]:
     """Return the figures of the mini-batches and of the direct variant, if it was measured, and their ratio."""
-    if len(found) == 1:
-        return ["–", format(found[0], form), "–"]
-    cached, direct = found
+    if len(figures) == 1:
+        return ["–", format(figures[0], form), "–"]
+    cached, direct = figures
     return [format(direct, form), format(cached, form), f"{cached / direct:.2f}"]
 
 
@@ -99,19 +99,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--no-direct", action="store_true", help="for batches that do not fit in memory")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     heads = [f"{way}, {unit}" for unit in ("MB", "pairs/s") for way in ("direct", "mini-batches")]
     print_head("batch", *heads[:2], "ratio", *heads[2:], "ratio", texts=0)
     with tempfile.TemporaryDirectory() as work:
-        prepare(Path(work), given.encoder, max(given.batch_sizes))
-        for batch_size in given.batch_sizes:
-            ways = [True] if given.no_direct else [True, False]
+        prepare(Path(work), options.encoder, max(options.batch_sizes))
+        for batch_size in options.batch_sizes:
+            ways = [True] if options.no_direct else [True, False]
             runs = [
                 [
-                    in_new_process(measure, Path(work), batch_size, given.mini_batch_size, way, given.steps)
+                    in_new_process(measure, Path(work), batch_size, options.mini_batch_size, way, options.steps)
                     for way in ways
                 ]
-                for _ in range(given.rounds)
+                for _ in range(options.rounds)
             ]
             memory, speed = np.median(runs, axis=0).T  # (ways, memory and speed)
             print_row(f"{batch_size:,}", *cells_of(memory, ",.0f"), *cells_of(speed, ".1f"))

@@ -55,8 +55,10 @@ def write_link_tables(folder: Path, links: int, memory_limit: str) -> None:
     members, and at least 2. Later languages of `LANGUAGES` have fewer pages.
     """
     folder.mkdir()
-    entities, pages = max(links // LINKS_PER_ENTITY, 100), max(links // LINKS_PER_PAGE, 1)
-    types, largest = entities // ENTITIES_PER_TYPE, min(LARGEST_TYPE, entities // 4)
+    entities = max(links // LINKS_PER_ENTITY, 100)
+    pages = max(links // LINKS_PER_PAGE, 1)
+    types = entities // ENTITIES_PER_TYPE
+    largest = min(LARGEST_TYPE, entities // 4)
     queries = {
         "sentences": _SENTENCES.format(pages=pages, each=LINKS_PER_PAGE // LINKS_PER_SENTENCE),
         "links": _LINKS.format(pages=pages, entities=entities),
@@ -71,9 +73,9 @@ def write_link_tables(folder: Path, links: int, memory_limit: str) -> None:
 def connect(engine: str, spill: Path, memory: str, threads: int) -> ibis.BaseBackend:
     """Connect to DuckDB in this process, or start Spark: a Java process with the memory limit as its heap."""
     if engine == "duckdb":
-        found = ibis.duckdb.connect(memory_limit=memory, threads=threads, temp_directory=str(spill))
-        found.raw_sql("SET enable_progress_bar = false")
-        return found
+        connection = ibis.duckdb.connect(memory_limit=memory, threads=threads, temp_directory=str(spill))
+        connection.raw_sql("SET enable_progress_bar = false")
+        return connection
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{threads}]")
@@ -100,7 +102,10 @@ def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int
     appearing = links.select("language", "page_id", "entity")
     mining = MiningInputs(appearing, types, HardNegativeOptions(without="drop"))
     mined = stage(mine_hard_negatives(pairs, mining, vocabulary))
-    process = connection._session._jvm.ProcessHandle.current().pid() if engine == "spark" else "self"
+    process = "self"
+    if engine == "spark":
+        # Spark's memory is that of its Java process.
+        process = connection._session._jvm.ProcessHandle.current().pid()
     gigabytes = peak_megabytes(process) / 1024
     seconds = [after - before for before, after in itertools.pairwise(marks)]
     return Run(links.count().execute(), mined.count().execute(), gigabytes, [*seconds, marks[-1] - marks[0]])
@@ -108,11 +113,11 @@ def mine(folder: Path, per_language: int, engine: str, memory: str, threads: int
 
 def differing_rows(folder: Path) -> int:
     """Count the rows of the hard negatives that only one of the engines has; Spark writes a folder of files."""
-    here, there = (
+    duckdb_rows, spark_rows = (
         f"(SELECT * EXCLUDE sentence FROM read_parquet('{folder}/{path}'))"
         for path in ("duckdb-negatives.parquet", "spark-negatives.parquet/*.parquet")
     )
-    both = f"{here} AS one FULL JOIN {there} AS other USING (pair_id)"
+    both = f"{duckdb_rows} AS one FULL JOIN {spark_rows} AS other USING (pair_id)"
     return duckdb.sql(f"SELECT count(*) FROM {both} WHERE one IS DISTINCT FROM other").fetchall()[0][0]
 
 
@@ -125,23 +130,23 @@ def main() -> None:
     parser.add_argument("--memory-limit", default="6GB", help="of DuckDB, and Spark's heap; both spill to disk")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="parent of the temporary folder for the tables")
-    given = parser.parse_args()
+    options = parser.parse_args()
     stages = [f"{name} s" for name in (*STAGES, "all")]
     print_head("engine", "links", "pairs mined", *stages, "relative to n log n", "peak GB")
     first: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(dir=given.folder) as work:
-        for links in given.links:
+    with tempfile.TemporaryDirectory(dir=options.folder) as work:
+        for links in options.links:
             folder = Path(work) / str(links)
-            write_link_tables(folder, links, given.memory_limit)
-            for engine in given.engines:
-                run = in_new_process(mine, folder, given.per_language, engine, given.memory_limit, given.threads)
+            write_link_tables(folder, links, options.memory_limit)
+            for engine in options.engines:
+                run = in_new_process(mine, folder, options.per_language, engine, options.memory_limit, options.threads)
                 each = run.seconds[-1] / (run.links * math.log(run.links))
                 growth = each / first.setdefault(engine, each)
                 seconds = [f"{stage:.1f}" for stage in run.seconds]
                 print_row(
                     *(engine, f"{run.links:,}", f"{run.pairs:,}", *seconds, f"{growth:.2f}"), f"{run.gigabytes:.1f}"
                 )
-            if {"duckdb", "spark"} <= {*given.engines}:
+            if {"duckdb", "spark"} <= {*options.engines}:
                 print(f"\nHard negatives that only one engine has: {differing_rows(folder):,}\n", flush=True)
 
 

@@ -24,17 +24,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="output folder")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--shards", type=int, help="number of shards; default: shards of the default size")
-    given = parser.parse_args()
-    if given.way == "bz2":
-        with bz2.open(given.dump) as file:
+    settings = parser.parse_args()
+    if settings.way == "bz2":
+        with bz2.open(settings.dump) as file:
             while file.read(1 << 20):
                 pass
     else:
-        options = IngestOptions(workers=given.workers)
-        if given.shards:
-            size = -(-given.dump.stat().st_size // given.shards)
+        options = IngestOptions(workers=settings.workers)
+        if settings.shards:
+            size = -(-settings.dump.stat().st_size // settings.shards)
             options = options.model_copy(update={"bytes_per_shard": size})
-        ingest_wikipedia(find_dumps(given.dump, [given.dump.name.partition("wiki")[0]]), options, given.folder)
+        ingest_wikipedia(find_dumps(settings.dump, [settings.dump.name.partition("wiki")[0]]), options, settings.folder)
     print(peak_megabytes())
 
 

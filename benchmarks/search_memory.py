@@ -44,7 +44,7 @@ def search_with_peer(queries: np.ndarray, targets: np.ndarray) -> list[float]:
     left, right = (torch.from_numpy(rows).to(best_device()) for rows in (queries, targets))
     forward = semantic_search(left, right, top_k=NEIGHBOURS)
     semantic_search(right, left, top_k=NEIGHBOURS)
-    return [float(found[0]["score"]) for found in forward[:100]]
+    return [float(hits[0]["score"]) for hits in forward[:100]]
 
 
 WAYS = {"ease": search_with_ease, "semantic_search": search_with_peer}
@@ -74,13 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dimension", type=int, default=768)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--no-peer", action="store_true", help="skip semantic_search")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     print_head("search", "queries", "targets", "seconds", "ratio", "peak MB")
-    for size in given.sizes:
+    for size in options.sizes:
         queries, targets = map(int, size.split("x"))
         first: Cost | None = None
-        for way in ["ease"] if given.no_peer else WAYS:
-            cost = measured_alone(measure, way, queries, targets, given.dimension, given.threads)
+        for way in ["ease"] if options.no_peer else WAYS:
+            cost = measured_alone(measure, way, queries, targets, options.dimension, options.threads)
             first = first or cost
             if not np.allclose(cost.nearest, first.nearest, atol=1e-5):
                 raise SystemExit(f"{way} finds different neighbours than ease for {size}: compare the two searches")

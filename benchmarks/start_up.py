@@ -48,9 +48,11 @@ def run_timed(folder: Path) -> tuple[float, float]:
     """Run the command in a project and return its CPU and wall-clock seconds."""
     environment = {**os.environ, "DO_NOT_TRACK": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # it would compile the project at each start
-    before, started = os.times(), time.perf_counter()
+    before = os.times()
+    started = time.perf_counter()
     subprocess.run(COMMAND, cwd=folder, env=environment, check=True, capture_output=True)
-    clock, after = time.perf_counter() - started, os.times()
+    clock = time.perf_counter() - started
+    after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system, clock
 
 
@@ -64,8 +66,8 @@ def main() -> None:
         runs = [[run_timed(place) for place in (Path(folder), PROJECT)] for _ in range(rounds)]
     times = np.median(runs, axis=0)  # (projects, CPU and wall-clock)
     print_head("`kedro registry list`", "CPU time, s", "wall-clock time, s")
-    for name, found in zip(NAMES, [*times, times[1] - times[0]], strict=True):
-        print_row(name, *(f"{seconds:.2f}" for seconds in found))
+    for name, medians in zip(NAMES, [*times, times[1] - times[0]], strict=True):
+        print_row(name, *(f"{seconds:.2f}" for seconds in medians))
 
 
 if __name__ == "__main__":

@@ -82,8 +82,8 @@ def read_sentences(pairs: Path | None) -> tuple[list[str], str]:
         parts = ingest_wikipedia(dumps, IngestOptions(splitter="icu", workers=1), Path(work))
         tables = [pq.read_table(path, columns=["text", "links"]) for path in parts.sentences]
     rows = (row for table in tables for row in table.to_pylist())
-    found = [row["text"] for row in rows if row["links"] and 10 <= len(row["text"]) <= 1000]
-    return found, "English and Italian Wikipedia: sentences with links"
+    sentences = [row["text"] for row in rows if row["links"] and 10 <= len(row["text"]) <= 1000]
+    return sentences, "English and Italian Wikipedia: sentences with links"
 
 
 def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int) -> Work:
@@ -103,11 +103,11 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int)
             setattr(config, name, 0.0)
     save_encoder(loaded, folder / "still")
     random = np.random.default_rng(0)
-    own, other = np.split(random.permutation(np.resize(np.arange(entities), 2 * count)), 2)
+    positive, negative = np.split(random.permutation(np.resize(np.arange(entities), 2 * count)), 2)
     columns = {
         "sentence": sentences,
-        "entity": own,
-        "hard_negative": np.where(own == other, (other + 1) % entities, other),
+        "entity": positive,
+        "hard_negative": np.where(positive == negative, (negative + 1) % entities, negative),
         "further_entities": list(random.integers(entities, size=(count, FURTHER_ENTITIES))),
     }
     pq.write_table(pa.table(columns), folder / "pairs.parquet")
@@ -116,8 +116,8 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int)
     dimension = embedding_dimension(loaded)
     table = random.standard_normal((entities, dimension), dtype=np.float32)
     save_file({"embeddings": table}, folder / "table.safetensors")
-    found = loaded.tokenizer(list(sentences), truncation=True, max_length=MAX_TOKENS)["input_ids"]
-    lengths = np.array([len(tokens) for tokens in found], float)
+    token_ids = loaded.tokenizer(list(sentences), truncation=True, max_length=MAX_TOKENS)["input_ids"]
+    lengths = np.array([len(tokens) for tokens in token_ids], float)
     parameters = sum(
         weights.numel()
         for name, weights in loaded.named_parameters()
@@ -187,7 +187,7 @@ def train_peer(
         optimizers["optimizers"] = (sparse_and_dense(loss), None)
 
     class Steps(TrainerCallback):
-        def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, control: Any, **options: Any) -> None:
             mark(state.global_step)
 
     with tempfile.TemporaryDirectory() as work:

@@ -220,13 +220,13 @@ def in_turn(
     first = next(iter(speeds.values()))
     for place in range(rounds):
         for name, (training, batch_size) in trainings.items():
-            own = speeds[name]
-            own.append(setup.measure(training, batch_size))
-            print(f"{name}, round {place + 1}: {own[-1].rate:,.4g} pairs/s", file=sys.stderr)
+            method_speeds = speeds[name]
+            method_speeds.append(setup.measure(training, batch_size))
+            print(f"{name}, round {place + 1}: {method_speeds[-1].rate:,.4g} pairs/s", file=sys.stderr)
             if place == rounds - 1:
-                rate = statistics.median(speed.rate for speed in own)
-                ratios = (ours.rate / theirs.rate for ours, theirs in zip(own, first, strict=True))
-                yield name, Speed(rate, own[0].gigabytes), statistics.median(ratios)
+                rate = statistics.median(speed.rate for speed in method_speeds)
+                ratios = (ours.rate / theirs.rate for ours, theirs in zip(method_speeds, first, strict=True))
+                yield name, Speed(rate, method_speeds[0].gigabytes), statistics.median(ratios)
 
 
 def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int], rounds: int) -> None:
@@ -336,7 +336,7 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
             print_row(method, name, f"{gaps.max():.1e}", f"{gaps.mean():.1e}")
 
 
-def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
+def arguments_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = command_line_parser(__doc__)
     parser.add_argument("pairs", type=Path, nargs="?", help="Parquet with a column `sentence`")
@@ -355,12 +355,12 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-peer", action="store_true", help="do not train with sentence-transformers")
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    return parser.parse_args(given)
+    return parser.parse_args(arguments)
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(command_line: Sequence[str] | None = None) -> None:
     """Parse the arguments, measure and print Markdown tables."""
-    arguments = arguments_of(given)
+    arguments = arguments_of(command_line)
     logging.disable(logging.WARNING)
     torch.set_num_threads(arguments.threads)
     device = "cuda" if arguments.device == "auto" and torch.cuda.is_available() else "cpu"
@@ -369,17 +369,17 @@ def main(given: Sequence[str] | None = None) -> None:
     libraries = (torch, transformers, sentence_transformers)
     versions = ", ".join(f"{library.__name__} {library.__version__}" for library in libraries)
     print(f"{machine}; {'bf16' if half else 'fp32'}; {versions}; Python {platform.python_version()}", flush=True)
-    with tempfile.TemporaryDirectory() as made:
-        folder = arguments.inputs or Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.inputs or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         work = read_work(folder)
         if work is None:
             sentences, source = read_sentences(arguments.pairs)
-            needed = BATCHES * max(*arguments.batch_sizes, arguments.curve_batch_size)
-            needed = max(needed, arguments.entities // 2)
+            sentence_count = BATCHES * max(*arguments.batch_sizes, arguments.curve_batch_size)
+            sentence_count = max(sentence_count, arguments.entities // 2)
             # From all of the file, whose languages may follow each other
             work = prepare(
-                folder, sentences[:: max(1, len(sentences) // needed)], arguments.encoder, arguments.entities
+                folder, sentences[:: max(1, len(sentences) // sentence_count)], arguments.encoder, arguments.entities
             )
             print(f"Sentences from {source}")
         size = max(arguments.entities, work.entities)

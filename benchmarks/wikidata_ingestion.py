@@ -84,7 +84,7 @@ Reader = Callable[[MadeWikidata, str, Path], list[list[Path]]]
 
 def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
     """Write `items` items in all formats."""
-    made = MadeWikidata(folder)
+    wikidata = MadeWikidata(folder)
     folder.mkdir(parents=True)
     rng = random.Random(seed)
     rows: dict[str, list[bytes]] = {language: [] for language in LANGUAGES}
@@ -96,22 +96,23 @@ def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
         json_lines.append(orjson.dumps(entity))
         triples += [f"{line} .\n".encode() for line in truthy_lines(entity)]
         for site, link in entity["sitelinks"].items():
-            language, page = site.removesuffix("wiki"), qid * 3
+            language = site.removesuffix("wiki")
+            page = qid * 3
             rows[language].append(b"(%d,'page_image_free','Picture_of_it_%d.jpg',NULL)" % (page, qid))
             rows[language].append(b"(%d,'wikibase-shortdesc','The town\\'s %d-th thing',NULL)" % (page, qid))
             rows[language].append(b"(%d,'wikibase_item','Q%d',NULL)" % (page, qid))
             pages.append({"language": language, "page_id": page, "title": link["title"]})
     packings: dict[str, Callable[[bytes], bytes]] = {"bz2": bz2.compress, "gz": gzip.compress}
     for packing, compress in packings.items():
-        made.json(packing).write_bytes(compress(b"[\n" + b",\n".join(json_lines) + b"\n]\n"))
-        made.truthy(packing).write_bytes(compress(b"".join(triples)))
-    for language, own in rows.items():
-        statements = (own[start : start + 10_000] for start in range(0, len(own), 10_000))
+        wikidata.json(packing).write_bytes(compress(b"[\n" + b",\n".join(json_lines) + b"\n]\n"))
+        wikidata.truthy(packing).write_bytes(compress(b"".join(triples)))
+    for language, language_rows in rows.items():
+        statements = (language_rows[start : start + 10_000] for start in range(0, len(language_rows), 10_000))
         content = b"".join(b"INSERT INTO `page_props` VALUES " + b",".join(some) + b";\n" for some in statements)
         packed = gzip.compress(CREATE + content + b"-- Dump completed\n", mtime=0)
         (folder / page_props_name(language)).write_bytes(packed)
-    pq.write_table(pa.Table.from_pylist(pages, schema=PAGES), made.pages)
-    return made
+    pq.write_table(pa.Table.from_pylist(pages, schema=PAGES), wikidata.pages)
+    return wikidata
 
 
 def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
@@ -169,24 +170,24 @@ def truthy_lines(entity: dict[str, Any]) -> Iterator[str]:
         yield f"{subject} {predicate} <http://www.wikidata.org/entity/{value}>"
 
 
-def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
+def plain_loop(wikidata: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
     """Parse every line of the JSON dump and collect the rows in lists."""
     sitelinks: list[tuple[int, str, str]] = []
     types: list[tuple[int, int]] = []
-    path = made.json(packing)
+    path = wikidata.json(packing)
     with bz2.open(path) if packing == "bz2" else gzip.open(path) as file:
         for line in file:
             if not line.startswith(b"{"):
                 continue
             item = orjson.loads(line.rstrip(b",\r\n"))
             titles = [(site, item["sitelinks"].get(f"{site}wiki")) for site in LANGUAGES]
-            found = [(int(item["id"][1:]), site, link["title"]) for site, link in titles if link]
-            sitelinks += found
-            if found:
+            links = [(int(item["id"][1:]), site, link["title"]) for site, link in titles if link]
+            sitelinks += links
+            if links:
                 for statement in item["claims"].get("P31", []):
                     if statement["rank"] == "normal" and statement["mainsnak"]["snaktype"] == "value":
                         value = statement["mainsnak"]["datavalue"]["value"]
-                        types.append((found[0][0], value["numeric-id"]))
+                        types.append((links[0][0], value["numeric-id"]))
     paths = [folder / "sitelinks.parquet", folder / "types.parquet"]
     for target, schema, columns in (
         (paths[0], SITELINKS, zip(*sitelinks, strict=True)),
@@ -196,22 +197,22 @@ def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path
     return [[target] for target in paths]
 
 
-def from_json(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
+def from_json(wikidata: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
     """Read the JSON dump with EASE."""
-    parts = ingest_wikidata(made.json(packing), LANGUAGES, ONE_CORE, folder)
+    parts = ingest_wikidata(wikidata.json(packing), LANGUAGES, ONE_CORE, folder)
     return [parts.sitelinks, parts.entity_types]
 
 
-def from_page_props(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
+def from_page_props(wikidata: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
     """Read page_props, page titles and truthy statements with EASE."""
-    items = ingest_page_props(find_page_props([made.folder], dict.fromkeys(LANGUAGES)), ONE_CORE, folder)
-    types = ingest_truthy(made.truthy(packing), ONE_CORE, folder)
+    items = ingest_page_props(find_page_props([wikidata.folder], dict.fromkeys(LANGUAGES)), ONE_CORE, folder)
+    types = ingest_truthy(wikidata.truthy(packing), ONE_CORE, folder)
     engine = ibis.duckdb.connect(threads=1)
 
     def table(paths: Sequence[Path]) -> ibis.Table:
         return engine.read_parquet([str(path) for path in paths])
 
-    sitelinks = join_sitelinks(table([made.pages]), table(items.page_items)).cache()
+    sitelinks = join_sitelinks(table([wikidata.pages]), table(items.page_items)).cache()
     joined = types_of_linked(table(types.entity_types), sitelinks)
     paths = [folder / "sitelinks.parquet", folder / "types.parquet"]
     for path, rows in zip(paths, (sitelinks, joined), strict=True):
@@ -234,7 +235,7 @@ class Measured(NamedTuple):
     rows: Tables
 
 
-def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
+def measure(reader: Reader, wikidata: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
     """Measure a reader in the current process, after reading a few items so that imports do not count."""
     with tempfile.TemporaryDirectory() as folder:
         reader(few, packing, Path(folder))
@@ -243,7 +244,7 @@ def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata)
     gc.freeze()
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        tables = reader(made, packing, Path(folder))
+        tables = reader(wikidata, packing, Path(folder))
         seconds = time.process_time() - start
         megabytes = peak_megabytes()
         links, types = (
@@ -252,24 +253,25 @@ def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata)
     return Measured(seconds, megabytes, (links, types))
 
 
-def print_rows(made: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata) -> None:
+def print_rows(dumps: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata) -> None:
     """Print a row for each reader and compression format."""
     on_bz2: float | None = None
     for packing in ("bz2", "gz"):
         # The readers take turns, since other work on the machine slows all of them.
         rounds = [
-            [in_new_process(measure, reader, made[-1], packing, few) for reader in READERS.values()]
+            [in_new_process(measure, reader, dumps[-1], packing, few) for reader in READERS.values()]
             for _ in range(repeats)
         ]
         rate_of_the_loop: float | None = None
         for (name, reader), measured in zip(READERS.items(), zip(*rounds, strict=True), strict=True):
-            if any(one.rows != rounds[0][0].rows for one in measured):
+            if any(run.rows != rounds[0][0].rows for run in measured):
                 raise SystemExit(f"{name} (.{packing}) returns other rows than the plain loop: compare the readers")
-            rate = items[-1] / statistics.median(one.seconds for one in measured)
-            rate_of_the_loop, on_bz2 = rate_of_the_loop or rate, on_bz2 or rate
+            rate = items[-1] / statistics.median(run.seconds for run in measured)
+            rate_of_the_loop = rate_of_the_loop or rate
+            on_bz2 = on_bz2 or rate
             ratios = [f"{rate / loop:.1f}" for loop in (rate_of_the_loop, on_bz2)]
-            peaks = [in_new_process(measure, reader, one, packing, few).megabytes for one in made[:-1]]
-            peaks.append(max(one.megabytes for one in measured))
+            peaks = [in_new_process(measure, reader, dump, packing, few).megabytes for dump in dumps[:-1]]
+            peaks.append(max(run.megabytes for run in measured))
             print_row(name, packing, f"{rate:,.0f}", *ratios, *(f"{peak:.0f}" for peak in peaks))
 
 
@@ -286,9 +288,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         texts=2,
     )
     with tempfile.TemporaryDirectory() as folder:
-        made = [make_wikidata(Path(folder) / str(items), items) for items in options.items]
+        dumps = [make_wikidata(Path(folder) / str(items), items) for items in options.items]
         few = make_wikidata(Path(folder) / "few", FEW)
-        print_rows(made, options.items, options.repeats, few)
+        print_rows(dumps, options.items, options.repeats, few)
 
 
 if __name__ == "__main__":
