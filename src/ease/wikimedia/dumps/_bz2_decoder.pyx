@@ -3,9 +3,9 @@
 
 A block is a text in three codes: runs of bytes, the Burrows-Wheeler transform, and Huffman codes of moved-to-front
 bytes (J. Tsai, "BZIP2: Format Specification", 2016). Reverting the transform means following a chain of up to 900,000
-links through 3.6 MB, which the caches do not hold; a decoder that follows it from its start waits for every link. This
-one follows eight parts of the chain at a time. The parts begin at places spread over the links, end where another one
-begins, and are joined in the order of the chain.
+links through 3.6 MB, which exceeds the caches: a decoder that follows the chain from its start waits for every link.
+This decoder follows eight parts of the chain at a time. The parts begin at places spread over the links, end where
+another part begins, and are joined in the order of the chain.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -14,11 +14,11 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
 
 cdef enum:
-    # Zeros after a block: before `Bits.last` is looked at again, at most 50 symbols of 20 bits are read beyond it.
+    # Zeros after a block: between two checks of `Bits.last`, at most 50 symbols of 20 bits are read beyond the block.
     SPARE_BYTES = 512
     MAX_LENGTH = 900_000
     MAX_CODES = 6
-    MAX_SELECTORS = 1 << 15  # their number has 15 bits; a block uses 18,002 at most
+    MAX_SELECTORS = 1 << 15  # a block states their number in 15 bits, and uses 18,002 at most
     MAX_SYMBOLS = 258
     GROUP_SYMBOLS = 50
     LONGEST_CODE = 20
@@ -26,7 +26,7 @@ cdef enum:
     RUN_SYMBOLS = 2  # the symbols 0 and 1 are digits of the length of a run
     LANES = 8  # pieces followed at a time
     MAX_PIECES = 512  # with more of them the lanes end closer together, with fewer there is less to join
-    BEGINS_PIECE = 1 << 30  # in a link: a piece begins here, whose number the other bits are
+    BEGINS_PIECE = 1 << 30  # in a link: a piece begins here, and the other bits are its number
     INVALID = -1
     MARKER_BITS = 48
     WINDOW = 7  # bytes that contain a marker starting at any bit of the first byte
@@ -35,9 +35,9 @@ cdef uint64_t BLOCK_MARKER = 0x314159265359
 cdef uint64_t END_MARKER = 0x177245385090
 
 cdef struct Bits:
-    # Bits of a block that are not read yet: the next ones in `held`, from its top, of which `count` at least are valid.
+    # Bits of a block that are not read yet: `held` has the next bits from its top, of which at least `count` are valid.
     const uint8_t* next
-    const uint8_t* last  # where `next` may be at most while the block is intact: 8 bytes after its end
+    const uint8_t* last  # upper bound of `next` while the block is intact: 8 bytes after its end
     uint64_t held
     int count
 
@@ -82,7 +82,7 @@ def find_markers(bytes content not None):
     """Return the first bit of each marker, and whether it ends a stream; ignores a marker truncated at either end."""
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(content)
     cdef Py_ssize_t size = PyBytes_GET_SIZE(content), index, bit
-    cdef uint64_t window = 0, found
+    cdef uint64_t window = 0, candidate
     cdef int after
     markers = []
     for index in range(size):
@@ -90,23 +90,23 @@ def find_markers(bytes content not None):
         if not MAY_END_MARKER[window >> 8 & 255]:
             continue
         for after in range(8):
-            found = window >> after & ((<uint64_t> 1 << MARKER_BITS) - 1)
-            if found == BLOCK_MARKER or found == END_MARKER:
+            candidate = window >> after & ((<uint64_t> 1 << MARKER_BITS) - 1)
+            if candidate == BLOCK_MARKER or candidate == END_MARKER:
                 bit = 8 * (index + 1) - after - MARKER_BITS
                 if bit >= 0 and bit // 8 + WINDOW <= size:
-                    markers.append((bit, found == END_MARKER))
+                    markers.append((bit, candidate == END_MARKER))
     return markers
 
 
 def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
-    """Return what the block between two bits contains.
+    """Return the decompressed block between two bits.
 
-    The result is empty for a block that is broken, does not end at `end`, is of the old randomised form, or has a
-    Huffman code with more symbols than fit, which libbz2 accepts.
+    The result is empty if the block is broken, does not end at `end`, has the old randomised form, or has a Huffman
+    code with more symbols than fit, which libbz2 accepts.
 
     Raises:
-        MemoryError: 13 MB for the work, or the result, cannot be had.
-        ValueError: The bits are not in this order inside the content.
+        MemoryError: 13 MB of work space, or the result, cannot be allocated.
+        ValueError: `start` and `end` are not in this order inside the content.
     """
     if not (0 <= start <= end and <uint64_t> end <= 8 * <uint64_t> PyBytes_GET_SIZE(content)):
         raise ValueError(f"no bits {start} to {end} in {len(content)} bytes")
@@ -137,7 +137,7 @@ def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
 
 
 cdef inline void fill(Bits* bits) noexcept nogil:
-    """Hold at least 56 bits; those below `count` may be there already, and are the same."""
+    """Hold at least 56 bits; bits beyond `count` may be in `held` already, with the same values."""
     cdef const uint8_t* p = bits.next
     cdef uint64_t ahead = (
         (<uint64_t> p[0] << 56) | (<uint64_t> p[1] << 48) | (<uint64_t> p[2] << 40) | (<uint64_t> p[3] << 32)
@@ -163,7 +163,7 @@ cdef inline uint64_t read(Bits* bits, int size) noexcept nogil:
 
 
 cdef bint read_block(Block* block, const uint8_t* data, int first_bit, Py_ssize_t bit_count) noexcept nogil:
-    """Read the transformed text; return whether the block is intact as far as can be seen without its checksum."""
+    """Read the transformed text; return whether the block is intact, apart from its checksum."""
     cdef uint64_t groups, group
     cdef int high, low
     cdef Bits bits = Bits(data, data + (first_bit + bit_count) // 8 + sizeof(uint64_t), 0, 0)
@@ -192,7 +192,7 @@ cdef bint read_block(Block* block, const uint8_t* data, int first_bit, Py_ssize_
 
 
 cdef bint read_selectors(Block* block, Bits* bits) noexcept nogil:
-    """Read which code each group of symbols is written in, as moved-to-front numbers."""
+    """Read the code of each group of symbols, stored as moved-to-front numbers."""
     cdef uint8_t order[MAX_CODES]
     cdef int selector, place
     cdef uint8_t code
@@ -236,7 +236,7 @@ cdef bint read_codes(Block* block, Bits* bits) noexcept nogil:
 
 
 cdef bint make_code(Code* code, const uint8_t* lengths, int symbols) noexcept nogil:
-    """Make the canonical code of some lengths; return False for more codes of a length than there can be."""
+    """Make the canonical code of some lengths; return False if a length has more codes than fit."""
     cdef uint32_t value = 0, spread, beginning
     cdef int length, symbol, index = 0
     memset(code.short_codes, 0, sizeof(code.short_codes))
@@ -263,12 +263,12 @@ cdef bint make_code(Code* code, const uint8_t* lengths, int symbols) noexcept no
 cdef inline int read_symbol(Bits* bits, const Code* code) noexcept nogil:
     if bits.count < LONGEST_CODE:
         fill(bits)
-    cdef int found = code.short_codes[bits.held >> (64 - SHORT_BITS)]
+    cdef int entry = code.short_codes[bits.held >> (64 - SHORT_BITS)]
     cdef int length = SHORT_BITS + 1
     cdef uint32_t value
-    if found:
-        skip(bits, found & 31)
-        return found >> 5
+    if entry:
+        skip(bits, entry & 31)
+        return entry >> 5
     value = <uint32_t> (bits.held >> (64 - LONGEST_CODE))
     while value >= code.limits[length]:
         length += 1
@@ -278,9 +278,9 @@ cdef inline int read_symbol(Bits* bits, const Code* code) noexcept nogil:
     return code.symbols[<int32_t> (value >> (LONGEST_CODE - length)) + code.offsets[length]]
 
 
-cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
+cdef bint read_symbols(Block* block, Bits* block_bits) noexcept nogil:
     """Read the transformed text, and count its bytes."""
-    cdef Bits bits = given[0]
+    cdef Bits bits = block_bits[0]  # a local copy, which the compiler may keep in registers
     cdef uint8_t front[256]  # the bytes of the block by their last use
     cdef const Code* code
     cdef uint32_t length = 0, run = 0, weight = 1
@@ -307,7 +307,7 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
                 weight = 1
             if symbol == end_symbol:
                 block.length = length
-                given[0] = bits
+                block_bits[0] = bits
                 return True
             if length == MAX_LENGTH:
                 return False
@@ -415,7 +415,7 @@ cdef inline void end_piece(Piece* piece, uint8_t* end, uint32_t link) noexcept n
 
 
 cdef Py_ssize_t copy_runs(Block* block, uint8_t* target) noexcept nogil:
-    """Write the content, whose runs are four equal bytes and the number of further ones; return its length.
+    """Write the content, in which a run is four equal bytes and the number of further bytes; return its length.
 
     Without a target, only measure. The length is 0 if a number is missing: broken for libbz2, too.
     """
