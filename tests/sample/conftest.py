@@ -28,8 +28,8 @@ class DumpedPage(NamedTuple):
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> SampleFiles:
     """The files, which the processes of a test run share: the first one writes them, the others wait."""
-    own = tmp_path_factory.getbasetemp()
-    folder = own if worker_id == "master" else own.parent
+    base = tmp_path_factory.getbasetemp()
+    folder = base if worker_id == "master" else base.parent
     with (folder / "sample.lock").open("wb") as lock:
         flock(lock, LOCK_EX)
         return write_sample(folder / "sample", PAPER_LANGUAGES, SampleOptions())

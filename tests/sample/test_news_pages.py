@@ -56,13 +56,13 @@ def test_each_wiki_has_each_case_other_namespaces_and_redirects(wiki: Wiki) -> N
 def _categories(text: str, wiki: Wiki) -> set[str]:
     """Categories of a page by mwparserfromhell."""
     prefixes = {"category", read_news_words(wiki.language).site.names[14].lower()}
-    found = set()
+    topics = set()
     for link in mwparserfromhell.parse(text, skip_style_tags=True).filter_wikilinks():
         title = re.sub("[\u200e\u200f]", "", str(link.title)).replace("_", " ")
         prefix, _, name = title.partition(":")
         if prefix.strip().lower() in prefixes:
-            found.add(capitalize_first(name.strip(), wiki.language))
-    return found
+            topics.add(capitalize_first(name.strip(), wiki.language))
+    return topics
 
 
 def _moved_categories(wiki: Wiki) -> Mapping[str, str]:
@@ -93,5 +93,8 @@ def test_topics_agree_with_an_independent_parser(wiki: Wiki) -> None:
 
 def test_equal_options_give_equal_bytes(tmp_path: Path) -> None:
     small = SampleNewsOptions(news_per_language=60)
-    one, two = (write_sample_news(tmp_path / own[0], own, small).folder for own in (["fa", "ja"], ["ja", "fa"]))
-    assert contents(one) == contents(two) != {}
+    first, second = (
+        write_sample_news(tmp_path / languages[0], languages, small).folder
+        for languages in (["fa", "ja"], ["ja", "fa"])
+    )
+    assert contents(first) == contents(second) != {}

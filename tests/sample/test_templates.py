@@ -19,20 +19,20 @@ SLOTS = {"T", "T2", "C", "L", "N"}
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
 def test_each_language_has_at_least_four_templates_of_a_frame_and_all_words(language: str) -> None:
-    english, own = read_templates("en"), read_templates(language)
-    assert list(own["frames"]) == list(FRAMES)
-    for frame, lines in own["frames"].items():
+    english, content = read_templates("en"), read_templates(language)
+    assert list(content["frames"]) == list(FRAMES)
+    for frame, lines in content["frames"].items():
         templates = lines.splitlines()
         assert len(set(templates)) == len(templates) >= 4, frame
         for template in templates:
             slots = [name for _, name, _, _ in string.Formatter().parse(template) if name]
             assert sorted(slot for slot in slots if slot not in WORDS) == sorted(FRAMES[frame]), template
             assert frame in ("define", "several") or not WORDS.intersection(slots), template
-    assert tuple(own["words"]) == ENTITY_KINDS
-    assert all(set(forms) == {"one", "many", "short"} for forms in own["words"].values())
+    assert tuple(content["words"]) == ENTITY_KINDS
+    assert all(set(forms) == {"one", "many", "short"} for forms in content["words"].values())
     for part in ("headings", "notes"):
-        assert own[part].keys() == english[part].keys()
-        for name, text in own[part].items():
+        assert content[part].keys() == english[part].keys()
+        for name, text in content[part].items():
             assert text.count("{X}") == english[part][name].count("{X}"), (part, name)
 
 
@@ -47,7 +47,7 @@ def test_each_topic_has_the_same_templates_of_one_sentence_in_each_language(lang
     for topic in topics:
         slots = [Counter(template[1::2]) for template in topic.templates]
         assert slots == [Counter(template[1::2]) for template in english[topic.name].templates], topic.name
-        assert all(set(own) <= SLOTS and own["T"] == 1 for own in slots)
+        assert all(set(counts) <= SLOTS and counts["T"] == 1 for counts in slots)
     for text in ("".join(template[::2]) for template in templates):
         assert text.endswith("。" if language == "ja" else ".")
         assert not re.search(r"[.。!?؟{}\[\]|<>=*#]", text[:-1]), text

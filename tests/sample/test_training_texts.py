@@ -35,14 +35,14 @@ def wordings(book: Phrasebook, fact: Fact) -> list[str]:
 def facts_of(text: str, sample: Sample) -> set[Fact]:
     """The facts, right or wrong, that an English sentence can state by itself."""
     book = sample.books["en"]
-    named = [entity for entity, name in book.names.items() if name in text]
+    entities = [entity for entity, name in book.names.items() if name in text]
     kinds = {(fact.relation, fact.subject.kind, fact.object.kind) for fact in sample.world.facts}
     possible = (
         Fact(relation, subject, value)
-        for relation, *own in kinds
-        for subject in named
-        for value in named
-        if [subject.kind, value.kind] == own
+        for relation, *pair_kinds in kinds
+        for subject in entities
+        for value in entities
+        if [subject.kind, value.kind] == pair_kinds
     )
     return {fact for fact in possible if text in wordings(book, fact)}
 

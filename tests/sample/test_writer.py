@@ -50,8 +50,8 @@ def test_parallel_sentences_are_aligned_and_unique(sample_files: SampleFiles) ->
         facts[row["language"]].add(row["fact_id"])
         texts[row["language"]].add(row["text"])
     assert tuple(facts) == PAPER_LANGUAGES
-    assert all(len(own) == 300 and own == facts["en"] for own in facts.values())
-    assert all(len(own) == 300 for own in texts.values())
+    assert all(len(rows) == 300 and rows == facts["en"] for rows in facts.values())
+    assert all(len(rows) == 300 for rows in texts.values())
 
 
 def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles, sample: Sample) -> None:
@@ -71,18 +71,20 @@ def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles
         item = read_item(items[f"Q{entity.qid}"], sites)
         assert item is not None
         assert item.types == list(classes)
-        assert item.titles == {code: own.titles[entity] for code, own in sample.books.items() if entity in own.titles}
+        assert item.titles == {
+            code: book.titles[entity] for code, book in sample.books.items() if entity in book.titles
+        }
 
 
 @pytest.mark.slow
 def test_equal_options_give_equal_bytes_once(tmp_path: Path) -> None:
     files = write_sample(tmp_path / "one", ["en", "ja"], SMALL)
-    one, inode = contents(files.folder), files.folder.stat().st_ino
+    first, inode = contents(files.folder), files.folder.stat().st_ino
     assert write_sample(tmp_path / "one", ["ja", "en"], SMALL).folder.stat().st_ino == inode
     seeded = SMALL.model_copy(update={"seed": 1})
-    other = contents(write_sample(tmp_path / "two", ["en", "ja"], seeded).folder)
-    assert one.keys() == other.keys()
-    differing = {name for name in one if one[name] != other[name]}
+    second = contents(write_sample(tmp_path / "two", ["en", "ja"], seeded).folder)
+    assert first.keys() == second.keys()
+    differing = {name for name in first if first[name] != second[name]}
     assert {"parallel.parquet", "graded.parquet", f"wikipedia/{dump_name('en')}"} <= differing
 
 

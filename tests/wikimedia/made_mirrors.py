@@ -32,13 +32,13 @@ def add_dump(
     first, second = JOBS
     jobs = {first: ("done", cut), second: (status, whole)} if parts else {first: (status, whole)}
     path = f"{folder}/dumpstatus.json"
-    listed = json.loads(server.files[path])["jobs"] if path in server.files else {}
+    jobs = json.loads(server.files[path])["jobs"] if path in server.files else {}
     for job, (state, files) in jobs.items():
-        listed[job] = {"status": state, "updated": ""}
+        jobs[job] = {"status": state, "updated": ""}
         if state == "done":
-            listed[job]["files"] = {name: facts(f"{folder}/{name}", found) for name, found in files.items()}
-        server.files |= {f"{folder}/{name}": found for name, found in files.items()}
-    every = {**listed, "metahistory7zdump": {"status": "in-progress"}}
+            jobs[job]["files"] = {name: facts(f"{folder}/{name}", content) for name, content in files.items()}
+        server.files |= {f"{folder}/{name}": content for name, content in files.items()}
+    every = {**jobs, "metahistory7zdump": {"status": "in-progress"}}
     server.files[path] = json.dumps({"version": "0.8", "jobs": every}).encode()
 
 
@@ -59,17 +59,17 @@ def add_wikidata(server: FileServer, date: str, content: bytes, summed: bool = T
     server.files[f"{folder}/{name}"] = content
     path = f"{folder}/wikidata-{date}-sha1sums.txt"
     lexemes = f"{hashlib.sha1(b'').hexdigest()}  wikidata-{date}-lexemes.json.bz2\n"
-    own = f"{hashlib.sha1(content).hexdigest()}  {name}\n" if summed else ""
-    server.files[path] = server.files.get(path, b"") + (lexemes + own).encode()
+    line = f"{hashlib.sha1(content).hexdigest()}  {name}\n" if summed else ""
+    server.files[path] = server.files.get(path, b"") + (lexemes + line).encode()
 
 
 def add_export(server: FileServer, wiki: str, date: str, parts: Mapping[str, bytes], complete: bool = True) -> None:
     """Add a content export; its list of checksums is written last."""
     folder = f"/other/mediawiki_content_current/{wiki}/{date}/xml/bzip2"
-    named = {f"{wiki}-{date}-{pages}.xml.bz2": content for pages, content in parts.items()}
-    server.files |= {f"{folder}/{name}": content for name, content in named.items()}
+    contents = {f"{wiki}-{date}-{pages}.xml.bz2": content for pages, content in parts.items()}
+    server.files |= {f"{folder}/{name}": content for name, content in contents.items()}
     if complete:
-        sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in named.items())
+        sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items())
         server.files[f"{folder}/SHA256SUMS"] = sums.encode()
         server.files[f"{folder}/_SUCCESS"] = b""
 
@@ -82,6 +82,6 @@ def add_item(server: FileServer, wiki: str, date: str, files: Mapping[str, bytes
     other = {"name": f"{item}_meta.xml", "source": "original"}
     server.files[f"/metadata/{item}"] = json.dumps({"files": [*described, other]}).encode()
     path = f"/advancedsearch.php?q=identifier:{wiki}-2*&fl%5B%5D=identifier&rows=500&output=json"
-    found = json.loads(server.files.get(path, b'{"response": {"docs": []}}'))
-    found["response"]["docs"] += [{"identifier": item}, {"identifier": f"{item}-extra"}]
-    server.files[path] = json.dumps(found).encode()
+    answer = json.loads(server.files.get(path, b'{"response": {"docs": []}}'))
+    answer["response"]["docs"] += [{"identifier": item}, {"identifier": f"{item}-extra"}]
+    server.files[path] = json.dumps(answer).encode()

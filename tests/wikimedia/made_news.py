@@ -24,15 +24,17 @@ Built = tuple[Path, dict[str, dict[str, Any]]]
 
 def news_options(**options: Any) -> NewsOptions:
     """Return options for tests; by default no topic is too small."""
-    given = {"topics": TOPICS, "min_class_size": 1, "workers": 1, "category_redirects": ["Category redirect"]}
-    return NewsOptions.model_validate({**given, **options})
+    defaults = {"topics": TOPICS, "min_class_size": 1, "workers": 1, "category_redirects": ["Category redirect"]}
+    return NewsOptions.model_validate({**defaults, **options})
 
 
 def write_news(folder: Path, *pages: str, language: str = "en", date: str = "20240501") -> Path:
     """Write a dump in two streams, with the wiki's own name of the category namespace."""
     export = make_export(pages, language).replace(f"<dbname>{language}wiki<", f"<dbname>{language}wikinews<")
-    own = f'<namespace key="14" case="first-letter">{CATEGORY_NAMES[language]}</namespace>'
-    head, start, rest = export.replace("    </namespaces>", f"      {own}\n    </namespaces>").partition("  <page>")
+    namespace = f'<namespace key="14" case="first-letter">{CATEGORY_NAMES[language]}</namespace>'
+    head, start, rest = export.replace("    </namespaces>", f"      {namespace}\n    </namespaces>").partition(
+        "  <page>"
+    )
     path = folder / f"{language}wikinews-{date}-pages-articles-multistream.xml.bz2"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(as_streams([head.encode(), (start + rest).encode()]))

@@ -50,8 +50,8 @@ def mutated(page: bytes, chance: random.Random) -> bytes:
         first = chance.choice((0, *[page.find(b"<text")] * 3))
         start, end = sorted(chance.choices(range(max(0, first), len(page) + 1), k=2))
         piece = chance.choice(_PIECES) * chance.choice((1, 1, 1, 2, 50))
-        found = list(_NUMBER.finditer(page))
-        number = chance.choice(found).span() if found else (start, start)
+        numbers = list(_NUMBER.finditer(page))
+        number = chance.choice(numbers).span() if numbers else (start, start)
         page = chance.choice(
             (
                 page[:start] + piece + page[start:],
@@ -72,8 +72,8 @@ def read_mutations(count: int, data: Path, folder: Path, seed: int = 0) -> Count
     sources = list(map(real_pages, sorted((data / "dumps" / "wikipedia").iterdir())))
     for number in range(-(-count // PAGES_PER_DUMP)):
         language, header, pages = chance.choice(sources)
-        chosen = chance.choices(pages, k=min(PAGES_PER_DUMP, count - number * PAGES_PER_DUMP))
-        content = header + b"\n".join(mutated(page, chance) for page in chosen) + SOUND_END
+        sample = chance.choices(pages, k=min(PAGES_PER_DUMP, count - number * PAGES_PER_DUMP))
+        content = header + b"\n".join(mutated(page, chance) for page in sample) + SOUND_END
         dump = as_dump(folder / f"{language}wiki-{number}-pages-articles.xml", content, language)
         site = read_siteinfo(dump.path, language)
         part = folder / str(number)

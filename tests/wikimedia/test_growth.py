@@ -52,8 +52,8 @@ Case = tuple[Callable[[Path], object], str, bytes, bytes, bytes]
 
 def in_page(place: str, part: str) -> Case:
     """Return a page in which a part is repeated at a place of its XML."""
-    before, found, after = EXPORT.partition(place.encode())
-    assert found
+    before, match, after = EXPORT.partition(place.encode())
+    assert match
     return read_pages, ".xml", before, part.encode(), after
 
 

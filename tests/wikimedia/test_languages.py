@@ -9,7 +9,7 @@ from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_langua
 
 
 @pytest.mark.parametrize(
-    ("chosen", "message"),
+    ("choice", "message"),
     [
         ([], "No language is given"),
         (["en", "jp"], "Unknown language 'jp'"),
@@ -18,13 +18,13 @@ from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_langua
         (["de", "../en"], r"Unknown language '\.\./en'.* lower-case letters"),
     ],
 )
-def test_wrong_choices_are_refused(chosen: list[str], message: str) -> None:
+def test_wrong_choices_are_refused(choice: list[str], message: str) -> None:
     with pytest.raises(EaseError, match=message):
-        check_languages(chosen)
+        check_languages(choice)
 
 
 @pytest.mark.parametrize(
-    ("code", "others"),
+    ("code", "codes"),
     [
         ("en", ("en", "en", "eng", "English")),
         ("be-tarask", ("be_x_old", "be-tarask", "bel", "Belarusian")),
@@ -32,9 +32,9 @@ def test_wrong_choices_are_refused(chosen: list[str], message: str) -> None:
         ("nb", ("no", "nb", "nob", "Norwegian Bokmål")),
     ],
 )
-def test_a_language_has_codes_in_other_systems(code: str, others: tuple[str, ...]) -> None:
+def test_a_language_has_codes_in_other_systems(code: str, codes: tuple[str, ...]) -> None:
     language = Language(code)
-    assert (language.database, language.bcp_47, language.iso_639_3, language.english_name) == others
+    assert (language.database, language.bcp_47, language.iso_639_3, language.english_name) == codes
 
 
 def test_databases_lead_back_to_their_languages() -> None:

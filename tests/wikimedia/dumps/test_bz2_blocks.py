@@ -63,8 +63,8 @@ def test_any_byte_enters_at_the_next_block() -> None:
 
 def with_mark(mark: int) -> bytes:
     """Return a text whose blocks contain the marker by chance: a block stores the set of its byte values as bits."""
-    used = [value for value in range(48) if mark >> (47 - value) & 1]
-    values = [*used, *range(48, 120)]
+    mark_bits = [value for value in range(48) if mark >> (47 - value) & 1]
+    values = [*mark_bits, *range(48, 120)]
     # No byte comes four times running: its run would be written with a further value.
     return b"".join(bytes(RANDOM.sample(values, len(values))) for _ in range(1600))
 
@@ -164,9 +164,9 @@ def test_blocks_give_what_libbz2_gives_and_broken_ones_that_or_nothing(text: str
             expected, decoder = b"", bz2.BZ2Decompressor()
             with suppress(OSError):
                 expected = decoder.decompress(broken)
-            found = compiled.decode_block(bytes(broken), FIRST, end)
-            assert found == b"" or (decoder.eof and found == expected), bytes(broken)
-            refused += not found
+            decoded = compiled.decode_block(bytes(broken), FIRST, end)
+            assert decoded == b"" or (decoder.eof and decoded == expected), bytes(broken)
+            refused += not decoded
     assert refused > 200
 
 

@@ -31,10 +31,10 @@ def names(source: Path | str, *languages: str) -> list[str]:
 
 
 def test_the_header_has_namespaces_and_the_language(tmp_path: Path) -> None:
-    own = '<namespace key="-1" case="first-letter">Istimewa</namespace>\n<namespace key="102">P A</namespace>'
+    namespaces = '<namespace key="-1" case="first-letter">Istimewa</namespace>\n<namespace key="102">P A</namespace>'
     export = make_export([article(1)], language="simple")
     path = tmp_path / "simplewiki-pages-articles.xml"
-    path.write_text(export.replace("    </namespaces>", f"{own}\n    </namespaces>"))
+    path.write_text(export.replace("    </namespaces>", f"{namespaces}\n    </namespaces>"))
     namespaces = read_siteinfo(path, "simple").namespaces
     assert [namespaces.get(name) for name in ("istimewa", "berkas", "p a")] == [-1, 6, 102]
     unnamed = path.rename(tmp_path / "my-copy-pages-articles.xml")
@@ -53,7 +53,7 @@ def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "used", "said"),
+    ("files", "dates", "message"),
     [
         (["2026-10-01 p1p9", "2026-11-01 p1p5"], ["2026-11-01"], "not the content export of 20261001"),
         (["2026-04-01 p1p9", "20260401"], ["20260401"], "not the content export of 20260401"),
@@ -63,15 +63,15 @@ def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     ],
 )
 def test_the_newest_complete_date_or_layout_is_used(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, there: list[str], used: list[str], said: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, files: list[str], dates: list[str], message: str
 ) -> None:
-    for name in there:
+    for name in files:
         date, _, pages = name.partition(" ")
         place(tmp_path, f"dewiki-{date}-{pages or 'pages-articles'}.xml.bz2")
     with caplog.at_level("INFO"):
         dumps = find_dumps(tmp_path, ["de"])
-    assert [dump.dump_date for dump in dumps][: len(used)] == [date.replace("-", "") for date in used]
-    assert said in caplog.text
+    assert [dump.dump_date for dump in dumps][: len(dates)] == [date.replace("-", "") for date in dates]
+    assert message in caplog.text
 
 
 def test_dumps_with_any_name_are_recognised_by_their_header(tmp_path: Path) -> None:
@@ -157,16 +157,16 @@ def test_shards_read_each_page_once(tmp_path: Path, many_pages: list[str], form:
 @pytest.mark.parametrize("lost", [0.6, 1])
 def test_exactly_one_shard_reports_truncation(tmp_path: Path, many_pages: list[str], form: str, lost: float) -> None:
     ending, content = pack(make_export(many_pages), many_pages, form)
-    kept = len(content) - int(lost if lost >= 1 else lost * len(content))
+    size = len(content) - int(lost if lost >= 1 else lost * len(content))
     if form == "plain" and lost == 1:
-        kept -= 2  # ">" and the line's end alone are no loss
-    dump = as_dump(tmp_path / f"cut{ending}", content[:kept])
+        size -= 2  # ">" and the line's end alone are no loss
+    dump = as_dump(tmp_path / f"cut{ending}", content[:size])
     if (form, lost) == ("one stream", 0.6):
         with pytest.raises(EaseError, match="is truncated before the end of its first bz2 block"):
             read_all(dump)
         return
-    expected, [one] = read_all(dump)
+    expected, [tally] = read_all(dump)
     pages, tallies = read_all(dump, 3000)
-    assert one.truncated
+    assert tally.truncated
     assert sum(tally.truncated for tally in tallies) == 1
     assert pages == expected

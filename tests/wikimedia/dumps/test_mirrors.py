@@ -24,8 +24,8 @@ def dump(language: str, title: str = "Page") -> bytes:
     return bz2.compress(make_export([make_page(1, title, "Text.")], language=language).encode())
 
 
-def options(folder: Path, **given: Any) -> MirrorOptions:
-    return MirrorOptions(folder=folder, download=QUICK, **given)
+def options(folder: Path, **fields: Any) -> MirrorOptions:
+    return MirrorOptions(folder=folder, download=QUICK, **fields)
 
 
 def names(paths: Any) -> list[str]:
@@ -49,7 +49,7 @@ def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer
     stem = "wiki-20240120-pages-articles-multistream.xml.bz2"
     paths = [tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}" for language in ("en", "de")]
     assert fetched.pages == {"en": (paths[0],), "de": (paths[1],)}
-    assert [found.path for found in find_dumps(files_of(fetched), ["en", "de"])] == paths
+    assert [file.path for file in find_dumps(files_of(fetched), ["en", "de"])] == paths
     asked = len(server.asked)
     assert fetch_dumps(server.address, ["en", "de"], options(tmp_path)) == fetched
     assert not [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
@@ -63,7 +63,7 @@ def test_downloads_parts_until_they_are_joined(server: FileServer, tmp_path: Pat
     cut = fetch_dumps(server.address, ["en"], options(tmp_path))
     stem = "enwiki-20240101-pages-articles-multistream"
     assert names(cut.pages["en"]) == [f"{stem}{part}.bz2" for part in PARTS]
-    assert names(found.path for found in find_dumps(files_of(cut), ["en"])) == names(cut.pages["en"])
+    assert names(file.path for file in find_dumps(files_of(cut), ["en"])) == names(cut.pages["en"])
     add_dump(server, "enwiki", "20240101", dump("en"), parts=PARTS)
     joined = fetch_dumps(server.address, ["en"], options(tmp_path / "new"))
     assert names(joined.pages["en"]) == [f"{stem}.xml.bz2"]
@@ -93,10 +93,10 @@ def test_page_props_are_of_the_nearest_date(server: FileServer, tmp_path: Path) 
     for date, status in (("20240101", "done"), ("20240120", "done"), ("20240201", "waiting")):
         add_dump(server, "enwiki", date, dump("en"))
         add_page_props(server, "enwiki", date, f"table {date}".encode(), status)
-    for wanted, nearest in (("20240201", "20240120"), ("20240101", "20240101")):
-        fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date=wanted))
+    for date, nearest in (("20240201", "20240120"), ("20240101", "20240101")):
+        fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date=date))
         assert fetched.tables["en"].read_bytes() == f"table {nearest}".encode()
-        (table,) = find_page_props(list(fetched.tables.values()), {"en": wanted})
+        (table,) = find_page_props(list(fetched.tables.values()), {"en": date})
         assert (table.path, table.dump_date) == (fetched.tables["en"], nearest)
     add_export(server, "enwiki", "2023-12-01", {"p1p9": dump("en")})
     older = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date="20231201"))
@@ -124,9 +124,9 @@ def test_the_newest_export_complete_for_all_languages(server: FileServer, tmp_pa
     again = [path for path, _ in server.asked[asked:]]
     assert not [path for path in again if server.requests(path)[-1]["Range"]]
     assert server.most_at_once <= 3
-    found = find_dumps(tmp_path, ["en", "de"])
-    assert names(dump.path for dump in found) == names(files_of(fetched))
-    assert {dump.dump_date for dump in found} == {"20261001"}
+    dumps = find_dumps(tmp_path, ["en", "de"])
+    assert names(dump.path for dump in dumps) == names(files_of(fetched))
+    assert {dump.dump_date for dump in dumps} == {"20261001"}
     articles = fetch_dumps(server.address, ["en", "de"], options(tmp_path, layout="articles"))
     assert articles.date == "20261120"
 
@@ -147,10 +147,10 @@ EXPORTS = [
 
 
 @pytest.mark.parametrize(
-    ("layout", "languages", "given", "words"),
+    ("layout", "languages", "fields", "words"),
     [*(("articles", *case) for case in ARTICLES), *(("content", *case) for case in EXPORTS)],
 )
-def test_errors(server: FileServer, tmp_path: Path, layout: str, languages: list[str], given: Any, words: str) -> None:
+def test_errors(server: FileServer, tmp_path: Path, layout: str, languages: list[str], fields: Any, words: str) -> None:
     add_dump(server, "enwiki", "20240101", dump("en"))
     add_dump(server, "dewiki", "20240101", dump("de"), status="waiting")
     server.files["/frwiki/20240101/dumpstatus.json"] = b"<html>"
@@ -165,9 +165,9 @@ def test_errors(server: FileServer, tmp_path: Path, layout: str, languages: list
     add_export(server, "eowiki", "2026-10-01", {"p1p9": dump("eo")})
     server.files[f"/{CONTENT}/eowiki/2026-10-01/xml/bzip2/eowiki-2026-10-01-p1p9.xml.bz2"] = b"?"
     with pytest.raises(EaseError, match=words):
-        fetch_dumps(server.address, languages, options(tmp_path, layout=layout, **given))
-    there = names(path for path in tmp_path.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
-    assert there == (["iowiki-2026-10-01-p1p6.xml.bz2"] if languages == ["io"] else [])
+        fetch_dumps(server.address, languages, options(tmp_path, layout=layout, **fields))
+    downloads = names(path for path in tmp_path.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    assert downloads == (["iowiki-2026-10-01-p1p6.xml.bz2"] if languages == ["io"] else [])
 
 
 def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:

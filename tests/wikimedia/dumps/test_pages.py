@@ -44,8 +44,8 @@ def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
         **{"Image:C.jpg": 6, "Star Wars: D": 0, "Talk": 0, ":E": 0},
     }
     pages = [make_page(number, title, "text").replace("    <ns>0</ns>\n", "") for number, title in enumerate(titles, 1)]
-    found, tally = read_export(tmp_path, make_export(pages, version="0.5"))
-    assert {page.title: page.namespace for page in found} == titles
+    read_pages, tally = read_export(tmp_path, make_export(pages, version="0.5"))
+    assert {page.title: page.namespace for page in read_pages} == titles
     assert not tally.skipped
     articles = iterate_pages(as_shard(DumpFile(tmp_path / "enwiki-1-pages-articles.xml", "en", None)), namespaces={0})
     assert [page.text for page in articles] == ["" if number else "text" for number in titles.values()]
@@ -58,10 +58,10 @@ def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Pat
     packed = bz2.compress(content.replace(b"HERE", b"a" * 100_000_000), 1)
     dump, tally = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", packed), PageTally()
     tracemalloc.start()
-    found = list(iterate_pages(as_shard(dump), tally=tally))
+    read_pages = list(iterate_pages(as_shard(dump), tally=tally))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert [page.title for page in found] == ["Article 1", "Article 3"]
+    assert [page.title for page in read_pages] == ["Article 1", "Article 3"]
     assert tally.skipped == {"too_large": 1}
     assert tally.faults == ["page 'Huge' is skipped: it has more than 20,000,000 bytes"]
     assert not tally.truncated

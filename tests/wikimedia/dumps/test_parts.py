@@ -22,11 +22,11 @@ from tests.wikimedia.made_dumps import ONE, article, made
 def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
     dump, parts = made(tmp_path, article(1)), tmp_path / "parts"
     first = ingest_wikipedia([dump], ONE, parts)
-    written = first.sentences[0].stat().st_mtime_ns
+    time = first.sentences[0].stat().st_mtime_ns
     moved = DumpFile(dump.path.rename(tmp_path / "enwiki-moved-pages-articles.xml"), "en", "20240101")
     again = ingest_wikipedia([moved], ONE, parts)
     assert again.sentences == first.sentences
-    assert again.sentences[0].stat().st_mtime_ns == written
+    assert again.sentences[0].stat().st_mtime_ns == time
     for change in ({"splitter": "icu"}, {"max_page_bytes": 10_000}):
         other = ingest_wikipedia([moved], IngestOptions(workers=1, **change), parts)
         assert other.sentences != first.sentences

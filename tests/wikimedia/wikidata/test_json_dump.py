@@ -155,10 +155,10 @@ TYPES: dict[str, tuple[list[Any], list[int]]] = {
 @pytest.mark.parametrize("case", TYPES)
 def test_types_of_items(tmp_path: Path, case: str) -> None:
     statements, types = TYPES[case]
-    others = [] if "preferred" in case else [statement(98)]
-    parts = ingest(tmp_path, lines_of(make_item(1, [*statements, *others], en="One")))
+    normal = [] if "preferred" in case else [statement(98)]
+    parts = ingest(tmp_path, lines_of(make_item(1, [*statements, *normal], en="One")))
     assert rows(parts.sitelinks) == [(1, "en", "One")]
-    assert rows(parts.entity_types) == [(1, qid) for qid in (*types, *(98 for _ in others))]
+    assert rows(parts.entity_types) == [(1, qid) for qid in (*types, *(98 for _ in normal))]
 
 
 SITES = sites_of(["en", "be-x-old"])
@@ -246,5 +246,5 @@ def made_line(rng: random.Random) -> bytes:
 @pytest.mark.parametrize("seed", range(2))
 def test_made_lines_whole_and_damaged(seed: int) -> None:
     rng = random.Random(seed)
-    found = sum(assert_read_as_fully(made_line(rng)) for _ in range(500))
-    assert found > 150
+    readable = sum(assert_read_as_fully(made_line(rng)) for _ in range(500))
+    assert readable > 150

@@ -27,8 +27,8 @@ def ingest(folder: Path, content: bytes, languages: tuple[str, ...] = ("en",), *
 
 def test_items_of_pages_by_language_whatever_the_workers(tmp_path: Path) -> None:
     content = dump(insert(item(1, 5), b"(1,'x','y',NULL)", item(2, 64)))
-    one, parts = (ingest(tmp_path / str(count), content, ("en", "be-tarask"), workers=count) for count in (1, 2))
-    assert [path.read_bytes() for path in parts.page_items] == [path.read_bytes() for path in one.page_items]
+    first, parts = (ingest(tmp_path / str(count), content, ("en", "be-tarask"), workers=count) for count in (1, 2))
+    assert [path.read_bytes() for path in parts.page_items] == [path.read_bytes() for path in first.page_items]
     assert rows(parts.page_items) == [
         {"language": language, "page_id": page, "qid": qid}
         for language in ("en", "be-tarask")
@@ -51,19 +51,19 @@ def test_finds_the_newest_and_fastest_file_of_each_language(tmp_path: Path) -> N
     ):
         write(tmp_path, b"", name)
 
-    def found(*languages: str) -> list[tuple[str, str, str | None]]:
+    def tables(*languages: str) -> list[tuple[str, str, str | None]]:
         files = find_page_props([tmp_path], dict.fromkeys(languages))
         return [(file.language, str(file.path.relative_to(tmp_path)), file.dump_date) for file in files]
 
-    assert found("be-tarask", "en") == [
+    assert tables("be-tarask", "en") == [
         ("be-tarask", "20231201/be_x_oldwiki-latest-page_props.sql.bz2", "20231201"),
         ("en", "enwiki/20240201/enwiki-20240201-page_props.sql", "20240201"),
     ]
     with pytest.raises(EaseError, match=rf"no page_props table of de, fr in {tmp_path}: .*`wikidata_titles` to json"):
-        found("en", "de", "fr")
+        tables("en", "de", "fr")
     write(tmp_path, b"", "enwiki-latest-page_props.sql.gz")
     with pytest.raises(EaseError, match=r"20240201-page_props.sql.*, and one without, \S+latest-page_props"):
-        found("en")
+        tables("en")
 
 
 ESCAPED = {
@@ -105,21 +105,21 @@ def hostile_rows(seed: int, number: int) -> list[bytes]:
 def parsed_by_sqlglot(statement: bytes) -> list[Row]:
     """Return page and value of the rows of wikibase_item, read by an independent parser."""
     tree = sqlglot.parse_one(statement.decode("latin-1").rstrip(";\n"), read="mysql")
-    found: list[Row] = []
+    pairs: list[Row] = []
     for row in tree.find_all(expressions.Tuple):
         page, name, value, _ = row.expressions
         if name.this == "wikibase_item":
-            found.append((page.this.encode("latin-1"), value.this.encode("latin-1")[1:]))
-    return found
+            pairs.append((page.this.encode("latin-1"), value.this.encode("latin-1")[1:]))
+    return pairs
 
 
 def test_rows_agree_with_an_sql_parser(tmp_path: Path) -> None:
     statements = [insert(*hostile_rows(seed, 120)) for seed in range(5)]
-    found = PageItemReader(write(tmp_path, dump(*statements)))
+    reader = PageItemReader(write(tmp_path, dump(*statements)))
     expected = [row for statement in statements for row in parsed_by_sqlglot(statement)]
     assert len(expected) == 5 * 40
-    assert rows_of(found) == expected
-    assert (found.broken_rows, found.truncated) == (0, False)
+    assert rows_of(reader) == expected
+    assert (reader.broken_rows, reader.truncated) == (0, False)
 
 
 @pytest.mark.parametrize("packing", PACK)
@@ -135,9 +135,9 @@ def test_broken_rows_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCa
     parts = b"2,'wikibase_item','2',NULL 3,'wikibase_item',Q3,NULL 4,'wikibase_item','Q4',NULL,NULL".split()
     broken = [b"(%s)" % part for part in parts]
     last = insert(*[broken[0], item(6, 6)] * 9, b"(7,'wikibase_item','P7',NULL)")
-    found = PageItemReader(write(tmp_path, dump(insert(item(1, 1), *broken, item(5, 5)), last)))
-    assert [page for page, _ in rows_of(found)] == [b"1", b"5", *[b"6"] * 9]
-    assert found.broken_rows == 3 + 9 + 1
+    reader = PageItemReader(write(tmp_path, dump(insert(item(1, 1), *broken, item(5, 5)), last)))
+    assert [page for page, _ in rows_of(reader)] == [b"1", b"5", *[b"6"] * 9]
+    assert reader.broken_rows == 3 + 9 + 1
     assert "page_props.sql: 13 rows cannot be read" in caplog.text
 
 
@@ -147,9 +147,9 @@ def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing:
     rows = [item(page, rng.randrange(1, 10**9)) for page in range(1, 30_000)]
     path = write(tmp_path, dump(insert(*rows[:20_000]), insert(*rows[20_000:])), f"cut.sql{packing}")
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
-    found = PageItemReader(path)
-    pages = [int(page) for page, _ in rows_of(found)]
-    assert (found.truncated, found.broken_rows) == (True, 0)
+    reader = PageItemReader(path)
+    pages = [int(page) for page, _ in rows_of(reader)]
+    assert (reader.truncated, reader.broken_rows) == (True, 0)
     assert pages == list(range(1, len(pages) + 1))
     assert 10_000 < len(pages) < 29_999
 

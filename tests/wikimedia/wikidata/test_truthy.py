@@ -37,7 +37,7 @@ def random_lines(seed: int, items: int) -> tuple[list[str], list[tuple[int, int]
     rng = random.Random(seed)
     lines, types = [], []
     for qid in rng.sample(range(1, 10**8), items):
-        subject, own = f"<{WD}Q{qid}>", [(qid, rng.randrange(1, 10**6)) for _ in range(rng.randrange(3))]
+        subject, item_types = f"<{WD}Q{qid}>", [(qid, rng.randrange(1, 10**6)) for _ in range(rng.randrange(3))]
         some = [
             f'{subject} <http://schema.org/name> "A \\"name\\" {P31} <{WD}Q7> ."@en .',
             f"<https://en.wikipedia.org/wiki/Page_{qid}> <http://schema.org/about> {subject} .",
@@ -46,8 +46,8 @@ def random_lines(seed: int, items: int) -> tuple[list[str], list[tuple[int, int]
             f'{subject} <http://www.wikidata.org/prop/direct/P1476> "\\u6771"@ja .',
         ]
         place = rng.randrange(len(some))
-        lines += [*some[:place], *(is_a(*pair) for pair in own), *some[place:]]
-        types += own
+        lines += [*some[:place], *(is_a(*pair) for pair in item_types), *some[place:]]
+        types += item_types
     return lines, types
 
 
@@ -65,11 +65,11 @@ def test_types_among_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_other_statements_and_broken_lines_are_counted(tmp_path: Path) -> None:
-    others = [f"<{WD}P31> {P31} <{WD}Q5> .", f"<{WD}Q1> {P31} <{WD}P31> ."]
-    others.append(f"<{WD}Q1> {P31} <http://www.wikidata.org/.well-known/genid/3af1> .")
+    other_lines = [f"<{WD}P31> {P31} <{WD}Q5> .", f"<{WD}Q1> {P31} <{WD}P31> ."]
+    other_lines.append(f"<{WD}Q1> {P31} <http://www.wikidata.org/.well-known/genid/3af1> .")
     broken = [f"<{WD}Q1> {P31} <{WD}Q5>", f"<{WD}Q1 {P31} <{WD}Q5> .", f"<{WD}Q1> {P31} Q5 ."]
     broken.append(f"{is_a(1, 5)} {is_a(2, 5)}")
-    parts = ingest(tmp_path, "# a comment", is_a(1, 2), *broken, *others, is_a(1, 2), *broken, is_a(3, 4))
+    parts = ingest(tmp_path, "# a comment", is_a(1, 2), *broken, *other_lines, is_a(1, 2), *broken, is_a(3, 4))
     assert pairs(parts) == [(1, 2), (1, 2), (3, 4)]
     assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (3, 8)
 

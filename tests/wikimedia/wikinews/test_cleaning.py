@@ -48,9 +48,9 @@ def groups_by_pairs(texts: list[str], similarity: float, characters: int) -> lis
     """Return each text's group as the smallest index that is connected with it."""
     sets = [{text[start : start + characters] for start in range(max(1, len(text) - characters + 1))} for text in texts]
     group = list(range(len(texts)))
-    for one, other in combinations(range(len(texts)), 2):
-        if len(sets[one] & sets[other]) >= similarity * len(sets[one] | sets[other]):
-            low, high = sorted((group[one], group[other]))
+    for first, second in combinations(range(len(texts)), 2):
+        if len(sets[first] & sets[second]) >= similarity * len(sets[first] | sets[second]):
+            low, high = sorted((group[first], group[second]))
             group = [low if number == high else number for number in group]
     return group
 
@@ -62,8 +62,8 @@ def test_groups_as_by_comparing_all_pairs(similarity: float) -> None:
     texts = [" ".join(source.choices(words, k=source.randint(1, 9))) for _ in range(300)]
     for place in source.sample(range(300), 120):
         texts[place] = texts[source.randrange(300)].replace("rain", "rains", 1)
-    found = duplicate_groups(texts, similarity, 5)
+    groups = duplicate_groups(texts, similarity, 5)
     expected = groups_by_pairs(texts, similarity, 5)
-    first = {group: place for place, group in reversed(list(enumerate(found.tolist())))}
-    assert [first[group] for group in found.tolist()] == expected
+    first = {group: place for place, group in reversed(list(enumerate(groups.tolist())))}
+    assert [first[group] for group in groups.tolist()] == expected
     assert len(set(expected)) < 300

@@ -43,8 +43,8 @@ def test_every_date_of_a_year_in_cldrs_forms(language: str) -> None:
     dates = Dates(language)
     days = [date(2022, month, 2 * month) for month in range(1, 13)]
     forms = ("full", "long", "medium", "short")
-    written = [format_date(day, form, locale=language) for day in days for form in forms]
-    assert [text for text in written if not dates.is_date(text)] == []
+    texts = [format_date(day, form, locale=language) for day in days for form in forms]
+    assert [text for text in texts if not dates.is_date(text)] == []
 
 
 @pytest.mark.parametrize(

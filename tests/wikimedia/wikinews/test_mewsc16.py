@@ -57,11 +57,11 @@ def test_every_case(tmp_path: Path) -> None:
     rows = rows_of(folder)
     assert {row["page_id"]: row["category"] for row in rows} == KEPT
     assert {row["sentence"] for row in rows} == {"It rained.", "Then it snowed."}
-    found = counts["en"]
-    assert skipped(found) == SKIPPED
-    assert found["pages"] == len(CASES) == found["sentences"] + sum(found["skipped"].values())
-    assert found["classes"] == {"Sports": 5, "Weather": 4}
-    assert (found["dropped_classes"], found["faults"]) == ({}, [])
+    english = counts["en"]
+    assert skipped(english) == SKIPPED
+    assert english["pages"] == len(CASES) == english["sentences"] + sum(english["skipped"].values())
+    assert english["classes"] == {"Sports": 5, "Weather": 4}
+    assert (english["dropped_classes"], english["faults"]) == ({}, [])
 
 
 ENGLISH, TURKISH = SiteInfo("en"), SiteInfo("tr", namespaces={"kategori": 14})
@@ -112,8 +112,8 @@ def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
     first.rename(first.with_name("enwikinews-20240501-pages-articles-multistream1.xml.bz2"))
     write_news(tmp_path, article(5, "It rained again."), article(1)).rename(second)
     counts = build_mewsc16(dumps_in(tmp_path, "en"), news_options(), tmp_path / "made", WIKINEWS)
-    found = [(row["page_id"], row["sentence"]) for row in rows_of(tmp_path / "made")]
-    assert found == [(1, "It rained."), (2, "It rained."), (5, "It rained first.")]
+    sentences = [(row["page_id"], row["sentence"]) for row in rows_of(tmp_path / "made")]
+    assert sentences == [(1, "It rained."), (2, "It rained."), (5, "It rained first.")]
     assert skipped(counts["en"]) == {"repeated": 1}
 
 
@@ -160,22 +160,22 @@ PAGES = [
 @patch.object(editions, "_SIMILARITY", 0.98)
 def test_the_clean_edition_its_counts_splits_and_card(tmp_path: Path) -> None:
     folder, counts = build(tmp_path / "clean", *PAGES, edition="clean")
-    found, rows = counts["en"], rows_of(folder)
-    assert Counter(found["removed"]) == Counter(short=1, duplicate=1)
-    assert found["pages"] == len(PAGES) == found["sentences"] + sum(found["skipped"].values())
-    assert len({row["sentence"] for row in rows}) == found["sentences"] == len(PAGES) - 2
+    english, rows = counts["en"], rows_of(folder)
+    assert Counter(english["removed"]) == Counter(short=1, duplicate=1)
+    assert english["pages"] == len(PAGES) == english["sentences"] + sum(english["skipped"].values())
+    assert len({row["sentence"] for row in rows}) == english["sentences"] == len(PAGES) - 2
     assert "The visit of George W. Bush to Lima ended with a speech." in {row["sentence"] for row in rows}
     paper, _ = build(tmp_path / "paper", *PAGES)
     assert "The visit of George W." in {row["sentence"] for row in rows_of(paper)}
 
     splits = {name: pq.read_table(folder / f"en_{name}.parquet") for name in ("small", "earlier", "recent")}
-    assert {name: table.num_rows for name, table in splits.items()} == found["splits"]
+    assert {name: table.num_rows for name, table in splits.items()} == english["splits"]
     assert sorted(splits["small"]["category"].to_pylist()) == ["Sports"] * 4 + ["Weather"] * 4
     dates = [[day.year for day in splits[name]["date"].to_pylist()] for name in ("earlier", "recent")]
     assert list(map(set, dates)) == [{2019}, {2023}]
     assert sum(map(len, dates)) == sum(row["date"] is not None for row in rows) == 13
 
-    assert found["licences"] == {"cc-by-2.5": 10, "cc-by-4.0": 5}
+    assert english["licences"] == {"cc-by-2.5": 10, "cc-by-4.0": 5}
     _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     card = yaml.safe_load(front)
     assert (card["language"], card["license"]) == (["en"], ["cc-by-2.5", "cc-by-4.0"])
@@ -199,17 +199,20 @@ def test_texts_without_a_known_licence_are_not_for_publishing(tmp_path: Path) ->
 
 def test_the_licence_in_force() -> None:
     days = {"en": (date(2005, 9, 25), date(2024, 12, 16), None), "de": (date(2026, 1, 1),)}
-    licences = {code: [licence_in_force(licence_history(code), day) for day in own] for code, own in days.items()}
+    licences = {
+        code: [licence_in_force(licence_history(code), day) for day in language_days]
+        for code, language_days in days.items()
+    }
     assert licences == {"en": ["cc-by-2.5", "cc-by-4.0", "unknown"], "de": ["cc-by-2.5"]}
 
 
 def test_classes_are_of_equal_size_as_far_as_possible() -> None:
     labels = ["Sports"] * 50 + ["Weather"] * 8 + ["Health"] * 30
     for limit, sizes in ((30, (11, 8, 11)), (12, (4, 4, 4)), (1000, (50, 8, 30))):
-        drawn = balanced(labels, limit, seed=1).tolist()
-        counts = Counter(labels[place] for place in drawn)
+        places = balanced(labels, limit, seed=1).tolist()
+        counts = Counter(labels[place] for place in places)
         assert (counts["Sports"], counts["Weather"], counts["Health"]) == sizes
-        assert sorted(set(drawn)) == drawn
+        assert sorted(set(places)) == places
 
 
 def test_a_sentence_without_a_category_is_named(tmp_path: Path) -> None:

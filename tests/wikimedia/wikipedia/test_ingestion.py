@@ -27,12 +27,12 @@ def test_the_rows_of_an_article(tmp_path: Path) -> None:
     text = "It is in [[Germany|the country]]. See 😀 [[berlin]]s and [[Paris#River|Paris]].\n\nNo link."
     parts = ingest_wikipedia([made(tmp_path, make_page(5, "the_title", text))], ONE, tmp_path / "parts")
     assert [pq.read_schema(path) for path in (*parts.sentences, *parts.redirects)] == [SENTENCES, REDIRECTS]
-    found = rows(parts.sentences)
-    assert [row["sentence_index"] for row in found] == [0, 1, 2]
-    assert [row["text"] for row in found] == ["It is in the country.", "See 😀 berlins and Paris.", "No link."]
-    links = [[(row["text"][link["start"] : link["end"]], link["target"]) for link in row["links"]] for row in found]
+    sentences = rows(parts.sentences)
+    assert [row["sentence_index"] for row in sentences] == [0, 1, 2]
+    assert [row["text"] for row in sentences] == ["It is in the country.", "See 😀 berlins and Paris.", "No link."]
+    links = [[(row["text"][link["start"] : link["end"]], link["target"]) for link in row["links"]] for row in sentences]
     assert links == [[("the country", "Germany")], [("berlins", "Berlin"), ("Paris", "Paris")], []]
-    keys = {(row["language"], row["page_id"], row["page_title"], row["revision_id"]) for row in found}
+    keys = {(row["language"], row["page_id"], row["page_title"], row["revision_id"]) for row in sentences}
     assert keys == {("en", 5, "The title", 1005)}
 
 
@@ -87,7 +87,7 @@ def test_a_page_that_fails_or_takes_too_long_is_skipped(tmp_path: Path, caplog: 
     assert [row["page_id"] for row in rows(parts.pages)] == [1, 2, 3, 4]
     assert {row["page_id"] for row in rows(parts.sentences)} == {2, 4}
     caplog.clear()
-    assert [one.page_id for one in read_dump(dump.path, max_page_seconds=0.2)] == [2, 4]
+    assert [article.page_id for article in read_dump(dump.path, max_page_seconds=0.2)] == [2, 4]
     assert "page 'Faulty' is skipped: RuntimeError: a bug" in caplog.text
     assert "page 'Slow' is skipped: it takes more than 0.2 s" in caplog.text
 
@@ -95,14 +95,14 @@ def test_a_page_that_fails_or_takes_too_long_is_skipped(tmp_path: Path, caplog: 
 def test_sentences_keep_whole_links_and_lines() -> None:
     def split(text: str, *links: Link) -> tuple[list[tuple[str, list[str]]], dict[str, int]]:
         sentences, counts = split_article(Article(text, list(links)), SentenceSplitter("en"))
-        return [(one.text, [link.target for link in one.links]) for one in sentences], dict(counts)
+        return [(sentence.text, [link.target for link in sentence.links]) for sentence in sentences], dict(counts)
 
     text = "It is by Dr. No. It ended."
     assert split(text)[0] == [("It is by Dr.", []), ("No.", []), ("It ended.", [])]
     joined = [("It is by Dr. No.", ["Dr. No"]), ("It ended.", ["End"])]
     assert split(text, Link(9, 15, "Dr. No"), Link(19, 25, "End")) == (joined, {"boundaries_in_links": 1})
-    found, counts = split("First line\nsecond line", Link(6, 14, "Line"), Link(0, 5, "First"))
-    assert found == [("First line", ["First"]), ("second line", [])]
+    sentences, counts = split("First line\nsecond line", Link(6, 14, "Line"), Link(0, 5, "First"))
+    assert sentences == [("First line", ["First"]), ("second line", [])]
     assert counts["links_across_lines"] == 1
 
 
@@ -113,13 +113,13 @@ def test_stream_equals_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, en
     path.write_bytes(PACK[ending](make_export(PAGES, "de").encode()))
     parts = ingest_wikipedia([made(tmp_path / "plain", *PAGES, language="de")], ONE, tmp_path / "parts")
     assert [part.name for part in parts.sentences] == [SENTENCES_FILE]
-    found = [
-        (one.language, one.page_id, one.title, number, sentence.text, list(map(tuple, sentence.links)))
-        for one in read_dump(path)
-        for number, sentence in enumerate(one.sentences("polyglot"))
+    columns = [
+        (article.language, article.page_id, article.title, number, sentence.text, list(map(tuple, sentence.links)))
+        for article in read_dump(path)
+        for number, sentence in enumerate(article.sentences("polyglot"))
     ]
     names = ("language", "page_id", "page_title", "sentence_index", "text")
-    assert found == [
+    assert columns == [
         (*(row[name] for name in names), [tuple(link.values()) for link in row["links"]])
         for row in rows(parts.sentences)
     ]
@@ -131,7 +131,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     path = tmp_path / "enwiki-pages-articles.xml.gz"
     path.write_bytes(gzip.compress(make_export([article(1), *large, article(2)]).encode(), compresslevel=1))
     tracemalloc.start()
-    assert [one.page_id for one in read_dump(path)] == [1, 2]
+    assert [article.page_id for article in read_dump(path)] == [1, 2]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 << 20
@@ -155,9 +155,9 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     assert articles == {"it": 607, "pt": 1, "ko": 1, "tr": 1}
     # One Italian article is a template alone.
     assert parts.counts["it"]["skipped"] == {"no_sentences": 1, "other_namespace": 75, "redirect": 64}
-    found = rows(parts.sentences)
-    assert list(dict.fromkeys(row["language"] for row in found)) == ["it", "pt", "ko", "tr"]
-    first = next(row for row in found if row["page_title"] == "Armonium")
+    sentences = rows(parts.sentences)
+    assert list(dict.fromkeys(row["language"] for row in sentences)) == ["it", "pt", "ko", "tr"]
+    first = next(row for row in sentences if row["page_title"] == "Armonium")
     assert first["text"].startswith("L'armonium o armonio (in francese, harmonium) è uno strumento musicale")
     surfaces = [(first["text"][link["start"] : link["end"]], link["target"]) for link in first["links"]]
     assert surfaces[0] == ("strumento musicale", "Strumenti musicali")
@@ -167,15 +167,15 @@ def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_pat
     """Both English slices have Arthur Schopenhauer and Atlantic Ocean."""
     dumps = find_dumps(test_data / "dumps", ["en"])
     parts = ingest_wikipedia(dumps, ONE, tmp_path)
-    found = rows(parts.sentences)
-    keys = [(row["page_id"], row["sentence_index"]) for row in found]
+    sentences = rows(parts.sentences)
+    keys = [(row["page_id"], row["sentence_index"]) for row in sentences]
     assert len(keys) == len(set(keys))
-    assert len({row["revision_id"] for row in found if row["page_title"] == "Atlantic Ocean"}) == 1
+    assert len({row["revision_id"] for row in sentences if row["page_title"] == "Atlantic Ocean"}) == 1
     counts = parts.counts["en"]
     assert counts["skipped"]["repeated"] == 2
-    assert counts["articles"] == len({row["page_id"] for row in found}) == 24 + 106 - 2
-    assert counts["sentences"] == len(found)
-    assert counts["links"] == sum(len(row["links"]) for row in found)
+    assert counts["articles"] == len({row["page_id"] for row in sentences}) == 24 + 106 - 2
+    assert counts["sentences"] == len(sentences)
+    assert counts["links"] == sum(len(row["links"]) for row in sentences)
     assert counts["redirects"] == len(rows(parts.redirects)) == 101, "one of 102 redirects leads out of the articles"
 
 
@@ -195,9 +195,9 @@ def test_shards_and_workers_do_not_change_the_rows(tmp_path: Path, streams_dump:
 def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark: Any) -> None:
     options, on_spark = IngestOptions(workers=1, bytes_per_shard=5000), spark_map(spark.sparkContext)
     broken = as_dump(tmp_path / "dewiki-1-pages-articles.xml.bz2", streams_dump.path.read_bytes() + b"garbage", "de")
-    there = ingest_wikipedia([streams_dump], options, tmp_path / "spark", on_spark)
-    assert len(there.sentences) > 3
-    assert contents(there) == contents(ingest_wikipedia([streams_dump], options, tmp_path / "here"))
+    on_cluster = ingest_wikipedia([streams_dump], options, tmp_path / "spark", on_spark)
+    assert len(on_cluster.sentences) > 3
+    assert contents(on_cluster) == contents(ingest_wikipedia([streams_dump], options, tmp_path / "here"))
     with pytest.raises(EaseError, match=r"^\S+dewiki-1-pages-articles.xml.bz2 has other data") as caught:
         ingest_wikipedia([broken], options, tmp_path / "spark", on_spark)
     assert "\n" not in str(caught.value)
@@ -209,9 +209,9 @@ def test_a_cut_file_is_kept_or_not(tmp_path: Path, streams_dump: DumpFile, caplo
     cut_dump = as_dump(tmp_path / "enwiki-cut-pages-articles.xml.bz2", content[: len(content) * 2 // 3])
     sound = made(tmp_path, article(1000))
     options = IngestOptions(workers=2, bytes_per_shard=1500)
-    kept = ingest_wikipedia([cut_dump, sound], options, tmp_path / "parts")
+    parts = ingest_wikipedia([cut_dump, sound], options, tmp_path / "parts")
     assert f"{cut_dump.path} is truncated: the rows before the cut are kept" in caplog.text
-    pages = {row["page_id"] for row in rows(kept.sentences)}
+    pages = {row["page_id"] for row in rows(parts.sentences)}
     assert pages == {*range(1, max(pages - {1000}) + 1), 1000}
     drop = options.model_copy(update={"truncated": "drop"})
     dropped = ingest_wikipedia([cut_dump, sound], drop, tmp_path / "parts")

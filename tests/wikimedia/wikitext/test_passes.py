@@ -57,9 +57,9 @@ def test_the_compiled_passes_are_those_of_the_source(source: ModuleType) -> None
         for name in ("strip_quotes", "normalize_gaps", "join_blocks"):
             assert getattr(passes, name)(text) == getattr(source, name)(text), (name, text)
         places = sorted(generator.choices(range(len(text) + 1), k=6))
-        starts, found = source.cut_sentences(text, places)
-        assert passes.cut_sentences(text, places) == (starts, found)
-        ends = [start + len(sentence) for start, sentence in zip(starts, found, strict=True)]
+        starts, sentences = source.cut_sentences(text, places)
+        assert passes.cut_sentences(text, places) == (starts, sentences)
+        ends = [start + len(sentence) for start, sentence in zip(starts, sentences, strict=True)]
         columns = (starts, ends, places[::2], places[1::2])
         assert passes.sentences_of_links(*columns) == source.sentences_of_links(*columns)
 
@@ -70,7 +70,7 @@ def test_plain_links_are_read_as_others(monkeypatch: pytest.MonkeyPatch, source:
     assert sum(bool(article.links) for article in read) > 500
     for article in read:
         check_article(article)
-    for plain in (source.read_plain_links, lambda text, position, *others: position):
+    for plain in (source.read_plain_links, lambda text, position, *arguments: position):
         monkeypatch.setattr(parser, "read_plain_links", plain)
         for number, text in enumerate(texts):
             assert parse_wikitext(text, SITES[number % len(SITES)]) == read[number], text

@@ -18,7 +18,7 @@ both_engines = pytest.mark.parametrize("engine", ["polyglot", "icu"])
 
 def split(language: str, text: str, engine: SplitterEngine = "polyglot") -> list[str]:
     starts, sentences = SentenceSplitter(language, engine).split(text)
-    assert all(text[start:].startswith(one) for start, one in zip(starts, sentences, strict=True))
+    assert all(text[start:].startswith(sentence) for start, sentence in zip(starts, sentences, strict=True))
     return sentences
 
 

@@ -68,10 +68,10 @@ def test_templates_that_write_words(language: str, source: str, text: str) -> No
 
 
 def test_templates_of_more_than_2000_characters_are_removed() -> None:
-    shown, removed = (f"a {{{{lang|fr|{'x' * count}}}}} b" for count in (1988, 1989))
-    assert len(shown) - len("a  b") == 2000
-    assert parse_wikitext(shown).text == f"a {'x' * 1988} b"
-    assert parse_wikitext(removed).text == "a b"
+    short, long = (f"a {{{{lang|fr|{'x' * count}}}}} b" for count in (1988, 1989))
+    assert len(short) - len("a  b") == 2000
+    assert parse_wikitext(short).text == f"a {'x' * 1988} b"
+    assert parse_wikitext(long).text == "a b"
 
 
 def test_links_in_templates_keep_their_offsets() -> None:

@@ -69,8 +69,8 @@ def test_local_names_are_known_even_if_the_dump_has_english_ones(language: str, 
 def test_the_names_that_wikipedia2vec_knows_are_known() -> None:
     for number, table in ((titles.FILE, MEDIA_ALIASES), (titles.CATEGORY, CATEGORY_ALIASES)):
         for language, names in table.items():
-            known = titles.known_namespaces(language.replace("_", "-"))
-            assert {known.get(name.replace("_", " ").lower()) for name in names} <= {number}, language
+            numbers = titles.known_namespaces(language.replace("_", "-"))
+            assert {numbers.get(name.replace("_", " ").lower()) for name in names} <= {number}, language
 
 
 def test_the_dumps_own_namespaces_have_precedence() -> None:
