@@ -32,13 +32,13 @@ def add_dump(
     first, second = JOBS
     jobs = {first: ("done", cut), second: (status, whole)} if parts else {first: (status, whole)}
     path = f"{folder}/dumpstatus.json"
-    jobs = json.loads(server.files[path])["jobs"] if path in server.files else {}
+    status_of = json.loads(server.files[path])["jobs"] if path in server.files else {}
     for job, (state, files) in jobs.items():
-        jobs[job] = {"status": state, "updated": ""}
+        status_of[job] = {"status": state, "updated": ""}
         if state == "done":
-            jobs[job]["files"] = {name: facts(f"{folder}/{name}", content) for name, content in files.items()}
+            status_of[job]["files"] = {name: facts(f"{folder}/{name}", content) for name, content in files.items()}
         server.files |= {f"{folder}/{name}": content for name, content in files.items()}
-    every = {**jobs, "metahistory7zdump": {"status": "in-progress"}}
+    every = {**status_of, "metahistory7zdump": {"status": "in-progress"}}
     server.files[path] = json.dumps({"version": "0.8", "jobs": every}).encode()
 
 

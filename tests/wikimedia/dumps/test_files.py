@@ -31,10 +31,10 @@ def names(source: Path | str, *languages: str) -> list[str]:
 
 
 def test_the_header_has_namespaces_and_the_language(tmp_path: Path) -> None:
-    namespaces = '<namespace key="-1" case="first-letter">Istimewa</namespace>\n<namespace key="102">P A</namespace>'
+    elements = '<namespace key="-1" case="first-letter">Istimewa</namespace>\n<namespace key="102">P A</namespace>'
     export = make_export([article(1)], language="simple")
     path = tmp_path / "simplewiki-pages-articles.xml"
-    path.write_text(export.replace("    </namespaces>", f"{namespaces}\n    </namespaces>"))
+    path.write_text(export.replace("    </namespaces>", f"{elements}\n    </namespaces>"))
     namespaces = read_siteinfo(path, "simple").namespaces
     assert [namespaces.get(name) for name in ("istimewa", "berkas", "p a")] == [-1, 6, 102]
     unnamed = path.rename(tmp_path / "my-copy-pages-articles.xml")
