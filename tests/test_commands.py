@@ -54,9 +54,8 @@ def test_every_method_is_trained_by_its_name_and_scored_beside_the_others(copy: 
     assert set(METHODS) <= set(table.columns)
     assert table[METHODS].notna().all(axis=None)
     client = MlflowClient(copy.store)
-    (experiment,) = [one for one in client.search_experiments() if one.name == "ease"]
-    found = client.search_runs([experiment.experiment_id])
-    runs = {run.info.run_name.partition(",")[0]: run for run in found}
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    runs = {run.info.run_name.partition(",")[0]: run for run in client.search_runs(experiments)}
     for method in METHODS:
         assert "sample_graded/en" in runs[f"multilingual.{method}"].data.metrics
 
@@ -149,7 +148,8 @@ def test_older_versions_are_loaded_named_and_give_their_scores_again(copy: Proje
     assert copy.latest(model).parent.name > older
     assert copy.json("07_model_output/multilingual/ease/scores.json") != scores
     client = MlflowClient(copy.store)
-    (run, _) = client.search_runs(["1"], "run_name LIKE 'multilingual.ease,%'", order_by=["start_time DESC"])
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    (run, _) = client.search_runs(experiments, "run_name LIKE 'multilingual.ease,%'", order_by=["start_time DESC"])
     assert run.data.params["data.multilingual.training_pairs"] == pairs
     assert run.data.params["data.multilingual.entity_vocabulary"] == newer > pairs
     copy.run("evaluate", only, f"--load-versions=multilingual.ease.encoder:{older}")

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import click
 import psutil
@@ -70,19 +69,18 @@ def _mlflow(env: str | None) -> tuple[str, str]:
     """Return the address of the project's store, and the path of the list of runs on MLflow's page."""
     from kedro.framework.session import KedroSession
     from kedro.framework.startup import bootstrap_project
-    from mlflow.tracking import MlflowClient
 
-    from ease.hooks.mlflow import VIEW, VIEW_TAG
+    from ease.hooks.mlflow_store import find_experiment, read_store_options
 
-    bootstrap_project(Path.cwd())
-    with KedroSession.create(Path.cwd(), env=env) as session:
-        config: Any = session.load_context().mlflow  # type: ignore[attr-defined]
-    client = MlflowClient(config.server.mlflow_tracking_uri)
-    experiment = client.get_experiment_by_name(config.tracking.experiment.name)
-    assert experiment is not None, "kedro-mlflow makes it"
-    view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in experiment.tags else ""
-    runs = f"#/experiments/{experiment.experiment_id}/runs?workflowType=machine_learning{view}"
-    return config.server.mlflow_tracking_uri, runs
+    project = Path.cwd()
+    bootstrap_project(project)
+    with KedroSession.create(project, env=env) as session:
+        options = read_store_options(session.load_context().config_loader)  # type: ignore[attr-defined]
+    experiment = find_experiment(options, project)
+    if experiment is None:  # before the first run
+        return options.tracking_uri, ""
+    # Without the type, MLflow opens an experiment by its traces.
+    return options.tracking_uri, f"#/experiments/{experiment.experiment_id}/runs?workflowType=machine_learning"
 
 
 def _open(server: str, page: str) -> None:

@@ -72,12 +72,7 @@ def test_a_run_from_a_folder_of_the_project_writes_into_the_project(copy: Projec
     ("name", "content", "message"),
     [
         ("parameters.yml", "multilingual:\n  setting: [a\n", r"parameters\.yml"),
-        ("globals.yml", "data: pyproject.toml/data", r"The data folder cannot be made \(Not a directory: pypr"),
-        (
-            "mlflow.yml",
-            "server: {mlflow_tracking_uri: ./mlruns}",
-            "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: ",
-        ),
+        ("mlflow.yml", "tracking_urj: sqlite:///x", r"mlflow\.yml: there is no field `tracking_urj`"),
     ],
 )
 def test_a_broken_configuration_file_is_named_with_its_fault(

@@ -1,52 +1,95 @@
-"""A moved or copied project finds its MLflow runs and artifacts in its current folder."""
+"""A run opens the store of `mlflow.yml`; a moved or copied project has an experiment of its own."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import mlflow
+import pytest
+from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.hooks.mlflow import follow_project
+from ease.errors import EaseError
+from ease.hooks.mlflow_store import StoreOptions, find_experiment, open_experiment, read_store_options
 from tests.contexts import undisturbed
 
-ARTIFACTS = "data/08_reporting/mlflow_artifacts"
+
+def make_folder(folder: Path) -> Path:
+    (folder / "data").mkdir(parents=True)
+    (folder / "pyproject.toml").touch()
+    return folder
 
 
-def log_run(project: Path, name: str) -> str:
-    """Log a run with an artifact and a table into the project's store; returns its id."""
-    mlflow.set_tracking_uri(f"sqlite:///{project}/data/08_reporting/mlflow.db")
-    mlflow.set_experiment("ease")
-    with mlflow.start_run(run_name=name) as run:
-        mlflow.log_text(name, "name.txt")
-    return str(run.info.run_id)
+def store_of(project: Path, **options: Any) -> StoreOptions:
+    uri = f"sqlite:///{project}/data/mlflow.db"
+    return StoreOptions(**{"tracking_uri": uri, "artifact_location": "data/artifacts", **options})
 
 
-def artifact(project: Path, run: str) -> str:
-    client = MlflowClient(f"sqlite:///{project}/data/08_reporting/mlflow.db")
-    return Path(client.download_artifacts(run, "name.txt")).read_text(encoding="utf-8")
+def shown_experiment(project: Path) -> str | None:
+    """Return the name of the experiment that the list of runs shows."""
+    experiment = find_experiment(store_of(project), project)
+    return None if experiment is None else experiment.name
 
 
-def test_runs_and_artifacts_follow_a_copied_project(tmp_path: Path) -> None:
-    old, new, elsewhere = tmp_path / "an old place", tmp_path / "new", tmp_path / "shared disk"
-    (old / "data" / "08_reporting").mkdir(parents=True)
-    store = new / "data/08_reporting/mlflow.db"
+def log_run(project: Path, **options: Any) -> tuple[str, Path]:
+    """Log a run with an artifact by a project's options; return the experiment's name and the artifact's file."""
+    experiment = open_experiment(store_of(project, **options), project)
+    with mlflow.start_run(experiment_id=experiment.experiment_id) as run:
+        mlflow.log_text("content", "name.txt")
+    file = Path(url2pathname(urlparse(run.info.artifact_uri).path), "name.txt")
+    assert file.read_text() == "content"
+    return experiment.name, file
+
+
+def test_a_copied_project_writes_into_its_own_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old, new = make_folder(tmp_path / "an old place"), tmp_path / "new"
     with undisturbed():
-        client = MlflowClient(f"sqlite:///{old}/data/08_reporting/mlflow.db")
-        client.create_experiment("ease", (old / ARTIFACTS).as_uri())
-        client.create_experiment("outside", elsewhere.as_uri())
-        first = log_run(old, "first")
+        assert shown_experiment(old) is None
+        assert log_run(old)[0] == log_run(old)[0] == "ease"
         shutil.copytree(old, new)
         before = sorted(old.rglob("*"))
-        follow_project(store, new, ARTIFACTS)
-        mlflow.tracking.fluent._active_experiment_id = None
-        second = log_run(new, "second")
+        assert shown_experiment(new) == "ease"
+        assert caplog.messages == []
+        for _ in range(2):
+            name, artifact = log_run(new)
+            assert name == shown_experiment(new) == f"ease ({new})"
+            assert artifact.is_relative_to(new / "data" / "artifacts")
+        assert len(caplog.messages) == 1
+        assert f"in {(old / 'data/artifacts').as_uri()}: this project was moved or copied" in caplog.messages[0]
         assert sorted(old.rglob("*")) == before
-        shutil.rmtree(old)
-        follow_project(store, new, ARTIFACTS)
-        assert (artifact(new, first), artifact(new, second)) == ("first", "second")
-        assert len(list((new / ARTIFACTS).rglob("name.txt"))) == 2
-        outside = MlflowClient(f"sqlite:///{store}").get_experiment_by_name("outside")
-        assert outside is not None
-        assert outside.artifact_location == elsewhere.as_uri()
+        former = MlflowClient().get_experiment_by_name("ease")
+        assert former is not None
+        assert len(MlflowClient().search_runs([former.experiment_id])) == 2
+
+
+def test_a_place_outside_the_project_is_shared(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    with undisturbed():
+        for name in ("one", "two"):
+            project = make_folder(tmp_path / name)
+            uri = f"sqlite:///{tmp_path}/mlflow.db"
+            used, artifact = log_run(project, tracking_uri=uri, artifact_location=shared.as_uri(), experiment="both")
+            assert used == "both"
+            assert artifact.is_relative_to(shared)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("server: {mlflow_tracking_uri: x}", "`server.mlflow_tracking_uri` is now `tracking_uri`: rename it"),
+        (
+            "tracking: {experiment: {create_experiment_kwargs: {artifact_location: x}}}",
+            "`tracking.experiment.create_experiment_kwargs.artifact_location` is now `artifact_location`",
+        ),
+        ("experimint: x", "there is no field `experimint`: did you mean experiment?"),
+    ],
+)
+def test_former_and_unknown_names_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "mlflow.yml").write_text(f"tracking_uri: sqlite:///x\n{content}\n")
+    loader = OmegaConfigLoader(str(tmp_path), config_patterns={"mlflow": ["mlflow*"]})
+    with pytest.raises(EaseError, match=message):
+        read_store_options(loader)

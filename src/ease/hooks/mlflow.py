@@ -1,19 +1,16 @@
-"""MLflow around a run: the store, the run that a `kedro run` opens, its parameters, scores and data."""
+"""The MLflow run of a `kedro run`: its name, parameters, data and scores."""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
-import sqlite3
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mlflow
-import pandas as pd
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
@@ -21,25 +18,20 @@ from kedro.io import DataCatalog
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from kedro_mlflow.framework.hooks import MlflowHook
-from mlflow.entities import Dataset, DatasetInput, InputTag, RunInfo
-from mlflow.exceptions import MlflowException
-from mlflow.tracking import MlflowClient
-from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
-from omegaconf import OmegaConf
 from pydantic import BaseModel, RootModel
 
 import ease
-from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT
 from ease.evaluation.sets import read_located
+from ease.hooks.mlflow_store import open_experiment, read_store_options
 from ease.hooks.runs import input_versions
 from ease.io.files import hash_contents
-from ease.io.locks import file_lock
+from ease.lazy import LazyModule
 from ease.names import safe_name
 from ease.options import dotted
 from ease.pipelines.setting import Setting
 from ease.pipelines.tracking import (
+    NOTE_TAG,
     TRAINING_TAG,
     close_killed_runs,
     flatten_options,
@@ -50,164 +42,113 @@ from ease.pipelines.tracking import (
 )
 from ease.reporting.markdown_tables import format_table
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow.entities import DatasetInput, RunInfo
+
+# Its import takes two seconds, which commands that run nothing would pay as well.
+mlflow: Any = LazyModule("mlflow")
+
 logger = logging.getLogger(__name__)
 
-CODE = "code"  # the parameter that holds the version of the code
-COMMAND = "kedro_command"  # the tag in which kedro-mlflow keeps the command of a run
-FEW = 4  # languages, and parameters of the command, that a run's name lists
-SHORT = 20  # characters of the longest value in a run's name
-OF_METHOD = re.compile(r"[\w-]+\.[\w-]+")  # names of the trainings of a setting's methods
-SWEEP = "_sweep"  # suffix of the tables that sweeps make
-DIGEST_LENGTH = 36  # maximum length of a data set's digest in MLflow
+CODE = "code"
+"""Parameter that holds the version of the code"""
+COMMAND_TAG = "kedro_command"
+NAME_TAG = "mlflow.runName"
+PARENT_TAG = "mlflow.parentRunId"
+DATA_CONTEXT_TAG = "mlflow.data.context"
+"""MLflow's own tags: https://mlflow.org/docs/latest/ml/tracking/tracking-api/#system-tags"""
 
-KIND = ("mlflow.experimentKind", "custom_model_development")
-"""The tag of an experiment by which MLflow's list of experiments opens it as model training."""
-VIEW = "scores"
-"""Key of a shared view of the experiment, which shows `COLUMNS` columns of scores."""
-VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
-COLUMNS = 3
-
-SQLITE = "sqlite:///"
-LOCATIONS = {
-    "experiments": ("artifact_location",),
-    "runs": ("artifact_uri",),
-    "logged_models": ("artifact_location",),
-    "model_versions": ("source", "storage_location"),
-    "trace_tags": ("value",),
-}
-"""Columns of MLflow's tables that hold addresses of artifacts."""
+NAME_PARTS = 4
+"""Languages, and parameters of the command line, that a run's name lists at most"""
+NAME_VALUE_LENGTH = 20
+"""Characters of the longest value in a run's name"""
+METHOD_RUN = re.compile(r"[\w-]+\.[\w-]+")
+"""Names of the nested runs of a setting's methods"""
+SWEEP = "_sweep"
+"""Suffix of the tables that sweeps make"""
+DIGEST_LENGTH = 36
+"""Maximum length of a data set's digest in MLflow"""
+SUMMARY_SCORES = 3
+"""Scores in a run's description, and of its best encoder among the run's own metrics"""
 
 
-class MlflowRun(MlflowHook):
-    """Opens the MLflow run of a `kedro run` and ends it; `Tracking` logs the parameters."""
+@dataclass
+class TrackedRun:
+    """The run in progress, and what is logged of it."""
 
-    def _log_param(self, name: str, value: Any) -> None:
-        """Log nothing: kedro-mlflow would log a group of options as one text."""
+    run_id: str
+    belongs_to_caller: bool
+    """Whether the caller, such as a notebook, opened the run and ends it"""
+    overrides: dict[str, Any]
+    """Parameters of the command line by dotted names"""
+    has_training: bool
+    description: str = ""
+    logged_parameters: set[str] = field(default_factory=set)
+    logged_data: set[str] = field(default_factory=set)
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Headline scores of each encoder"""
 
-    @hook_impl
-    def after_pipeline_run(self, run_params: dict[str, Any], pipeline: Any, catalog: Any) -> None:
-        """End the run as often as it was opened; the next run of this process would otherwise log into it."""
-        super().after_pipeline_run(run_params, pipeline, catalog)
-        while not self._already_active_mlflow and mlflow.active_run():
-            mlflow.end_run()
-
-
-class MlflowStore:
-    """Protects the creation of the store, and updates the addresses in one that was created in another folder.
-
-    Two runs that create MLflow's tables at the same time fail. MLflow stores absolute addresses, so a copied project
-    would write into the folder of the original.
-    """
-
-    @hook_impl(wrapper=True)
-    def after_context_created(self, context: KedroContext) -> Generator[None]:
-        """Let kedro-mlflow create the store while no other run does, then update the store's addresses."""
-        with file_lock(Path(context.project_path) / "pyproject.toml"):
-            try:
-                yield
-            except MlflowException as error:
-                raise EaseError(
-                    "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: "
-                    f"{str(error).splitlines()[0]} A database works, such as sqlite:///data/08_reporting/mlflow.db."
-                ) from error
-            except OSError as error:
-                if error.filename is None:
-                    raise
-                raise EaseError(
-                    f"The data folder cannot be made ({error.strerror}: {error.filename}): set `data` in "
-                    "conf/local/globals.yml to a folder that you may write to."
-                ) from error
-            self._follow(context)
-
-    def _follow(self, context: KedroContext) -> None:
-        config = OmegaConf.create(context.config_loader["mlflow"])
-        place = "tracking.experiment.create_experiment_kwargs.artifact_location"
-        artifacts = str(OmegaConf.select(config, place))
-        address = str(OmegaConf.select(config, "server.mlflow_tracking_uri"))
-        project = Path(context.project_path)
-        store = project / address.removeprefix(SQLITE)
-        outside = "://" in artifacts or Path(artifacts).is_absolute()
-        if address.startswith(SQLITE) and not outside and store.is_file():
-            follow_project(store, project, artifacts)
-
-
-def follow_project(store: Path, project: Path, artifacts: str) -> None:
-    """Replace the project's former folder in a store's addresses by the current one."""
-    here, ending = (project.absolute() / artifacts).as_uri(), Path("/", artifacts).as_uri()[len("file://") :]
-    with closing(sqlite3.connect(store, timeout=60)) as database, database:
-        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")} & LOCATIONS.keys()
-        places = database.execute("SELECT artifact_location FROM experiments").fetchall() if tables else []
-        for (place,) in places:
-            uri = place if not place or "://" in place else Path(place).as_uri()
-            if not place or uri == here or not place.endswith(ending):
-                continue
-            for table, column in ((name, column) for name in tables for column in LOCATIONS[name]):
-                database.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (place, here))
-            logger.warning("The project was moved: MLflow's artifacts of %s are now found in %s", place, here)
+    @property
+    def parameters_note(self) -> str:
+        """The parameters of the command line, for the description; empty if there are none."""
+        values = ",".join(f"{name}={value}" for name, value in self.overrides.items())
+        return f"Parameters: `{values}`" if values else ""
 
 
 class Tracking:
-    """Logs the inputs and the results of a run."""
+    """Opens the MLflow run of a `kedro run`, logs its inputs and results, and ends it."""
 
-    def _start(self, overrides: Mapping[str, Any]) -> None:
-        self._logged: set[str] = set()
-        self._overrides = overrides
-        self._about = self._given = ""
-        self._trains = False
-        self._data: set[str] = set()
-        self._scores: dict[str, dict[str, float]] = {}
+    _run: TrackedRun
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Read where runs are tracked; the store is opened by a run."""
+        self._store = read_store_options(context.config_loader)
+        self._project = Path(context.project_path)
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Name the run by its pipelines, a single setting and given parameters; close the runs of killed ones."""
-        self._start(dotted(run_params.get("runtime_params") or {}))
-        self._trains = any(TRAINING_TAG in node.tags for node in pipeline.nodes)
+        """Open the run, name and describe it; close the runs of processes that were killed."""
+        overrides = dotted(run_params.get("runtime_params") or {})
+        has_training = any(TRAINING_TAG in node.tags for node in pipeline.nodes)
         run = mlflow.active_run()
-        if run is not None:
-            mlflow.set_tags(process_tags())
-            mlflow.set_experiment_tag(*KIND)
-            close_killed_runs(run)
-        names = run_params.get("pipeline_names") or ["__default__"]
-        if run is None or run.info.run_name != "+".join(names):
-            return  # the configuration names it
-        named = sorted(name for name in pipeline.inputs() if name.endswith(".setting"))
-        settings = [Setting.model_validate(catalog.load(name)) for name in named]
-        described = list[str]()
-        if len(settings) == 1:
-            languages, encoder = settings[0].languages, settings[0].encoder.name
-            spoken = " ".join(languages) if len(languages) <= FEW else f"{len(languages)} languages"
-            described = [f"{spoken}, {Path(encoder).name.rstrip(':')}"]
-        # Kedro lists them in the order of a set, which is another one in each process.
-        chosen = [*(name for name in pipelines if name in names), *(run_params.get("namespaces") or ())]
-        chosen = ["train_multilingual" if name == "__default__" else name for name in chosen]
-        overridden = name_overrides(self._overrides, settings[0].name if described else "")
-        mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described, *overridden]))
-        tags = MlflowClient().get_run(run.info.run_id).data.tags
-        command = tags.get(COMMAND, "").replace("pipeline=", "pipelines=")
-        given = ",".join(f"{name}={value}" for name, value in self._overrides.items())
-        self._about = f"`{command}`" + "".join(f", on {one}" for one in described)
-        self._given = f"Parameters: `{given}`" if given else ""
-        mlflow.set_tags({COMMAND: command, MLFLOW_RUN_NOTE: f"{self._about}\n\n{self._given}".strip()})
+        belongs_to_caller = run is not None
+        if run is None:
+            experiment = open_experiment(self._store, self._project)
+            run = mlflow.start_run(experiment_id=experiment.experiment_id)
+        self._run = TrackedRun(run.info.run_id, belongs_to_caller, overrides, has_training)
+        mlflow.set_tags(process_tags())
+        close_killed_runs(run)
+
+        setting = _single_setting(pipeline, catalog)
+        command = kedro_command(run_params)
+        self._run.description = f"`{command}`"
+        if setting is not None:
+            self._run.description += f", on {_describe_setting(setting)}"
+        note = f"{self._run.description}\n\n{self._run.parameters_note}".strip()
+        mlflow.set_tags({COMMAND_TAG: command, NOTE_TAG: note})
+        if not belongs_to_caller:
+            mlflow.set_tag(NAME_TAG, self._store.run_name or name_run(run_params, setting, overrides))
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
         """Log each parameter once, by its dotted name; skip tasks without evaluation data."""
-        if not mlflow.active_run():
-            return
+        if mlflow.active_run() is None:
+            # Active runs belong to a thread, and `ThreadRunner` runs nodes in threads of its own.
+            mlflow.start_run(run_id=self._run.run_id)
         values: dict[str, Any] = {}
         for name, value in inputs.items():
             if is_parameter(name):
                 values |= _flat(name.removeprefix("params:"), value, inputs)
-        new = {name: value for name, value in values.items() if name not in self._logged}
+        new = {name: value for name, value in values.items() if name not in self._run.logged_parameters}
         log_parameters(new)
-        self._logged |= new.keys()
+        self._run.logged_parameters |= new.keys()
 
     @hook_impl
     def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
         """Log headline scores and data to the run, and its data and parameters to the nested run of each training."""
-        parent = mlflow.active_run()
-        if parent is None:
-            return
+        parent = mlflow.active_run().info
         for name, rows in outputs.items():
             if name.endswith(".scores"):
                 scores = _headlines(name.removesuffix(".scores"), rows)
@@ -215,71 +156,134 @@ class Tracking:
                 scores = variant_headlines(name.removesuffix(SWEEP), rows)
             else:
                 continue
-            self._scores |= {owner: own for owner, own in scores.items() if own}
-            values = {f"{owner}/{key}": value for owner, own in scores.items() for key, value in own.items()}
-            log_values(parent.info.run_id, [(0, values)])
+            self._run.scores |= {encoder: values for encoder, values in scores.items() if values}
+            metrics = {f"{encoder}/{key}": value for encoder, values in scores.items() for key, value in values.items()}
+            log_values(parent.run_id, [(0, metrics)])
+
+        is_training = TRAINING_TAG in node.tags
         data = _data_inputs(node, catalog)
-        new = [described for name, (_, described) in data.items() if name not in self._data]
-        if new and (TRAINING_TAG in node.tags or not self._trains):
-            MlflowClient().log_inputs(parent.info.run_id, new)
-            self._data |= data.keys()
-        if TRAINING_TAG in node.tags:
-            self._log_trainings(parent.info, data)
+        # Evaluation sets do not describe a run that also trains.
+        if is_training or not self._run.has_training:
+            new = [entry for name, (_, entry) in data.items() if name not in self._run.logged_data]
+            if new:
+                mlflow.MlflowClient().log_inputs(parent.run_id, new)
+            self._run.logged_data |= data.keys()
+        if is_training:
+            self._describe_trainings(parent, data)
 
-    def _log_trainings(self, parent: RunInfo, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
+    def _describe_trainings(self, parent: RunInfo, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
         """Log versions as parameters, which MLflow can compare, and digests as data sets, to each new nested run."""
-        client, inside = MlflowClient(), f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.run_id}'"
-        for run in client.search_runs([parent.experiment_id], inside):
-            if CODE not in run.data.params:
-                client.log_param(run.info.run_id, CODE, ease.__version__)
-                for name, (version, _) in data.items():
-                    client.log_param(run.info.run_id, f"data.{name}", version)
-                client.log_inputs(run.info.run_id, [described for _, described in data.values()])
-                if OF_METHOD.fullmatch(name := run.info.run_name):
-                    words = [name, *name_overrides(self._overrides, name)]
-                    client.set_tag(run.info.run_id, MLFLOW_RUN_NAME, ", ".join(words))
+        client = mlflow.MlflowClient()
+        for run in client.search_runs([parent.experiment_id], f"tags.`{PARENT_TAG}` = '{parent.run_id}'"):
+            if CODE in run.data.params:
+                continue  # described after an earlier node
+            run_id, name = run.info.run_id, run.info.run_name
+            client.log_param(run_id, CODE, ease.__version__)
+            for dataset, (version, _) in data.items():
+                client.log_param(run_id, f"data.{dataset}", version)
+            client.log_inputs(run_id, [entry for _, entry in data.values()])
+            if METHOD_RUN.fullmatch(name):
+                client.set_tag(run_id, NAME_TAG, ", ".join([name, *name_overrides(self._run.overrides, name)]))
 
-    # Before the run is ended.
-    @hook_impl(tryfirst=True)
+    @hook_impl
     def after_pipeline_run(self) -> None:
-        """Log the best encoder's scores under the names of a training's; describe the run, and show these scores."""
-        run = mlflow.active_run()
-        if run is None or not self._scores:
-            return
-        shown = list(next(iter(self._scores.values())))[:COLUMNS]
-        best, values = max(self._scores.items(), key=lambda item: item[1].get(shown[0], float("-inf")))
-        log_values(run.info.run_id, [(0, {name: values[name] for name in shown if name in values})])
-        about = f"{self._about}\n\nBest: `{best}`, {values[shown[0]]:.1f} of `{shown[0]}`."
+        """Describe the run by its scores, and end it."""
+        if self._run.scores:
+            self._summarize_scores()
+        if not self._run.belongs_to_caller:
+            mlflow.end_run()
+
+    def _summarize_scores(self) -> None:
+        """Log the best encoder's scores under the names that nested runs use, and describe the run by all encoders'."""
+        scores = self._run.scores
+        names = list(next(iter(scores.values())))[:SUMMARY_SCORES]
+        best = max(scores, key=lambda encoder: scores[encoder].get(names[0], float("-inf")))
+        values = {name: scores[best][name] for name in names if name in scores[best]}
+        log_values(self._run.run_id, [(0, values)])
+
+        import pandas as pd
+
+        rows = [{"encoder": encoder, **values} for encoder, values in scores.items()]
+        table = format_table(pd.DataFrame(rows, columns=["encoder", *names]))
+        about = f"{self._run.description}\n\nBest: `{best}`, {scores[best][names[0]]:.1f} of `{names[0]}`."
         next_step = "Next: tick trainings in the list, then **Compare**; `kedro run --pipelines=report`."
-        rows = [{"encoder": owner, **own} for owner, own in self._scores.items()]
-        table = format_table(pd.DataFrame(rows, columns=["encoder", *shown]))
-        mlflow.set_tag(MLFLOW_RUN_NOTE, "\n\n".join([about, table, next_step, self._given]).strip())
-        mlflow.set_experiment_tag(VIEW_TAG, json.dumps(view_of(shown)))
+        note = "\n\n".join([about, table, next_step, self._run.parameters_note]).strip()
+        mlflow.set_tag(NOTE_TAG, note)
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """End the run, and the nested run of a training that failed."""
+        while mlflow.active_run() is not None:
+            if self._run.belongs_to_caller and mlflow.active_run().info.run_id == self._run.run_id:
+                return
+            mlflow.end_run("FAILED")
 
 
-def name_overrides(given: Mapping[str, Any], owner: str) -> list[str]:
-    """Return given parameters for the name of a run, or of one of its trainings: few, with short values, without paths.
+def kedro_command(run_params: Mapping[str, Any]) -> str:
+    """Return the command of a run without its parameters, such as `kedro run --pipelines=train --tags=ingest`."""
+    versions = run_params.get("load_versions") or {}
+    options = {
+        "env": [run_params["env"]] if run_params.get("env") else [],
+        "pipelines": _in_registry_order(run_params.get("pipeline_names") or ()),
+        "namespaces": run_params.get("namespaces"),
+        "tags": run_params.get("tags"),
+        "nodes": run_params.get("node_names"),
+        "from-nodes": run_params.get("from_nodes"),
+        "to-nodes": run_params.get("to_nodes"),
+        "from-inputs": run_params.get("from_inputs"),
+        "to-outputs": run_params.get("to_outputs"),
+        "load-versions": [f"{name}:{version}" for name, version in versions.items()],
+    }
+    return " ".join(["kedro run", *(f"--{option}={','.join(names)}" for option, names in options.items() if names)])
 
-    `owner` is the run's setting; or `SETTING.METHOD` of a training, with its own parameters, those of its setting, and
-    general ones.
+
+def _in_registry_order(names: Iterable[str]) -> list[str]:
+    """Sort names of pipelines: Kedro passes them in the order of a set, which differs from process to process."""
+    return [name for name in pipelines if name in set(names)]
+
+
+def _single_setting(pipeline: Pipeline, catalog: DataCatalog) -> Setting | None:
+    """Return the setting of a run; None if it has several, or none."""
+    names = [name for name in pipeline.inputs() if name.endswith(".setting")]
+    return Setting.model_validate(catalog.load(names[0])) if len(names) == 1 else None
+
+
+def _describe_setting(setting: Setting) -> str:
+    languages = " ".join(setting.languages)
+    if len(setting.languages) > NAME_PARTS:
+        languages = f"{len(setting.languages)} languages"
+    return f"{languages}, {Path(setting.encoder.name).name.rstrip(':')}"
+
+
+def name_run(run_params: Mapping[str, Any], setting: Setting | None, overrides: Mapping[str, Any]) -> str:
+    """Return the name of a run: its pipelines and namespaces, its setting, and short parameters of the command line."""
+    stages = _in_registry_order(run_params.get("pipeline_names") or ["__default__"])
+    # Users know the default pipeline by its other name.
+    stages = ["train_multilingual" if name == "__default__" else name for name in stages]
+    words = [" ".join([*stages, *(run_params.get("namespaces") or ())])]
+    if setting is None:
+        return ", ".join([*words, *name_overrides(overrides, "")])
+    return ", ".join([*words, _describe_setting(setting), *name_overrides(overrides, setting.name)])
+
+
+def name_overrides(overrides: Mapping[str, Any], owner: str) -> list[str]:
+    """Return parameters of the command line for the name of a run or of a nested one: few, short, and without paths.
+
+    Args:
+        overrides: All parameters by dotted names.
+        owner: The run's setting; or `SETTING.METHOD` of a training, which selects the training's parameters, those of
+            its setting, and general ones.
     """
     prefixes = (f"{owner}.", f"{owner.partition('.')[0]}.setting.")
     words = dict.fromkeys(
         f"{name.rpartition('.')[2]}={value}"
-        for name, value in given.items()
+        for name, value in overrides.items()
         if "/" not in str(value)
-        and not name.endswith((".languages", ".encoder", ".encoder.name"))  # described anyway
-        and len(str(value)) <= SHORT
+        and not name.endswith((".languages", ".encoder", ".encoder.name"))  # part of the setting's description
+        and len(str(value)) <= NAME_VALUE_LENGTH
         and ("." not in owner or "." not in name or name.startswith(prefixes))
     )
-    return list(words)[:FEW]
-
-
-def view_of(scores: Sequence[str]) -> dict[str, Any]:
-    """Return the state of MLflow's list of runs, as its shared views store it: wide names, then scores, then data."""
-    shown = [*(f"metrics.`{name}`" for name in scores), "attributes.`Dataset`"]
-    widths = {"attributes.`Run Name`": 400, **dict.fromkeys(shown, 180), shown[-1]: 240}
-    return {"selectedColumns": shown, "columnOrder": list(widths), "columnWidths": widths}
+    return list(words)[:NAME_PARTS]
 
 
 def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,19 +325,22 @@ def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, dict[str, flo
 
 def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, DatasetInput]]:
     """Return the version and MLflow's description of each data set that a training or evaluation read, by its name."""
-    found = {}
-    training = TRAINING_TAG in node.tags
+    is_training = TRAINING_TAG in node.tags
+    entities: Any = mlflow.entities
+    data = {}
     for name, version in input_versions(node, catalog).items():
-        if version is not None and (training or name.endswith("evaluation_data")):
-            dataset: Any = catalog.get(name)
-            path = Path(dataset._get_versioned_path(version))
-            digest = hash_contents(path)[:DIGEST_LENGTH] if path.exists() else version
-            source, profile = json.dumps({"uri": str(path)}), json.dumps({"version": version})
-            tags = [
-                InputTag(MLFLOW_DATASET_CONTEXT, "training" if training else "evaluation"),
-                InputTag("version", version),
-            ]
-            described = DatasetInput(Dataset(name, digest, "local", source, None, profile), tags)
-            found[name] = version, described
+        if version is None or not (is_training or name.endswith("evaluation_data")):
+            continue
+        dataset: Any = catalog.get(name)
+        path = Path(dataset._get_versioned_path(version))
+        digest = hash_contents(path)[:DIGEST_LENGTH] if path.exists() else version
+        source = json.dumps({"uri": str(path)})
+        profile = json.dumps({"version": version})
+        tags = [
+            entities.InputTag(DATA_CONTEXT_TAG, "training" if is_training else "evaluation"),
+            entities.InputTag("version", version),
+        ]
+        described = entities.DatasetInput(entities.Dataset(name, digest, "local", source, None, profile), tags)
+        data[name] = (version, described)
     # MLflow's list of runs shows the first one.
-    return dict(sorted(found.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))
+    return dict(sorted(data.items(), key=lambda item: not item[0].endswith(("training_pairs", "texts"))))

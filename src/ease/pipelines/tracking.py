@@ -6,23 +6,15 @@ import json
 import logging
 import os
 import platform
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mlflow
-import pandas as pd
-import plotly.graph_objects as go
 import psutil
-from mlflow.entities import Metric, Run
-from mlflow.exceptions import MlflowException
-from mlflow.tracking import MlflowClient
-from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
-from mlflow.utils.time import get_current_time_millis
-from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from pydantic import BaseModel, Field
 
 from ease.encoders.model_card import ModelCardData, with_test_scores
@@ -33,12 +25,24 @@ from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
+from ease.lazy import LazyModule
 from ease.names import safe_name
 from ease.options import StrictModel, dotted
 from ease.training.options import TrainingResult
 from ease.training.processes import step_and_values
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+    from mlflow.entities import Run
+
+# Kedro imports the nodes at each start, and MLflow takes two seconds.
+mlflow: Any = LazyModule("mlflow")
+
 logger = logging.getLogger(__name__)
+
+NOTE_TAG = "mlflow.note.content"
+"""MLflow's tag of a run's description"""
 
 TRAINING_TAG = "training"
 """Nodes with this tag open a nested run for each training."""
@@ -76,7 +80,7 @@ def process_tags() -> dict[str, str]:
 
 def close_killed_runs(active: Run) -> None:
     """Give the status KILLED to runs of the experiment that are open and whose process on this machine has ended."""
-    client = MlflowClient()
+    client = mlflow.MlflowClient()
     mine = f"attributes.status = 'RUNNING' and tags.`{HOST}` = '{platform.node()}'"
     for run in client.search_runs([active.info.experiment_id], mine):
         pid = int(run.data.tags[PID])
@@ -124,7 +128,7 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
     Returns:
         The address of the version; None, with a warning, if the store has no logged model of the encoder.
     """
-    client, run_id = MlflowClient(), _run_of(encoder)
+    client, run_id = mlflow.MlflowClient(), _run_of(encoder)
     outputs = client.get_run(run_id).outputs if run_id else None
     if run_id is None or outputs is None or not outputs.model_outputs:
         logger.warning("MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder)
@@ -148,7 +152,7 @@ class RunReport:
         try:
             log_values(self._run_id, [(step, values)])
             self._logged.add((step, frozenset(values)))
-        except MlflowException as error:
+        except mlflow.MlflowException as error:
             logger.warning("MLflow did not store step %d (%s): it is logged again at the end", step, error)
 
     def complete(self, history: Sequence[Mapping[str, float]]) -> None:
@@ -160,9 +164,13 @@ class RunReport:
 
 def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) -> None:
     """Log values by name at their steps, in as few requests as MLflow allows."""
-    now = get_current_time_millis()
-    metrics = [Metric(name, value, now, step) for step, values in lines for name, value in values.items()]
-    MlflowClient().log_batch(run_id, metrics)
+    milliseconds = round(1000 * time.time())
+    metrics = [
+        mlflow.entities.Metric(name, value, milliseconds, step)
+        for step, values in lines
+        for name, value in values.items()
+    ]
+    mlflow.MlflowClient().log_batch(run_id, metrics)
 
 
 def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingResult) -> None:
@@ -177,8 +185,8 @@ def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingR
             f"{'below' if result.below_start else 'from'} its start's {result.start_score:.2f}."
         )
     if result.below_start:
-        MlflowClient().set_tag(run_id, BELOW_START, "true")
-    MlflowClient().set_tag(run_id, MLFLOW_RUN_NOTE, "\n\n".join([*told, COMPARE]))
+        mlflow.MlflowClient().set_tag(run_id, BELOW_START, "true")
+    mlflow.MlflowClient().set_tag(run_id, NOTE_TAG, "\n\n".join([*told, COMPARE]))
 
 
 def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:
@@ -201,13 +209,16 @@ def add_to_card(
         card = with_test_scores(file.read_text(encoding="utf-8"), scores, dev_tasks)
         write_text_atomically(file, card)
     if run_id := _run_of(encoder):
-        client = MlflowClient()
-        client.log_text(run_id, card, "model_card.md")
-        note = client.get_run(run_id).data.tags.get(MLFLOW_RUN_NOTE, "")
+        client = mlflow.MlflowClient()
+        run = client.get_run(run_id)
+        # The artifacts of a run from before the project was moved are in the project's former folder.
+        if run.info.experiment_id == mlflow.active_run().info.experiment_id:
+            client.log_text(run_id, card, "model_card.md")
+        note = run.data.tags.get(NOTE_TAG, "")
         note = note.partition(SCORED)[0].removesuffix(COMPARE)
         listed = ", ".join(f"`{name}` {value:.1f}" for name, value in scores.items())
         load = f'`SentenceTransformer("{encoder}")` loads the model.'
-        client.set_tag(run_id, MLFLOW_RUN_NOTE, f"{note.strip()}{SCORED}{listed}.\n\n{COMPARE} {load}")
+        client.set_tag(run_id, NOTE_TAG, f"{note.strip()}{SCORED}{listed}.\n\n{COMPARE} {load}")
 
 
 def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
@@ -228,6 +239,11 @@ def log_plot(figure: go.Figure, name: str) -> None:
     mlflow.log_figure(figure, f"{name}.html", save_kwargs={"include_plotlyjs": True})
 
 
+def log_folder(folder: Path, name: str) -> None:
+    """Log a folder of files to the active run as the folder `name`."""
+    mlflow.log_artifacts(str(folder), name)
+
+
 def log_table(table: pd.DataFrame, name: str) -> None:
     """Log a table to the active run as `name`.json, which MLflow shows as a table."""
     mlflow.log_table(table, f"{name}.json")
@@ -236,14 +252,15 @@ def log_table(table: pd.DataFrame, name: str) -> None:
 def _run_of(encoder: Path) -> str | None:
     """Return the id of the run that trained an encoder; None if the tracking store has no such run."""
     run_id: str | None = (read_json(encoder / RUN_FILE) or {}).get("run_id")
-    experiments = [experiment.experiment_id for experiment in MlflowClient().search_experiments()]
-    found = run_id and MlflowClient().search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1)
+    experiments = [experiment.experiment_id for experiment in mlflow.MlflowClient().search_experiments()]
+    found = run_id and mlflow.MlflowClient().search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1)
     return run_id if found else None
 
 
 def log_parameters(values: Mapping[str, Any]) -> None:
     """Log parameters to the active run; cut long values at MLflow's limit."""
-    mlflow.log_params({name: str(values[name])[:MAX_PARAM_VAL_LENGTH] for name in sorted(values)})
+    longest: int = mlflow.utils.validation.MAX_PARAM_VAL_LENGTH
+    mlflow.log_params({name: str(values[name])[:longest] for name in sorted(values)})
 
 
 def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -> dict[str, float]:

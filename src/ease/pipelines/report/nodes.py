@@ -8,7 +8,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -18,7 +17,7 @@ from ease.lazy import ibis
 from ease.methods import in_order
 from ease.options import Rows
 from ease.pipelines.setting import Setting
-from ease.pipelines.tracking import log_plot, log_table
+from ease.pipelines.tracking import log_folder, log_plot, log_table
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.comparison import dimension_tables, full_rows
 from ease.reporting.exports import write_exports
@@ -138,7 +137,7 @@ def write_report(
     with atomic_folder(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
-        mlflow.log_artifacts(str(folder), "report")
+        log_folder(folder, "report")
     log_plot(bars, "report_bars")
     if report.scatters:
         log_plot(scatter, "report_scatter")
