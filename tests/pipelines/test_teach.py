@@ -14,7 +14,8 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import save_encoder
 from ease.errors import EaseError
 from ease.pipelines.options import AcquireOptions
-from ease.pipelines.teach.nodes import build_start, check_taught_sources
+from ease.pipelines.teach.checks import check_taught_sources
+from ease.pipelines.teach.nodes import build_start
 from tests.contexts import load_catalog
 from tests.encoders.tiny import tiny_encoder
 from tests.project import Project, make_project

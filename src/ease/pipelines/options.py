@@ -113,6 +113,8 @@ class AcquireOptions(ConnectionOptions):
         return Path(getattr(self.write_sample(), name))
 
 
+AUDIT = "audit"
+"""The task on a test set that is made from the setting's own dumps"""
 AUDIT_ADDRESS = "audit:"
 """Beginning of the address of a setting's audit as an evaluation set: `audit:multilingual`"""
 AUDIT_SET = "audit_set"

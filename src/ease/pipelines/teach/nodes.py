@@ -15,13 +15,14 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import DEVELOPMENT, TaskOptions
 from ease.io.atomic import write_text_atomically
 from ease.lazy import ibis
-from ease.options import Rows, split_words
+from ease.options import Rows
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
 from ease.pipelines.entity_embeddings.nodes import make_start_encoder
 from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.teach.setting import check_taught_languages
 from ease.pipelines.tracking import TrackingOptions, log_table, withhold, write_origin
 from ease.pipelines.train.nodes import train_encoder
 from ease.pipelines.training import (
@@ -35,12 +36,8 @@ from ease.pipelines.training import (
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.teaching import compare_before_after, explain_start, keeps_start, render_teaching, summarize_kinds
-from ease.sample.world import SAMPLE_LANGUAGES
 from ease.training.options import START_ENCODER
-from ease.wikimedia.dumps.files import find_dumps, table_folders
-from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language, check_codes, check_languages
-from ease.wikimedia.wikidata import find_page_props
+from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
@@ -52,52 +49,9 @@ EVALUATIONS = 8
 """Evaluations of a training that choose the checkpoint"""
 
 
-def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]) -> None:
-    """Refuse languages as `_check_languages` does, and a folder without their dumps or page_props tables."""
-    _check_languages(language, companions, acquire)
-    if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
-        return
-    try:
-        dumps = find_dumps(acquire.wikipedia, languages)
-    except EaseError as error:
-        raise EaseError(
-            f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
-            f"beside {language}, by default {', '.join(languages[1:])}."
-        ) from error
-    dates = {dump.language: dump.dump_date for dump in dumps}
-    try:
-        find_page_props(table_folders(acquire.wikipedia, dumps), dates)
-    except EaseError as error:
-        raise EaseError(
-            f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
-            "dump's folder from https://dumps.wikimedia.org, or set `acquire.wikipedia` to that address."
-        ) from error
-
-
-def _check_languages(language: str, companions: Any, acquire: AcquireOptions) -> None:
-    """Refuse a language without a Wikipedia, and companions that are none."""
-    given = split_words(companions)
-    if given is not None and not given:
-        raise EaseError("`teach.companions` names no language: name at least one, such as en, or set it to null.")
-    if language in (given or ()):
-        raise EaseError(
-            f"`teach.companions` has {language}, the language itself: remove it, and name a language that the encoder "
-            "knows, such as en."
-        )
-    parameters = {language: "teach.language"} | dict.fromkeys(given or (), "teach.companions")
-    for code, parameter in parameters.items():
-        if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in SAMPLE_LANGUAGES:
-            raise EaseError(
-                f"The sample wiki has no {code} (`{parameter}`), only {' '.join(SAMPLE_LANGUAGES)}: choose one of "
-                "these, or set `acquire.wikipedia` to a folder of dumps or a mirror."
-            )
-        # A mirror has the Wikipedias that are newer than the list, and names those that it lacks.
-        (check_codes if is_mirror(acquire.wikipedia) else check_languages)([code], parameter)
-
-
 def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str, companions: Any) -> dict[str, Any]:
     """Locate or download the dumps and page_props tables of the language and its companions."""
-    _check_languages(language, companions, acquire)
+    check_taught_languages(language, companions, acquire)
     others = [code for code in setting.languages if code != language]
     logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
     # The sample's Wikidata knows no types of other wikis' items.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ease.errors import EaseError
 from ease.options import split_words
-from ease.pipelines.options import SAMPLE
+from ease.pipelines.options import SAMPLE, AcquireOptions
 from ease.pipelines.setting import TEACH
 from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import check_codes, check_languages, nearest_companions
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages, nearest_companions
 
 
 def complete_taught_setting(parameters: dict[str, Any]) -> None:
@@ -28,10 +29,8 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
             taught[name] = "no"  # YAML reads the code of Norwegian as a truth value
     language = str(taught.get("language") or "")
     # Checked before all else, since each further check imports a library.
-    if language and is_mirror(str(source)):
-        check_codes([language], "teach.language")
-    elif language:
-        check_languages([language], "teach.language")
+    if language:
+        _check_language(language, str(source), "teach.language")
     if setting.get("languages") is None:
         companions = split_words(taught.get("companions"))
         if companions is None:
@@ -40,3 +39,33 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     encoder = setting.get("encoder")
     if isinstance(encoder, dict) and encoder.get("name") is None:
         encoder["name"] = taught.get("encoder")
+
+
+def check_taught_languages(language: str, companions: Any, acquire: AcquireOptions) -> None:
+    """Refuse a language without a Wikipedia, and companions that are none."""
+    companion_codes = split_words(companions)
+    if companion_codes is None:
+        companion_codes = []
+    elif not companion_codes:
+        raise EaseError("`teach.companions` names no language: name at least one, such as en, or set it to null.")
+    if language in companion_codes:
+        raise EaseError(
+            f"`teach.companions` has {language}, the language itself: remove it, and name a language that the encoder "
+            "knows, such as en."
+        )
+    parameters = {language: "teach.language"} | dict.fromkeys(companion_codes, "teach.companions")
+    for code, parameter in parameters.items():
+        if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in SAMPLE_LANGUAGES:
+            raise EaseError(
+                f"The sample wiki has no {code} (`{parameter}`), only {' '.join(SAMPLE_LANGUAGES)}: choose one of "
+                "these, or set `acquire.wikipedia` to a folder of dumps or a mirror."
+            )
+        _check_language(code, acquire.wikipedia, parameter)
+
+
+def _check_language(code: str, source: str, parameter: str) -> None:
+    if is_mirror(source):
+        # A mirror has the Wikipedias that are newer than the list, and names those that it lacks.
+        check_codes([code], parameter)
+    else:
+        check_languages([code], parameter)

@@ -1,0 +1,33 @@
+"""Checks before `acquire`: languages, and the dumps of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kedro.pipeline.node import Node
+
+from ease.pipelines.acquire.nodes import locate_dumps
+from ease.pipelines.checks import PlannedRun
+from ease.pipelines.options import SAMPLE, AcquireOptions
+from ease.pipelines.setting import Setting
+from ease.wikimedia.dumps.files import Project, find_dumps
+from ease.wikimedia.dumps.mirrors import is_mirror
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
+
+
+def check_dumps(node: Node, run: PlannedRun) -> None:
+    """Refuse languages without a Wikipedia, and a folder without their dumps."""
+    check_source_languages(run.options(node, AcquireOptions).wikipedia, run.options(node, Setting).languages, "wiki")
+
+
+def check_source_languages(source: str, languages: Sequence[str], project: Project) -> None:
+    """Refuse unknown languages; a folder may have dumps of others, and a mirror's list is checked later."""
+    if is_mirror(source) or WIKIPEDIA_LANGUAGES.issuperset(languages):
+        return
+    if source == SAMPLE:
+        check_languages(languages)
+    else:
+        find_dumps(source, languages, project)
+
+
+CHECKS = {locate_dumps: [check_dumps]}

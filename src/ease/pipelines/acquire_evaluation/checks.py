@@ -1,0 +1,85 @@
+"""Checks before `acquire_evaluation`, and of the evaluation sets that other pipelines read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from kedro.pipeline.node import Node
+
+from ease.errors import EaseError
+from ease.evaluation.scoring import task_name
+from ease.evaluation.sets import LocatedSet, read_located, require_named_set, require_sets
+from ease.pipelines.acquire_evaluation.nodes import (
+    check_tasks,
+    expected_sets,
+    fetchable,
+    locate_baseline_sets,
+    locate_evaluation_sets,
+)
+from ease.pipelines.checks import PlannedRun
+from ease.pipelines.options import AUDIT, AUDIT_SET, EvaluateOptions, EvaluationSetOptions
+from ease.pipelines.setting import Setting
+
+FETCH = "`--params acquire_evaluation.fetch=true` fetches the files."
+SetCheck = Callable[[Mapping[str, LocatedSet]], object]
+
+
+def check_setting_tasks(node: Node, run: PlannedRun) -> None:
+    """Check the tasks of a setting; those that `--params` names must have data, as `evaluate.tasks` must."""
+    setting = run.options(node, Setting)
+    check_tasks((*setting.dev_tasks, *setting.test_tasks), run.parameter("tasks"))
+    parameter = f"{setting.name}.setting.test_tasks"
+    if parameter in run.typed:
+        for reference in without_audit(setting.test_tasks, run):
+            check_sets(partial(require_named_set, reference, parameter), node, run, [reference])
+    check_scored_tasks(node, run)
+
+
+def check_scored_tasks(node: Node, run: PlannedRun) -> None:
+    """Check the tasks that `evaluate.tasks` names, which must have data; others without data are skipped."""
+    options = run.options(node, EvaluateOptions)
+    check_tasks(options.references(()), run.parameter("tasks"))
+    for reference in without_audit(options.named, run):
+        check_sets(partial(require_named_set, reference, "evaluate.tasks"), node, run, [reference])
+
+
+def check_development_sets(node: Node, run: PlannedRun, dev_tasks: Sequence[str]) -> None:
+    """Refuse a training that lacks a set which chooses its checkpoint."""
+    references = without_audit(dev_tasks, run)
+    for name in dict.fromkeys(map(task_name, references)):
+        of_task = [reference for reference in references if task_name(reference) == name]
+        check_sets(partial(require_sets, of_task, options=run.parameter("tasks")), node, run, of_task)
+
+
+def check_sets(check: SetCheck, node: Node, run: PlannedRun, references: Sequence[str]) -> None:
+    """Check a node's sets: those that this run will locate, or that an earlier run has located."""
+    data = next(name for name in (*node.inputs, *node.outputs) if name.endswith("evaluation_data"))
+    locating = run.maker(data)
+    if locating is not None:
+        run.check(_check_expected_sets, check, run, run.options(locating, EvaluationSetOptions), references)
+    elif run.catalog.exists(data):
+        run.check(check, read_located(run.catalog.load(data)))
+
+
+def _check_expected_sets(
+    check: SetCheck, run: PlannedRun, options: EvaluationSetOptions, references: Sequence[str]
+) -> None:
+    expected = expected_sets(references, options, run.parameter("tasks"))
+    try:
+        check(expected)
+    except EaseError as error:
+        can_fetch = not options.fetch and any(fetchable(task_name(reference)) for reference in references)
+        if can_fetch:
+            raise EaseError(f"{error} {FETCH}") from error
+        raise
+
+
+def without_audit(references: Iterable[str], run: PlannedRun) -> list[str]:
+    """Return tasks without the audit if this run makes its set."""
+    if not any(name.endswith(f".{AUDIT_SET}") for name in run.outputs):
+        return list(references)
+    return [reference for reference in references if task_name(reference) != AUDIT]
+
+
+CHECKS = {locate_evaluation_sets: [check_setting_tasks], locate_baseline_sets: [check_scored_tasks]}

@@ -1,0 +1,61 @@
+"""Checks before `teach`: languages and their dumps, the encoder to teach, tasks and the training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kedro.pipeline.node import Node
+
+from ease.errors import EaseError
+from ease.pipelines.acquire_evaluation.checks import check_setting_tasks
+from ease.pipelines.checks import PlannedRun
+from ease.pipelines.entity_embeddings.checks import check_start_encoder
+from ease.pipelines.options import SAMPLE, AcquireOptions
+from ease.pipelines.setting import Setting
+from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
+from ease.pipelines.teach.setting import check_taught_languages
+from ease.pipelines.train.checks import check_recipe, check_training
+from ease.wikimedia.dumps.files import find_dumps, table_folders
+from ease.wikimedia.dumps.mirrors import is_mirror
+from ease.wikimedia.wikidata import find_page_props
+
+
+def check_taught_dumps(node: Node, run: PlannedRun) -> None:
+    """Refuse languages that cannot be taught, and a folder without their dumps or page_props tables."""
+    check_taught_sources(
+        run.parameter("teach.language"),
+        run.parameter("teach.companions"),
+        run.options(node, AcquireOptions),
+        run.options(node, Setting).languages,
+    )
+
+
+def check_taught_sources(language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]) -> None:
+    """Refuse languages as `check_taught_languages` does, and a folder without their dumps or page_props tables."""
+    check_taught_languages(language, companions, acquire)
+    if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
+        return
+    try:
+        dumps = find_dumps(acquire.wikipedia, languages)
+    except EaseError as error:
+        raise EaseError(
+            f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
+            f"beside {language}, by default {', '.join(languages[1:])}."
+        ) from error
+    dates = {dump.language: dump.dump_date for dump in dumps}
+    try:
+        find_page_props(table_folders(acquire.wikipedia, dumps), dates)
+    except EaseError as error:
+        raise EaseError(
+            f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
+            "dump's folder from https://dumps.wikimedia.org, or set `acquire.wikipedia` to that address."
+        ) from error
+
+
+CHECKS = {
+    locate_taught_dumps: [check_taught_dumps],
+    locate_taught_sets: [check_setting_tasks],
+    build_start: [check_start_encoder, check_recipe],
+    teach_encoder: [check_recipe, check_training],
+}

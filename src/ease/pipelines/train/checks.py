@@ -1,0 +1,72 @@
+"""Checks before a training: its parameters, its start, its texts, and the sets that choose its checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kedro.pipeline.node import Node
+
+from ease.encoders.check import check_encoder
+from ease.errors import EaseError
+from ease.io.versions import provenance_of
+from ease.methods import UNTRAINED
+from ease.options import dotted
+from ease.pipelines.acquire_evaluation.checks import check_development_sets
+from ease.pipelines.checks import PlannedRun
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.setting import MLM, Setting, preparation_of
+from ease.pipelines.train.nodes import fit_whitening, gather_method_texts, train_encoder
+from ease.pipelines.training import missing_start
+
+
+def check_recipe(node: Node, run: PlannedRun) -> None:
+    """Refuse wrong options of a method."""
+    recipe = run.options(node, Recipe)
+    try:
+        recipe.check_options()
+    except EaseError as error:
+        setting = run.options(node, Setting).name
+        raise EaseError(f"Parameter `{setting}.{recipe.method}`: {error}") from error
+
+
+def check_texts(node: Node, run: PlannedRun) -> None:
+    """Refuse training texts that do not exist."""
+    run.options(node, Recipe).check_texts()
+
+
+def check_training(node: Node, run: PlannedRun) -> None:
+    """Refuse an anchor, a teacher or a guide that cannot be loaded, and missing development sets."""
+    recipe = run.options(node, Recipe)
+    if anchor := recipe.options.get("anchor"):
+        run.check(check_encoder, anchor, transformer=True)
+    run.check(recipe.check_frozen)
+    check_development_sets(node, run, run.options(node, Setting).dev_tasks)
+
+
+def check_start(node: Node, run: PlannedRun) -> None:
+    """Refuse a start that is missing, or that an earlier run built from other languages or another encoder."""
+    setting = run.options(node, Setting)
+    method = str(node.namespace).rpartition(".")[2]
+    mlm = f"{setting.name}.{MLM}.encoder"
+    if setting.start == MLM and method != MLM and not (mlm in node.inputs and run.has(mlm)):
+        raise EaseError(missing_start(setting, method))
+    start = f"{setting.name}.{UNTRAINED}.encoder"
+    dataset: Any = run.catalog.get(start)
+    if start in run.outputs or not dataset.exists():
+        return
+    provenance = provenance_of(dataset.folder_of(dataset.resolve_load_version()))
+    earlier = dotted(provenance.get("parameters", {}).get(f"params:{setting.name}.setting", {}))
+    for name, value in dotted(setting.model_dump(mode="json", include={"languages", "encoder"})).items():
+        if name in earlier and earlier[name] != value:
+            raise EaseError(
+                f"`{setting.name}.setting.{name}` is {value!r}, but `{start}` was built with {earlier[name]!r}, "
+                f"and the training would start from it: first run {preparation_of(setting.name)} with the same "
+                "`--params`."
+            )
+
+
+CHECKS = {
+    gather_method_texts: [check_recipe, check_texts],
+    train_encoder: [check_start, check_recipe, check_training],
+    fit_whitening: [check_start],
+}
