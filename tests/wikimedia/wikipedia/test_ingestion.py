@@ -165,7 +165,7 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
 
 def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_path: Path) -> None:
     """Both English slices have Arthur Schopenhauer and Atlantic Ocean."""
-    dumps = find_dumps(test_data / "dumps", ["en"])
+    dumps = find_dumps(test_data / "dumps" / "wikipedia", ["en"])
     parts = ingest_wikipedia(dumps, ONE, tmp_path)
     sentences = rows(parts.sentences)
     keys = [(row["page_id"], row["sentence_index"]) for row in sentences]
