@@ -47,7 +47,8 @@ NOTE_TAG = "mlflow.note.content"
 TRAINING_TAG = "training"
 """Nodes with this tag open a nested run for each training."""
 
-HOST, PID = "ease.host", "ease.pid"
+HOST = "ease.host"
+PID = "ease.pid"
 """MLflow tags of the process that writes a run."""
 
 COMPARE = "Next: tick another training in the list, then **Compare**."
@@ -81,8 +82,8 @@ def process_tags() -> dict[str, str]:
 def close_killed_runs(active: Run) -> None:
     """Give the status KILLED to runs of the experiment that are open and whose process on this machine has ended."""
     client = mlflow.MlflowClient()
-    mine = f"attributes.status = 'RUNNING' and tags.`{HOST}` = '{platform.node()}'"
-    for run in client.search_runs([active.info.experiment_id], mine):
+    open_here = f"attributes.status = 'RUNNING' and tags.`{HOST}` = '{platform.node()}'"
+    for run in client.search_runs([active.info.experiment_id], open_here):
         pid = int(run.data.tags[PID])
         # This process has just opened its first run: another run with its id is of an earlier process.
         ended = pid == os.getpid() or not psutil.pid_exists(pid)
@@ -113,11 +114,15 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
     from ease.encoders.encoder import load_encoder
 
     libraries = ("sentence-transformers", "torch")
+    registered_name = None
+    if options.register_model:
+        registered_name = name
     with no_progress_bars():
         flavour.log_model(
             load_encoder(str(folder)),
-            name=name.replace(".", "-"),  # MLflow refuses dots here
-            registered_model_name=name if options.register_model else None,
+            # MLflow refuses dots here.
+            name=name.replace(".", "-"),
+            registered_model_name=registered_name,
             pip_requirements=[f"{library}=={metadata.version(library)}" for library in libraries],
         )
 
@@ -128,15 +133,19 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
     Returns:
         The address of the version; None, with a warning, if the store has no logged model of the encoder.
     """
-    client, run_id = mlflow.MlflowClient(), _run_of(encoder)
-    outputs = client.get_run(run_id).outputs if run_id else None
-    if run_id is None or outputs is None or not outputs.model_outputs:
+    client = mlflow.MlflowClient()
+    run_id = _run_of(encoder)
+    outputs = None
+    if run_id is not None:
+        outputs = client.get_run(run_id).outputs
+    if outputs is None or not outputs.model_outputs:
         logger.warning("MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder)
         return None
-    known = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
-    logged = client.get_logged_model(outputs.model_outputs[0].model_id)
-    version = known[0] if known else mlflow.register_model(f"runs:/{run_id}/{logged.name}", name)
-    client.set_registered_model_alias(name, alias, version.version)
+    versions = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
+    if not versions:
+        logged = client.get_logged_model(outputs.model_outputs[0].model_id)
+        versions = [mlflow.register_model(f"runs:/{run_id}/{logged.name}", name)]
+    client.set_registered_model_alias(name, alias, versions[0].version)
     return f"models:/{name}@{alias}"
 
 
@@ -175,18 +184,21 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
 
 def note_result(run_id: str, data: ModelCardData, method: str, result: TrainingResult) -> None:
     """Log the kept model's gain over its start, with a tag if it is negative; describe the training and its result."""
-    read = ", ".join(source.name for source in data.sources)
-    told = [f"`{method}`, {result.steps} steps, from {data.start or 'an encoder'}, on {read}."]
+    sources = ", ".join(source.name for source in data.sources)
+    paragraphs = [f"`{method}`, {result.steps} steps, from {data.start or 'an encoder'}, on {sources}."]
     if result.best_score is not None and result.start_score is not None:
         gain = result.best_score - result.start_score
         log_values(run_id, [(result.best_step, {"development_gain": gain})])
-        told.append(
+        direction = "from"
+        if result.below_start:
+            direction = "below"
+        paragraphs.append(
             f"The kept model, of step {result.best_step}, scores {result.best_score:.2f} on the development tasks, "
-            f"{'below' if result.below_start else 'from'} its start's {result.start_score:.2f}."
+            f"{direction} its start's {result.start_score:.2f}."
         )
     if result.below_start:
         mlflow.MlflowClient().set_tag(run_id, BELOW_START, "true")
-    mlflow.MlflowClient().set_tag(run_id, NOTE_TAG, "\n\n".join([*told, COMPARE]))
+    mlflow.MlflowClient().set_tag(run_id, NOTE_TAG, "\n\n".join([*paragraphs, COMPARE]))
 
 
 def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:
@@ -202,10 +214,12 @@ def add_to_card(
 
     An encoder without one of our cards, such as the start of all methods, gets none.
     """
-    file, scores = encoder / "README.md", headline(rows, languages)
+    file = encoder / "README.md"
+    scores = headline(rows, languages)
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
-    with writing(encoder):  # another run may score the same encoder
+    # Another run may score the same encoder.
+    with writing(encoder):
         card = with_test_scores(file.read_text(encoding="utf-8"), scores, dev_tasks)
         write_text_atomically(file, card)
     if run_id := _run_of(encoder):
@@ -214,20 +228,23 @@ def add_to_card(
         # The artifacts of a run from before the project was moved are in the project's former folder.
         if run.info.experiment_id == mlflow.active_run().info.experiment_id:
             client.log_text(run_id, card, "model_card.md")
-        note = run.data.tags.get(NOTE_TAG, "")
-        note = note.partition(SCORED)[0].removesuffix(COMPARE)
-        listed = ", ".join(f"`{name}` {value:.1f}" for name, value in scores.items())
+        # The encoder may have been scored before.
+        note = run.data.tags.get(NOTE_TAG, "").partition(SCORED)[0].removesuffix(COMPARE)
+        score_list = ", ".join(f"`{name}` {value:.1f}" for name, value in scores.items())
         load = f'`SentenceTransformer("{encoder}")` loads the model.'
-        client.set_tag(run_id, NOTE_TAG, f"{note.strip()}{SCORED}{listed}.\n\n{COMPARE} {load}")
+        client.set_tag(run_id, NOTE_TAG, f"{note.strip()}{SCORED}{score_list}.\n\n{COMPARE} {load}")
 
 
 def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
     """Log scores and their intervals: as `task/subset`, `task/subset/metric`, or `task/subset/16_dimensions`."""
-    ending = "" if dimension is None else f"/{dimension}_dimensions"
     values = {}
     for score in scores:
-        name = f"{score.task}/{safe_name(score.subset)}"
-        name += ("" if score.metric == get_task(score.task).METRIC else f"/{score.metric}") + ending
+        parts = [score.task, safe_name(score.subset)]
+        if score.metric != get_task(score.task).METRIC:
+            parts.append(score.metric)
+        if dimension is not None:
+            parts.append(f"{dimension}_dimensions")
+        name = "/".join(parts)
         values[name] = score.value
         if score.low is not None and score.high is not None:
             values |= {f"{name}/low": score.low, f"{name}/high": score.high}
@@ -252,9 +269,14 @@ def log_table(table: pd.DataFrame, name: str) -> None:
 def _run_of(encoder: Path) -> str | None:
     """Return the id of the run that trained an encoder; None if the tracking store has no such run."""
     run_id: str | None = (read_json(encoder / RUN_FILE) or {}).get("run_id")
-    experiments = [experiment.experiment_id for experiment in mlflow.MlflowClient().search_experiments()]
-    found = run_id and mlflow.MlflowClient().search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1)
-    return run_id if found else None
+    if run_id is None:
+        return None
+    client = mlflow.MlflowClient()
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    # `get_run` would raise an error for a run of another store.
+    if not client.search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1):
+        return None
+    return run_id
 
 
 def log_parameters(values: Mapping[str, Any]) -> None:
@@ -268,21 +290,25 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
 
     Subsets of `languages` alone are shown, too. Rows without a value and those of truncated embeddings are skipped.
     """
-    scored = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
-    main = [row for row in scored if row["metric"] == get_task(row["task"]).METRIC]
-    averaged = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
-    shown = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged]
-    shown += [row for row in main if languages and row not in shown and all(has_languages(row["subset"], languages))]
-    return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}
+    with_value = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
+    main = [row for row in with_value if row["metric"] == get_task(row["task"]).METRIC]
+    averaged_tasks = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
+    headlines = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged_tasks]
+    if languages:
+        headlines += [row for row in main if row not in headlines and all(has_languages(row["subset"], languages))]
+    return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in headlines}
 
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
     """Return the fields of an options model, nested ones too, by dotted names that MLflow accepts."""
+    return dotted(_with_safe_keys(options.model_dump(mode="json")), prefix)
 
-    def safe(value: Any) -> Any:  # users choose some keys, such as names of baselines
-        return {safe_name(name): safe(own) for name, own in value.items()} if isinstance(value, Mapping) else value
 
-    return dotted(safe(options.model_dump(mode="json")), prefix)
+def _with_safe_keys(value: Any) -> Any:
+    """Return a value whose mappings have names that MLflow accepts; users choose some, such as those of baselines."""
+    if not isinstance(value, Mapping):
+        return value
+    return {safe_name(name): _with_safe_keys(inner) for name, inner in value.items()}
 
 
 def write_origin(
@@ -296,17 +322,24 @@ def write_origin(
 
     `dimensions` are numbers of first dimensions to which its embeddings may be truncated.
     """
-    about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
-    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about, "seconds": seconds}))
+    origin = {
+        "run_id": run_id,
+        "base": start.name,
+        "pooling": start.pooling,
+        "seed": start.seed,
+        "dimensions": list(dimensions),
+        "seconds": seconds,
+    }
+    write_text_atomically(encoder / RUN_FILE, json.dumps(origin))
 
 
 def withhold(encoder: Path) -> None:
     """Note in the file of a model that `latest` is not to link to it."""
-    about = {**(read_json(encoder / RUN_FILE) or {}), "withheld": True}
-    write_text_atomically(encoder / RUN_FILE, json.dumps(about))
+    origin = {**(read_json(encoder / RUN_FILE) or {}), "withheld": True}
+    write_text_atomically(encoder / RUN_FILE, json.dumps(origin))
 
 
 def origin_of(encoder: Path) -> dict[str, Any]:
     """Return `base`, `pooling`, `seed` and `dimensions` of an encoder, as far as they are known."""
-    about = read_json(encoder / RUN_FILE) or {}
-    return {name: about[name] for name in ("base", "pooling", "seed", "dimensions") if name in about}
+    origin = read_json(encoder / RUN_FILE) or {}
+    return {name: origin[name] for name in ("base", "pooling", "seed", "dimensions") if name in origin}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,7 +78,9 @@ def require_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.T
 
 def choose_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
     """Return the encoder that a method of the setting starts from; MLM itself always starts untrained."""
-    start = mlm if setting.start == MLM and method != MLM else untrained
+    start = untrained
+    if setting.start == MLM and method != MLM:
+        start = mlm
     if start is None:
         raise EaseError(missing_start(setting, method))
     return start
@@ -107,9 +109,10 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
     """Yield at most `tokenizer_sentences` sentences of all languages, drawn by the encoder's seed."""
     ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
+    # Languages have pages of one number, and so equal tickets.
     keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
-    drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
-    for batch in drawn.to_pyarrow_batches():
+    sample = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
+    for batch in sample.to_pyarrow_batches():
         yield from batch.column("text").to_pylist()
 
 
@@ -141,8 +144,8 @@ def gather_data(
         write_parquet(texts, file)
         workspace.connection.disconnect()
         shutil.rmtree(workspace.folder)
-    for line, read in zip(report, sources, strict=True):
-        line["sha256"] = [hash_contents(place) for place in read.places if place.exists()]
+    for line, options_of_source in zip(report, sources, strict=True):
+        line["sha256"] = [hash_contents(place) for place in options_of_source.places if place.exists()]
     return file, report
 
 
@@ -157,15 +160,20 @@ def train_tracked(
     """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one."""
     from ease.training.job import run_job
 
-    setting, located, folder = data.setting, read_located(data.evaluation_data), lock.folder
+    setting = data.setting
+    folder = lock.folder
+    located = read_located(data.evaluation_data)
     require_sets(setting.dev_tasks, located, data.tasks)
-    vocabulary = folder / "entity_vocabulary.parquet"
     card = describe_data(recipe.method, recipe.data, data.dumps, setting)
     # Tables are passed as files, so that each process of the training can read them.
+    pairs = _sorted_file(data.rows, "pair_id", folder / "training_pairs.parquet")
+    vocabulary = None
+    if data.vocabulary is not None:
+        vocabulary = _sorted_file(data.vocabulary, "row", folder / "entity_vocabulary.parquet")
     job = TrainingJob(
         folder=folder,
-        pairs=_sorted_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
-        vocabulary=None if data.vocabulary is None else _sorted_file(data.vocabulary, "row", vocabulary),
+        pairs=pairs,
+        vocabulary=vocabulary,
         table=data.entity_embeddings,
         encoder=str(data.encoder),
         pooling=setting.encoder.pooling,
@@ -204,13 +212,11 @@ def describe_data(
     for text in map(source_options, texts or ({"kind": "pairs"},)):
         if text.reads_pairs:
             sources += _dump_sources(dumps)
-            continue
-        made_here = all(str(place).startswith(SAMPLE) for place in text.places)
-        places = [str(place) if made_here else place.name for place in text.places]
-        name = ": ".join(filter(None, (text.title, " and ".join(places))))
-        sources.append(DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE))
-    licences = {source.licence for source in sources}
-    licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
+        elif all(str(place).startswith(SAMPLE) for place in text.places):
+            sources.append(_text_source(text.title, list(map(str, text.places)), SAMPLE_LICENCE))
+        else:
+            # The card is published: it names files without the folders of this machine.
+            sources.append(_text_source(text.title, [place.name for place in text.places], TEXT_LICENCE))
     start = start_of(setting.encoder.name)
     taught_from_nothing = setting.name == TEACH and setting.encoder.name.startswith(RANDOM)
     if method != MLM and (taught_from_nothing or setting.start == MLM):
@@ -219,26 +225,43 @@ def describe_data(
         name=f"{method} ({setting.title})",
         languages=setting.languages,
         sources=tuple(sources),
-        licence="apache-2.0" if licences == {SAMPLE_LICENCE} else licence,
+        licence=_model_licence({source.licence for source in sources}),
         base_model=base_model_of(setting.encoder.name),
         start=start,
     )
 
 
+def _model_licence(text_licences: Collection[str]) -> str:
+    """Return the licence of a model that is trained on texts of some licences, as the hub names it."""
+    if set(text_licences) == {SAMPLE_LICENCE}:
+        return "apache-2.0"
+    if TEXT_LICENCE in text_licences:
+        return "other"
+    return "cc-by-sa-4.0"
+
+
+def _text_source(title: str, places: Sequence[str], licence: str) -> DataSource:
+    return DataSource(name=": ".join(filter(None, (title, " and ".join(places)))), licence=licence)
+
+
 def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
-    if released := released_files(dumps):
-        names = " and ".join(file.name for file in released)
+    """Return the dumps, or the released pairs, that the training pairs are made from."""
+    files = released_files(dumps)
+    if files:
+        names = " and ".join(file.name for file in files)
         return [DataSource(name=f"Released training pairs: {names}", licence=TEXT_LICENCE)]
-    made_here = dumps["source"] == SAMPLE
-    wiki, licence = ("Sample wiki", SAMPLE_LICENCE) if made_here else ("Wikipedia", WIKIPEDIA_LICENCE)
+    if dumps["source"] == SAMPLE:
+        wiki, licence = "Sample wiki", SAMPLE_LICENCE
+    else:
+        wiki, licence = "Wikipedia", WIKIPEDIA_LICENCE
     sources = [
         DataSource(name=f"{wiki} ({dump['language']})", date=dump["dump_date"], licence=licence)
         for dump in dumps["wikipedia"]
     ]
-    if dumps["wikidata"]:
-        made = dumps["wikidata_source"] == SAMPLE
-        name, licence = ("Sample Wikidata", SAMPLE_LICENCE) if made else ("Wikidata", WIKIDATA_LICENCE)
-        sources.append(DataSource(name=name, date=dumps["wikidata_date"], licence=licence))
+    if dumps["wikidata"] and dumps["wikidata_source"] == SAMPLE:
+        sources.append(DataSource(name="Sample Wikidata", date=dumps["wikidata_date"], licence=SAMPLE_LICENCE))
+    elif dumps["wikidata"]:
+        sources.append(DataSource(name="Wikidata", date=dumps["wikidata_date"], licence=WIKIDATA_LICENCE))
     return sources
 
 

@@ -50,7 +50,8 @@ WIDTH = 140
 def compare_scores(**scores: Rows) -> tuple[pd.DataFrame, go.Figure]:
     """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow."""
     rows = _by_method(scores, METHOD_SCORE_COLUMNS)
-    table, figure = score_table(rows), plot_scores(rows)
+    table = score_table(rows)
+    figure = plot_scores(rows)
     if len(rows):
         _log("Scores, in points of 100:", format_table(table, width=WIDTH))
         log_table(table, "comparison")
@@ -74,20 +75,27 @@ def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figur
     """
     if not scores.data:
         return Path()
-    shown = {"Scores by method": scores, "Training curves": curves}
-    figures = {title: figure for title, figure in shown.items() if figure.data}
+    # A whitening alone has no curve.
+    figures = {"Scores by method": scores, "Training curves": curves}
+    figures = {title: figure for title, figure in figures.items() if figure.data}
+    start = setting.encoder.name
+    if start.startswith(RANDOM):
+        start = "random weights"
+    count = len(setting.languages)
+    description = f"the setting “{setting.name}” ({count} language{'s' * (count > 1)}, start: {start})"
     page = scratch_for_run(work, "comparison") / "comparison.html"
-    encoder, languages = setting.encoder.name, len(setting.languages)
-    start = "random weights" if encoder.startswith(RANDOM) else encoder
-    about = f"the setting “{setting.name}” ({languages} language{'s' * (languages > 1)}, start: {start})"
-    write_text_atomically(page, render_comparison(comparison.to_pandas(), figures, about))
+    write_text_atomically(page, render_comparison(comparison.to_pandas(), figures, description))
     return page
 
 
-def _by_method(given: Mapping[str, Rows], columns: Sequence[str]) -> pd.DataFrame:
+def _by_method(rows_of_methods: Mapping[str, Rows], columns: Sequence[str]) -> pd.DataFrame:
     """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have no rows."""
-    rows = [{**row, "method": method} for method in in_order(given) for row in full_rows(given[method])]
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+    rows = [
+        {**row, "method": method} for method in in_order(rows_of_methods) for row in full_rows(rows_of_methods[method])
+    ]
+    if not rows:
+        return pd.DataFrame(columns=columns)
+    return pd.DataFrame(rows)
 
 
 def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> Rows:
@@ -133,31 +141,34 @@ def write_report(
         logger.warning("There are no scores, and no report: `kedro run --pipelines=evaluate` makes scores")
         return Path(), bars, scatter
     _log(*report.skipped)
-    written = scratch_for_run(work, "report") / "report"
-    with atomic_folder(written) as folder:
+    report_folder = scratch_for_run(work, "report") / "report"
+    with atomic_folder(report_folder) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
         log_folder(folder, "report")
     log_plot(bars, "report_bars")
     if report.scatters:
         log_plot(scatter, "report_scatter")
-    return written, bars, scatter
+    return report_folder, bars, scatter
 
 
 def _log(*parts: str) -> None:
     """Log text with its long lines wrapped, except for those of tables."""
-    lines = [line for part in parts for line in part.split("\n")]
-    wrapped = (line if line.startswith("|") else fill(line, WIDTH) for line in lines)
-    logger.info("\n".join(wrapped))
+    lines = []
+    for line in "\n".join(parts).split("\n"):
+        if not line.startswith("|"):
+            line = fill(line, WIDTH)
+        lines.append(line)
+    logger.info("\n".join(lines))
 
 
 def export_scores(work: str, baselines: Rows, *settings: Rows) -> Path:
     """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads."""
-    written = scratch_for_run(work, "exported_scores") / "exported_scores"
-    with atomic_folder(written) as folder:
+    exports = scratch_for_run(work, "exported_scores") / "exported_scores"
+    with atomic_folder(exports) as folder:
         count = write_exports(folder, gather_models(full_rows(_all_rows(baselines, settings))))
     logger.info("Scores of %d encoders written for MTEB and for the hub", count)
-    return written
+    return exports
 
 
 def _all_rows(baselines: Rows, settings: Sequence[Rows]) -> Rows:

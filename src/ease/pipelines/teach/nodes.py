@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ease.options import Rows
 from ease.pipelines.acquire.nodes import locate_dumps
 from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
 from ease.pipelines.entity_embeddings.nodes import make_start_encoder
-from ease.pipelines.options import SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
+from ease.pipelines.options import AUDIT, SAMPLE, AcquireOptions, EvaluateOptions, EvaluationSetOptions, TextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.setting import check_taught_languages
@@ -43,8 +44,10 @@ logger = logging.getLogger(__name__)
 
 BATCHES = 20
 """Minimum number of batches in an epoch; smaller batches are drawn from fewer pairs."""
-STEPS, EPOCHS = 400, 10
-"""Few pairs are passed over until there are 400 steps, at most 10 times."""
+STEPS = 400
+"""Minimum number of steps, for which few pairs are passed over several times"""
+EPOCHS = 10
+"""Maximum number of these times"""
 EVALUATIONS = 8
 """Evaluations of a training that choose the checkpoint"""
 
@@ -55,8 +58,11 @@ def locate_taught_dumps(acquire: AcquireOptions, setting: Setting, language: str
     others = [code for code in setting.languages if code != language]
     logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
     # The sample's Wikidata knows no types of other wikis' items.
-    foreign = acquire.wikidata == SAMPLE and acquire.wikipedia != SAMPLE
-    items = {"wikidata": None if foreign else acquire.wikidata, "wikidata_titles": "page_props"}
+    wikidata = acquire.wikidata
+    if wikidata == SAMPLE and acquire.wikipedia != SAMPLE:
+        wikidata = None
+    # The tables of two languages are small; Wikidata's dump has the items of all.
+    items = {"wikidata": wikidata, "wikidata_titles": "page_props"}
     return locate_dumps(acquire.model_copy(update=items), setting)
 
 
@@ -69,8 +75,8 @@ def locate_taught_sets(
     audit_set: Path,
 ) -> dict[str, Any]:
     """Locate the evaluation sets as `locate_evaluation_sets` does, and the audit that the run has made."""
-    own = {"audit": {**tasks["audit"], "path": str(audit_set.absolute())}}
-    return locate_evaluation_sets(acquire, sets, tasks | own, evaluate, setting)
+    audit = {AUDIT: {**tasks[AUDIT], "path": str(audit_set.absolute())}}
+    return locate_evaluation_sets(acquire, sets, tasks | audit, evaluate, setting)
 
 
 def build_start(
@@ -98,17 +104,20 @@ def build_start(
     from ease.encoders.tokenizer import count_words, find_unknown_words
 
     untrained = make_start_encoder(sentences, setting, work)
-    own = sentences.filter(sentences.language == language)
-    words = count_words(drawn_sentences(own, setting), Language(language).locale)
-    found = find_unknown_words(load_encoder(str(untrained)), words)
-    shown = f" (such as {', '.join(found.examples)})" if found.examples else ""
-    logger.info("The tokenizer does not know %.1f%% of the words of %s%s", 100 * found.share, language, shown)
-    if 100 * found.share > max_unknown_words:
+    of_language = sentences.filter(sentences.language == language)
+    words = count_words(drawn_sentences(of_language, setting), Language(language).locale)
+    unknown = find_unknown_words(load_encoder(str(untrained)), words)
+    percent = 100 * unknown.share
+    examples = ""
+    if unknown.examples:
+        examples = f" (such as {', '.join(unknown.examples)})"
+    logger.info("The tokenizer does not know %.1f%% of the words of %s%s", percent, language, examples)
+    if percent > max_unknown_words:
         raise EaseError(
-            f"The tokenizer of {encoder} gives unknown tokens for {100 * found.share:.1f}% of the words of "
-            f"{language}{shown}, more than `teach.max_unknown_words` {max_unknown_words:g}%: choose one that knows the "
-            "script, such as sentence-transformers/LaBSE, or `teach.encoder=random:`, whose tokenizer is trained on "
-            "the dumps."
+            f"The tokenizer of {encoder} gives unknown tokens for {percent:.1f}% of the words of "
+            f"{language}{examples}, more than `teach.max_unknown_words` {max_unknown_words:g}%: choose one that knows "
+            "the script, such as sentence-transformers/LaBSE, or `teach.encoder=random:`, whose tokenizer is trained "
+            "on the dumps."
         )
     if not setting.encoder.name.startswith(RANDOM):
         return untrained
@@ -149,9 +158,9 @@ def teach_encoder(
     `accept` says whether `latest` links to the model even if it is the start.
     """
     pairs = int(require_pairs(training_pairs, setting).count().execute())
-    fitted = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
+    recipe = _fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
     encoder, history = train_encoder(
-        fitted,
+        recipe,
         setting,
         encoders,
         tracking,
@@ -172,29 +181,31 @@ def teach_encoder(
 def _fit_recipe(
     recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaults, companions: Sequence[str]
 ) -> Recipe:
-    """Choose the parameters that the recipe leaves null by the number of pairs, and log them.
-
-    The start teaches the companions alone: it would hold back the language that it does not know.
-    """
-    training, usual = dict(recipe.training), recipe.complete(encoder, defaults).training
-    chosen: dict[str, Any] = {}
-    batch, epochs = usual.batch_size, usual.epochs
+    """Choose the parameters that the recipe leaves null by the number of pairs, and log them."""
+    training = dict(recipe.training)
+    default = recipe.complete(encoder, defaults).training
+    fitted: dict[str, Any] = {}
+    batch_size = default.batch_size
     if training.get("batch_size") is None:
-        batch = chosen["batch_size"] = max(2, min(batch, pairs // BATCHES))
-    if all(training.get(name) is None for name in DURATION) and usual.max_steps is None:
-        epochs = chosen["epochs"] = max(epochs, min(EPOCHS, -(-STEPS * batch // pairs)))
+        batch_size = max(2, min(batch_size, pairs // BATCHES))
+        fitted["batch_size"] = batch_size
+    epochs = default.epochs
+    if all(training.get(name) is None for name in DURATION) and default.max_steps is None:
+        epochs = max(epochs, min(EPOCHS, math.ceil(STEPS * batch_size / pairs)))
+        fitted["epochs"] = epochs
     if training.get("evaluate_every") is None:
-        steps = usual.max_steps or epochs * pairs // batch
-        chosen["evaluate_every"] = max(1, min(usual.evaluate_every, steps // EVALUATIONS))
-    logger.info("Chosen by %d pairs: %s", pairs, chosen)
+        steps = default.max_steps or epochs * pairs // batch_size
+        fitted["evaluate_every"] = max(1, min(default.evaluate_every, steps // EVALUATIONS))
+    logger.info("Chosen by %d pairs: %s", pairs, fitted)
     teacher = training.get("teacher")
     if encoder.startswith(RANDOM) and teacher:
-        chosen["teacher"] = None
+        fitted["teacher"] = None
         logger.info("No teacher: the start has random weights, so that no language could be lost")
     elif isinstance(teacher, dict) and teacher.get("encoder") == START_ENCODER and teacher.get("languages") is None:
-        chosen["teacher"] = {**teacher, "languages": list(companions)}
+        # The start would hold back the language that it does not know.
+        fitted["teacher"] = {**teacher, "languages": list(companions)}
         logger.info("The start is the teacher of the sentences of %s", ", ".join(companions))
-    return recipe.model_copy(update={"training": training | chosen})
+    return recipe.model_copy(update={"training": training | fitted})
 
 
 def report_teaching(
@@ -217,20 +228,19 @@ def report_teaching(
     """
     scores = compare_before_after(before, after, language)
     pairs = training_pairs.group_by("language").agg(pairs=training_pairs.count()).to_pandas()
-    taught = int(pairs.set_index("language")["pairs"].get(language, 0))
-    verdict = explain_start(taught, accept) if keeps_start(history) else ""
-    said = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
-    logger.info("%s\n%s", said, format_table(summarize_kinds(scores)))
+    verdict = ""
+    if keeps_start(history):
+        verdict = explain_start(int(pairs.set_index("language")["pairs"].get(language, 0)), accept)
+    caption = f"Before and after, in points of 100. {verdict.replace('**', '')}".rstrip()
+    logger.info("%s\n%s", caption, format_table(summarize_kinds(scores)))
     log_table(scores, "teaching_scores")
-    parsed = pd.DataFrame(ingest_summary["languages"])
-    parsed = parsed[["language", "kept", "sentences", "links", "links_resolved"]]
-    languages = parsed.merge(pairs, on="language", how="left").fillna({"pairs": 0}).astype({"pairs": int})
-    resolved = languages["links_resolved"] / languages["links"].clip(lower=1)
-    languages = languages.rename(columns={"kept": "pages"}).assign(resolved_percent=100 * resolved)
     curve = pd.DataFrame([row for row in history if row["name"] == DEVELOPMENT])
-    curve = curve[["step", "value"]].rename(columns={"value": "development"}) if len(curve) else curve
+    if len(curve):
+        curve = curve[["step", "value"]].rename(columns={"value": "development"})
     dates = sorted({str(dump["dump_date"] or "unknown") for dump in dumps["wikipedia"]})
-    types = "by the items' types" if dumps["wikidata"] else "none (no Wikidata dump with types)"
+    types = "none (no Wikidata dump with types)"
+    if dumps["wikidata"]:
+        types = "by the items' types"
     facts = {
         "Start": setting.encoder.name,
         "Companions": ", ".join(code for code in setting.languages if code != language),
@@ -239,6 +249,16 @@ def report_teaching(
         "Checkpoint chosen by": ", ".join(setting.dev_tasks),
         "Hard negatives": types,
     }
+    languages = _describe_languages(ingest_summary, pairs)
     page = scratch_for_run(work, f"{setting.name}.report") / "teaching.md"
     write_text_atomically(page, render_teaching(language, facts, languages, scores, curve, verdict))
     return page, scores
+
+
+def _describe_languages(ingest_summary: dict[str, Any], pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pages, sentences, links and training pairs of each language."""
+    ingested = pd.DataFrame(ingest_summary["languages"])
+    ingested = ingested[["language", "kept", "sentences", "links", "links_resolved"]]
+    languages = ingested.merge(pairs, on="language", how="left").fillna({"pairs": 0}).astype({"pairs": int})
+    resolved = languages["links_resolved"] / languages["links"].clip(lower=1)
+    return languages.rename(columns={"kept": "pages"}).assign(resolved_percent=100 * resolved)

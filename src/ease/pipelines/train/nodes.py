@@ -109,24 +109,24 @@ def fit_whitening(
     from ease.entities.links import distinct_sentences
 
     sentences = distinct_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
-    given = choose_start(setting, WHITENING, untrained, mlm)
-    encoder = place(load_encoder(str(given), options.pooling, setting.encoder.seed))
+    start_folder = choose_start(setting, WHITENING, untrained, mlm)
+    encoder = place(load_encoder(str(start_folder), options.pooling, setting.encoder.seed))
     start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
     name = f"{setting.name}.{WHITENING}"
     parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": WHITENING}
     with training_run(name, parameters) as run_id:
         whitening = whiten_encoder(encoder, sentences, options.dimension, encoding.batch_size)
-        found = {"sentences": whitening.moments.count, "dimensions": whitening.weight.shape[1]}
-        log_values(run_id, [(0, found)])
+        sizes = {"sentences": whitening.moments.count, "dimensions": whitening.weight.shape[1]}
+        log_values(run_id, [(0, sizes)])
     card = model_card(
         describe_data(WHITENING, None, dumps, setting),
         method=WHITENING,
         summary=SUMMARY,
         parameters={**options.model_dump(), "pooling": start.pooling},
-        embedding=f"{found['dimensions']} dimensions, fitted on {found['sentences']} sentences.",
+        embedding=f"{sizes['dimensions']} dimensions, fitted on {sizes['sentences']} sentences.",
     )
-    made = scratch_for_run(work, name) / "encoder"
-    with atomic_folder(made) as folder:
+    encoder_folder = scratch_for_run(work, name) / "encoder"
+    with atomic_folder(encoder_folder) as folder:
         save_encoder(encoder, folder, card)
         write_origin(folder, run_id, start)
-    return made
+    return encoder_folder
