@@ -55,7 +55,7 @@ class Tables:
             for language in languages
             if rng.random() < 0.8
         ]
-        titles = {chosen: [title for _, language, title in sitelinks if language == chosen] for chosen in languages}
+        titles = {code: [title for _, language, title in sitelinks if language == code] for code in languages}
         sources = [f"R{number}" for number in range(40)]
         redirects = [
             (language, source, rng.choice([*sources, *titles[language], "Nowhere"]))

@@ -49,14 +49,14 @@ def wiki(tables: Any) -> Inputs:
     return inputs(tables, sentences, [*both, *ambiguous, *unequal, *repeated])
 
 
-def audit(engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS) -> list[dict[str, Any]]:
+def audit(engine: SQLBackend, wiki: Inputs, options: AuditOptions = OPTIONS) -> list[dict[str, Any]]:
     """Select the audit by an engine, with saved tables in between as in the pipeline."""
-    *tables, types = map(ibis.memtable, given)
+    *tables, types = map(ibis.memtable, wiki)
     candidates = ibis.memtable(engine.to_pyarrow(select_audit_sentences(*tables, types, LANGUAGES, options)))
-    found = engine.to_pyarrow(match_candidates(candidates, options))
+    result = engine.to_pyarrow(match_candidates(candidates, options))
     if options.distractors:
-        found = engine.to_pyarrow(add_distractors(ibis.memtable(found), candidates, types, options))
-    rows: list[dict[str, Any]] = found.to_pylist()
+        result = engine.to_pyarrow(add_distractors(ibis.memtable(result), candidates, types, options))
+    rows: list[dict[str, Any]] = result.to_pylist()
     return rows
 
 
@@ -64,23 +64,23 @@ def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
     sides: dict[Any, dict[str, str]] = {}
     for row in (row for row in rows if row.get("grade", "answer") == "answer"):
         sides.setdefault((row["pair_id"], row["kind"]), {})[row["side"]] = row["text"]
-    return {(kind, own["left"], own["right"]) for (_, kind), own in sides.items()}
+    return {(kind, texts["left"], texts["right"]) for (_, kind), texts in sides.items()}
 
 
 def test_pairs_and_distractors_are_chosen_by_links_and_types(duckdb_engine: SQLBackend, wiki: Inputs) -> None:
     rows = audit(duckdb_engine, wiki, OPTIONS.model_copy(update={"distractors": 10}))
     first = {("first", f"eo {name} 0", f"en {name} 0") for name in ITEMS.values()}
     assert answers(rows) == first | {("links", f"eo Rome {index}", f"en Rome {index}") for index in (1, 2)}
-    found = defaultdict[tuple[str, str, str], set[str]](set)
+    distractors = defaultdict[tuple[str, str, str], set[str]](set)
     pair_of = {row["pair_id"]: row["text"] for row in rows if row["grade"] == "answer" and row["side"] == "right"}
     for row in rows:
-        found[pair_of[row["pair_id"]], row["side"], row["grade"]].add(row["text"])
+        distractors[pair_of[row["pair_id"]], row["side"], row["grade"]].add(row["text"])
     # Sentences 3 and 4 of a page link to nothing, as the first one: links cannot tell them apart.
-    assert found["en Rome 0", "left", "same_page"] == {"eo Rome 1", "eo Rome 2"}
-    assert found["en Rome 1", "right", "same_page"] == {"en Rome 0", "en Rome 2", "en Rome 3", "en Rome 4"}
-    assert found["en Rome 0", "right", "same_type"] == {"en Oslo 0"}
-    assert found["en Oslo 0", "left", "same_type"] == {"eo Rome 0"}
-    assert ("en Po 0", "right", "same_type") not in found
+    assert distractors["en Rome 0", "left", "same_page"] == {"eo Rome 1", "eo Rome 2"}
+    assert distractors["en Rome 1", "right", "same_page"] == {"en Rome 0", "en Rome 2", "en Rome 3", "en Rome 4"}
+    assert distractors["en Rome 0", "right", "same_type"] == {"en Oslo 0"}
+    assert distractors["en Oslo 0", "left", "same_type"] == {"eo Rome 0"}
+    assert ("en Po 0", "right", "same_type") not in distractors
 
 
 @pytest.mark.slow
@@ -94,8 +94,8 @@ def test_pairs_and_distractors_are_chosen_by_links_and_types(duckdb_engine: SQLB
     ],
 )
 def test_limits(duckdb_engine: SQLBackend, wiki: Inputs, changes: dict[str, Any], pairs: dict[str, int]) -> None:
-    found = answers(audit(duckdb_engine, wiki, OPTIONS.model_copy(update=changes)))
-    assert Counter(kind for kind, *_ in found) == pairs
+    texts = answers(audit(duckdb_engine, wiki, OPTIONS.model_copy(update=changes)))
+    assert Counter(kind for kind, *_ in texts) == pairs
 
 
 def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -104,10 +104,10 @@ def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, table
         ("eo", 3, 0, "eo 2"),  # the text of another first sentence
         ("en", 3, 0, "en 3"),
     ]
-    given = inputs(tables, sentences, [])
-    assert answers(audit(duckdb_engine, given)) == {("first", "eo 1", "en 1")}
+    wiki = inputs(tables, sentences, [])
+    assert answers(audit(duckdb_engine, wiki)) == {("first", "eo 1", "en 1")}
     # A second page of an item in one wiki.
     second = tables.sentences([("eo", 5000, "Rome bis", 0, "eo 1 bis", []), ("eo", 5001, "x", 0, "y", [])])
-    given[0] = pa.concat_tables([given[0], second])
-    given[2] = pa.concat_tables([given[2], tables.sitelinks([(1, "eo", "Rome bis")])])
-    assert answers(audit(duckdb_engine, given)) == set()
+    wiki[0] = pa.concat_tables([wiki[0], second])
+    wiki[2] = pa.concat_tables([wiki[2], tables.sitelinks([(1, "eo", "Rome bis")])])
+    assert answers(audit(duckdb_engine, wiki)) == set()

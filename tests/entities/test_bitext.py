@@ -27,28 +27,28 @@ def test_candidates_of_a_random_wiki_are_those_of_comparing_all_pairs(duckdb_eng
                 links += [(language, page, index, "t", rng.randint(1, 30)) for _ in range(rng.randint(0, 3))]
     options = CandidateOptions(min_characters=5, max_sentences_per_entity=8)
     pairs = language_pairs(["en", "de", "fr"], options)
-    given = [
+    stored = [
         duckdb_engine.create_table(ibis.util.gen_name("given"), ibis.memtable(table))
         for table in (tables.sentences(sentences), tables.sitelinks(sitelinks), tables.links(links))
     ]
-    numbered = number_sentences(given[0], given[1], pairs, options)
-    candidates = candidate_pairs(numbered, given[2], pairs, options).to_pyarrow().to_pylist()
-    found = {tuple(row.values()) for row in candidates}
+    numbered = number_sentences(stored[0], stored[1], pairs, options)
+    candidates = candidate_pairs(numbered, stored[2], pairs, options).to_pyarrow().to_pylist()
+    actual = {tuple(row.values()) for row in candidates}
     rows = {(row["language"], row["row"]): row for row in numbered.to_pyarrow().to_pylist()}
     linked = {
         key: {link[4] for link in links if link[:3] == (key[0], row["page_id"], row["sentence_index"])}
         for key, row in rows.items()
     }
-    counts = Counter((language, entity) for (language, _), own in linked.items() for entity in own)
+    counts = Counter((language, entity) for (language, _), entities in linked.items() for entity in entities)
     expected = set()
-    for one, other in product(rows, rows):
-        if one[0] == "en" != other[0]:
-            shared = linked[one] & linked[other]
-            rare = any(counts["en", entity] <= 8 and counts[other[0], entity] <= 8 for entity in shared)
-            if rare or rows[one]["entity"] == rows[other]["entity"]:
-                expected.add((one[0], other[0], one[1], other[1]))
-    assert found == expected
-    assert len(found) > 100
+    for left, right in product(rows, rows):
+        if left[0] == "en" != right[0]:
+            shared = linked[left] & linked[right]
+            rare = any(counts["en", entity] <= 8 and counts[right[0], entity] <= 8 for entity in shared)
+            if rare or rows[left]["entity"] == rows[right]["entity"]:
+                expected.add((left[0], right[0], left[1], right[1]))
+    assert actual == expected
+    assert len(actual) > 100
 
 
 def test_languages_that_the_setting_lacks_and_a_single_language_are_refused() -> None:

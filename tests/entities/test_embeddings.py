@@ -43,9 +43,9 @@ HEADED = f"{len(VECTORS) + 2} 3\n{WITH_UNDERSCORES}"
 @pytest.mark.parametrize(("text", "suffix"), [(HEADED, ".bz2"), (WITH_UNDERSCORES, ".gz"), (WITH_TABS, "")])
 def test_rows_with_a_vector_equal_the_file(tmp_path: Path, text: str, suffix: str) -> None:
     (tmp_path / "vectors").write_bytes(PACK[suffix](text.encode()))
-    table, found = align_embeddings(make_names(TITLES), len(TITLES), tmp_path / "vectors", 3, seed=1)
+    table, count = align_embeddings(make_names(TITLES), len(TITLES), tmp_path / "vectors", 3, seed=1)
     assert table.dtype == np.float32
-    assert (table.shape, found) == ((6, 3), 4)
+    assert (table.shape, count) == ((6, 3), 4)
     assert [table[row].tolist() for row in (0, 1, 2, 5)] == [VECTORS[TITLES[row]] for row in (0, 1, 2, 5)]
 
 
@@ -69,9 +69,9 @@ def test_an_own_title_has_precedence_over_a_redirect(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text(f"2 1\n{lines}")
     columns = {"row": [0, 0, 0, 1, 1, 1], "title": ["New", "Old 1", "Old 2", "Is", "Moved", "Was"]}
     names = pa.table({**columns, "direct": [True, False, False] * 2})
-    table, found = align_embeddings(names, 2, tmp_path / "v.txt", 1, seed=0)
+    table, count = align_embeddings(names, 2, tmp_path / "v.txt", 1, seed=0)
     assert table.tolist() == [[2], [4]]
-    assert found == 2
+    assert count == 2
 
 
 def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -79,9 +79,9 @@ def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQL
     vocabulary = ibis.memtable(pa.table({"row": range(4), "entity": [-9, 5, 6, 7], "label": labels}))
     sitelinks = tables.sitelinks([(5, "en", "Five"), (6, "pt", "Seis"), (7, "en", "Seven"), (7, "pt", "Sete")])
     english = [("5", "Five"), ("Seven", "Five"), ("Rome", "Roma"), ("Six", "Seis")]
-    redirects = tables.redirects([("pt", "V", "Five"), *(("en", *own) for own in english)])
-    named = name_entities(vocabulary, ibis.memtable(sitelinks), ibis.memtable(redirects))
-    rows = [tuple(row.values()) for row in duckdb_engine.to_pyarrow(named).to_pylist()]
+    redirects = tables.redirects([("pt", "V", "Five"), *(("en", *redirect) for redirect in english)])
+    names = name_entities(vocabulary, ibis.memtable(sitelinks), ibis.memtable(redirects))
+    rows = [tuple(row.values()) for row in duckdb_engine.to_pyarrow(names).to_pylist()]
     expected = [(0, "Roma", True), (0, "Rome", False), (1, "Five", True), (1, "5", False), (3, "Seven", True)]
     assert rows == expected
     by_label = duckdb_engine.to_pyarrow(name_entities(vocabulary)).to_pylist()
@@ -115,12 +115,12 @@ def test_corrupt_files_are_refused(tmp_path: Path, content: bytes, message: str)
 
 
 def test_a_random_table_has_the_shape_and_deviation_of_its_model(tmp_path: Path) -> None:
-    given = (3 * np.random.default_rng(0).standard_normal((500, 40)) + 1).astype(np.float32)
+    original = (3 * np.random.default_rng(0).standard_normal((500, 40)) + 1).astype(np.float32)
     table = tmp_path / "table.safetensors"
-    save_file({"embeddings": given}, table)
-    drawn = draw_like(table, seed=1)
-    assert (drawn.shape, drawn.dtype) == (given.shape, given.dtype)
-    assert drawn.std() == pytest.approx(given.std(), rel=0.02)
-    assert abs(np.corrcoef(drawn.ravel(), given.ravel())[0, 1]) < 0.05
-    assert np.array_equal(drawn, draw_like(table, seed=1))
-    assert not np.array_equal(drawn, draw_like(table, seed=2))
+    save_file({"embeddings": original}, table)
+    random_table = draw_like(table, seed=1)
+    assert (random_table.shape, random_table.dtype) == (original.shape, original.dtype)
+    assert random_table.std() == pytest.approx(original.std(), rel=0.02)
+    assert abs(np.corrcoef(random_table.ravel(), original.ravel())[0, 1]) < 0.05
+    assert np.array_equal(random_table, draw_like(table, seed=1))
+    assert not np.array_equal(random_table, draw_like(table, seed=2))

@@ -72,13 +72,13 @@ def expected(tables: Any) -> dict[str, pa.Table]:
         f"{row['language']} {row['page_id']} {row['sentence_index']} {row['text']}"
         for row in wiki.sentences.to_pylist()
     ]
-    found = {name: getattr(wiki, name) for name in ("redirects", "sitelinks", "entity_types")}
-    found["sentences"] = wiki.sentences.set_column(5, "text", pa.array(texts))
+    results = {name: getattr(wiki, name) for name in ("redirects", "sitelinks", "entity_types")}
+    results["sentences"] = wiki.sentences.set_column(5, "text", pa.array(texts))
     engine = ibis.duckdb.connect()
     for name, step in STEPS.items():
-        found[name] = engine.to_pyarrow(step({key: ibis.memtable(table) for key, table in found.items()}))
-        assert len(found[name]), name
-    return found
+        results[name] = engine.to_pyarrow(step({key: ibis.memtable(table) for key, table in results.items()}))
+        assert len(results[name]), name
+    return results
 
 
 @pytest.mark.slow
@@ -86,12 +86,14 @@ def test_engines_and_orders_of_rows_give_the_same_tables(
     another_store: tuple[SQLBackend, Any], saved: Any, expected: dict[str, pa.Table]
 ) -> None:
     engine, store = another_store
-    given = {name: store(table) for name, table in expected.items()}
+    inputs = {name: store(table) for name, table in expected.items()}
     for name, step in STEPS.items():
-        made = saved(engine, step(given))
-        rows, others = made.to_pylist(), expected[name].to_pylist()
-        assert rows == others if name in ORDERED else sorted(map(str, rows)) == sorted(map(str, others)), name
-        assert kinds(made) == kinds(expected[name]), name
+        result = saved(engine, step(inputs))
+        rows, expected_rows = result.to_pylist(), expected[name].to_pylist()
+        assert (
+            rows == expected_rows if name in ORDERED else sorted(map(str, rows)) == sorted(map(str, expected_rows))
+        ), name
+        assert kinds(result) == kinds(expected[name]), name
 
 
 def kinds(table: pa.Table) -> list[str]:
@@ -101,13 +103,13 @@ def kinds(table: pa.Table) -> list[str]:
 
 @pytest.mark.slow
 def test_another_seed_gives_other_rows(expected: dict[str, pa.Table]) -> None:
-    given = {name: ibis.memtable(table) for name, table in expected.items()}
+    inputs = {name: ibis.memtable(table) for name, table in expected.items()}
     assert {row["grade"] for row in expected["audit"].to_pylist()} == {"answer", "same_page", "same_type"}
     for name, other in {
-        "pairs": select_pairs(given["filtered"], given["sentences"], PAIRS.model_copy(update={"seed": 6})),
-        "permuted": permute_entities(given["further"], given["vocabulary"], 5),
+        "pairs": select_pairs(inputs["filtered"], inputs["sentences"], PAIRS.model_copy(update={"seed": 6})),
+        "permuted": permute_entities(inputs["further"], inputs["vocabulary"], 5),
         "audit": audit.add_distractors(
-            given["matched"], given["candidates"], given["entity_types"], AUDIT.model_copy(update={"seed": 6})
+            inputs["matched"], inputs["candidates"], inputs["entity_types"], AUDIT.model_copy(update={"seed": 6})
         ),
     }.items():
         changed = ibis.duckdb.connect().to_pyarrow(other).to_pylist()

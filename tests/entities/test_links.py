@@ -40,13 +40,13 @@ def test_redirects_end_where_they_lead(duckdb_engine: SQLBackend, tables: Any) -
     redirects += [("en", "self", "self"), ("en", "a", "b"), ("en", "b", "a"), ("en", "to loop", "a")]
     redirects += [("en", "double", "Y"), ("en", "double", "X")]
     followed = resolve_redirects(ibis.memtable(tables.redirects(redirects)))
-    found = {(language, source): target for language, source, target in rows(duckdb_engine, followed)}
-    assert found["en", "once"] == found["en", "twice"] == "Page"
-    assert found["de", "once"] == "Seite"
-    assert [found["en", title] for title in ("self", "a", "b", "to loop")] == [None] * 4
-    assert found["en", "double"] == "X", "a title redirected twice, as in overlapping dumps, goes one way"
-    assert found["en", "c1"] == chain[-1], f"{links_module.MAX_REDIRECTS} redirects are followed"
-    assert found["en", "c0"] is None, "a longer chain leads nowhere"
+    targets = {(language, source): target for language, source, target in rows(duckdb_engine, followed)}
+    assert targets["en", "once"] == targets["en", "twice"] == "Page"
+    assert targets["de", "once"] == "Seite"
+    assert [targets["en", title] for title in ("self", "a", "b", "to loop")] == [None] * 4
+    assert targets["en", "double"] == "X", "a title redirected twice, as in overlapping dumps, goes one way"
+    assert targets["en", "c1"] == chain[-1], f"{links_module.MAX_REDIRECTS} redirects are followed"
+    assert targets["en", "c0"] is None, "a longer chain leads nowhere"
 
 
 def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -63,12 +63,12 @@ def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables
 
 def test_links_are_resolved_through_redirects_and_counted(duckdb_engine: SQLBackend, tables: Any) -> None:
     """Dead links, loops and a page's links to itself lead nowhere; titles are those of their own wiki."""
-    given = [
+    places = [
         ("en", 1, 0, ["A", "Dead", "A", "alias", "P", "self", "loop"]),
         *(("en", 1, 1, []), ("ja", 2, 0, ["Dead", "alias", "A", "あ"])),
         ("pt", 3, 0, ["A"]),
     ]
-    sentences = tables.sentences((*own[:2], "P", own[2], "s", own[3]) for own in given)
+    sentences = tables.sentences((*place[:2], "P", place[2], "s", place[3]) for place in places)
     sitelinks = tables.sitelinks([(7, "en", "A"), (7, "ja", "あ"), (8, "en", "P"), (9, "ja", "い"), (7, "pt", "A")])
     routes = ("alias", "other"), ("other", "A"), ("self", "P"), ("loop", "loop")
     redirects = tables.redirects([("ja", "alias", "い"), *(("en", *route) for route in routes)])
@@ -83,7 +83,7 @@ def test_links_are_resolved_through_redirects_and_counted(duckdb_engine: SQLBack
 
 
 def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
-    return list(links_module.distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
+    return list(links_module.sample_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
 
 
 def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
@@ -112,12 +112,12 @@ def test_sitelinks_are_of_pages_with_items_and_types_of_linked_items(duckdb_engi
 
 
 def test_the_vocabulary_has_the_frequent_entities_and_their_labels(duckdb_engine: SQLBackend, tables: Any) -> None:
-    given = [("en", 30, 10), ("en", 20, 11), ("ja", 7, 6), ("en", 7, 5), ("ja", 9, 10)]
-    links = tables.links((code, place, 0, "T", qid) for code, qid, times in given for place in range(times))
+    counts = [("en", 30, 10), ("en", 20, 11), ("ja", 7, 6), ("en", 7, 5), ("ja", 9, 10)]
+    links = tables.links((code, place, 0, "T", qid) for code, qid, times in counts for place in range(times))
     titles = [(20, "ja", "に"), (20, "en", "Two"), (7, "pt", "Sete"), (7, "ja", "なな"), (99, "en", "Unlinked")]
-    known, sitelinks = ibis.memtable(links), ibis.memtable(tables.sitelinks(titles))
+    link_table, sitelinks = ibis.memtable(links), ibis.memtable(tables.sitelinks(titles))
     for languages, label in ((["pt", "ja", "en"], "Sete"), (["ja", "pt"], "なな"), (["sv"], "T")):
-        vocabulary = build_vocabulary(known, sitelinks, VocabularyOptions(), languages)
+        vocabulary = build_vocabulary(link_table, sitelinks, VocabularyOptions(), languages)
         assert rows(duckdb_engine, vocabulary) == [(0, 7, label, 11), (1, 20, "Two", 11)]
 
 
@@ -139,10 +139,12 @@ def test_resolved_links_equal_the_handmade_list(duckdb_engine: SQLBackend, test_
     )
     resolved = duckdb_engine.to_pyarrow(resolve_links(sentences, redirects, sitelinks, WITH_BERLIN))
     links = ibis.memtable(resolved).join(sentences, ["language", "page_id", "sentence_index"])
-    found = []
+    resolved_rows = []
     for row in duckdb_engine.to_pyarrow(links).to_pylist():
         # No link to the 49 items uses a redirect, so resolved titles are targets.
-        (surface,) = {row["text"][one["start"] : one["end"]] for one in row["links"] if one["target"] == row["title"]}
-        found.append([row["language"], row["page_title"], row["title"], surface, str(row["entity"])])
+        (surface,) = {
+            row["text"][link["start"] : link["end"]] for link in row["links"] if link["target"] == row["title"]
+        }
+        resolved_rows.append([row["language"], row["page_title"], row["title"], surface, str(row["entity"])])
     with HAND_MADE.open(encoding="utf-8", newline="") as file:
-        assert sorted(found) == sorted(list(csv.reader(file, delimiter="\t"))[1:])
+        assert sorted(resolved_rows) == sorted(list(csv.reader(file, delimiter="\t"))[1:])

@@ -45,30 +45,30 @@ def key(row: dict[str, Any]) -> tuple[str, int, int, int]:
 def test_pairs_satisfy_the_options_and_removed_ones_are_counted(tables: Any) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0, pages=40))
     texts = {key({**row, "entity": 0})[:3]: row["text"] for row in rows(sentences)}
-    known = {row["entity"] for row in rows(vocabulary)}
+    frequent = {row["entity"] for row in rows(vocabulary)}
     linked = {key(row) for row in rows(links)}
-    allowed = {pair for pair in linked if pair[3] in known and 30 <= len(texts[pair[:3]]) <= 90}
+    allowed = {pair for pair in linked if pair[3] in frequent and 30 <= len(texts[pair[:3]]) <= 90}
     filtered = filter_links(sentences, links, vocabulary, OPTIONS)
     pairs = rows(select_pairs(filtered, sentences, OPTIONS))
-    chosen = [key(row) for row in pairs]
-    assert set(chosen) <= allowed
+    selection = [key(row) for row in pairs]
+    assert set(selection) <= allowed
     assert [row["pair_id"] for row in pairs] == list(range(len(pairs)))
-    assert chosen == sorted(set(chosen))
+    assert selection == sorted(set(selection))
     assert all(row["sentence"] == texts[key(row)[:3]] for row in pairs)
     capped: Counter[str] = Counter()
     for (language, _), count in Counter(pair[::3] for pair in allowed).items():
         capped[language] += min(count, 4)
-    assert Counter(pair[0] for pair in chosen) == {name: min(count, 12) for name, count in capped.items()}
-    assert max(Counter(pair[::3] for pair in chosen).values()) <= 4
+    assert Counter(pair[0] for pair in selection) == {name: min(count, 12) for name, count in capped.items()}
+    assert max(Counter(pair[::3] for pair in selection).values()) <= 4
 
     counted = rows(count_filters(filtered, OPTIONS))
     for row in counted:
         here = [pair for pair in linked if pair[0] == row["language"]]
-        lengths = [len(texts[pair[:3]]) for pair in here if pair[3] in known]
+        lengths = [len(texts[pair[:3]]) for pair in here if pair[3] in frequent]
         assert (row["pairs"], row["rare_entity"]) == (len(here), len(here) - len(lengths))
         cut = sum(length < 30 for length in lengths), sum(length > 90 for length in lengths)
         assert (row["too_short"], row["too_long"]) == cut
-        assert row["left"] == sum(pair[0] == row["language"] for pair in chosen)
+        assert row["left"] == sum(pair[0] == row["language"] for pair in selection)
         assert row["pairs"] - sum(row[name] for name in FILTERS) == row["left"]
     assert all(sum(row[name] for row in counted) for name in FILTERS), "every filter is at work"
 
@@ -89,14 +89,14 @@ def test_as_many_pairs_with_a_negative_are_left_as_wanted(tables: Any) -> None:
     typed, untyped = range(100, 140), range(200, 260)
     keys = [(language, page, index) for language in ("en", "eo") for page in range(100) for index in range(3)]
     entities = [untyped[(page + index) % 60] if index else typed[page % 40] for _, page, index in keys]
-    known = [*typed, *untyped]
-    given = (
+    every = [*typed, *untyped]
+    inputs = (
         tables.sentences((*place[:2], "P", place[2], "It links to an entity.", []) for place in keys),
         tables.links((*place, "T", entity) for place, entity in zip(keys, entities, strict=True)),
         tables.entity_types((entity, 1) for entity in typed),
-        pa.table({"row": known, "entity": known, "label": list(map(str, known)), "link_count": known}),
+        pa.table({"row": every, "entity": every, "label": list(map(str, every)), "link_count": every}),
     )
-    sentences, links, types, vocabulary = map(ibis.memtable, given)
+    sentences, links, types, vocabulary = map(ibis.memtable, inputs)
     mining = MiningInputs(links, types, HardNegativeOptions(without="drop"))
     options = PairOptions(max_pairs_per_language=90)
     filtered = filter_links(sentences, links, vocabulary, options, mining)
@@ -115,26 +115,28 @@ def test_every_other_entity_of_the_sentence_is_added() -> None:
     rng = random.Random(0)
     places = [(language, page, index) for language in ("en", "ja") for page in range(5) for index in range(3)]
     linked = {(*place, rng.randint(1, 40)) for place in places for _ in range(rng.randint(1, 6))}
-    known = {number for number in range(1, 41) if number % 7}
+    frequent = {number for number in range(1, 41) if number % 7}
     subjects = {(language, page): 1 + page * 7 for language, page, _ in places if page < 4}
-    kept = sorted(pair for pair in linked if pair[3] % 3 and pair[3] in known)
+    selection = sorted(pair for pair in linked if pair[3] % 3 and pair[3] in frequent)
 
     def table(names: str, values: Any) -> ibis.Table:
         return ibis.memtable(pd.DataFrame(list(values), columns=names.split()))
 
-    pairs = table("pair_id language page_id sentence_index entity", ((n, *own) for n, own in enumerate(kept)))
+    pairs = table(
+        "pair_id language page_id sentence_index entity", ((n, *entities) for n, entities in enumerate(selection))
+    )
     links = table("language page_id sentence_index entity", linked)
     of_pages = table("language page_id entity", ((*page, entity) for page, entity in subjects.items()))
-    vocabulary = table("entity", ((number,) for number in known))
-    found = rows(pairs_module.add_further_entities(pairs, links, of_pages, vocabulary, seed=3))
-    assert [row["pair_id"] for row in found] == list(range(len(kept)))
-    for row, pair in zip(found, kept, strict=True):
-        own = {other[3] for other in linked if other[:3] == pair[:3]} & known
+    vocabulary = table("entity", ((number,) for number in frequent))
+    results = rows(pairs_module.add_further_entities(pairs, links, of_pages, vocabulary, seed=3))
+    assert [row["pair_id"] for row in results] == list(range(len(selection)))
+    for row, pair in zip(results, selection, strict=True):
+        entities = {other[3] for other in linked if other[:3] == pair[:3]} & frequent
         further = row["further_entities"] or []
-        assert (set(further), len(further)) == (own - {pair[3]}, len(own) - 1)
+        assert (set(further), len(further)) == (entities - {pair[3]}, len(entities) - 1)
         subject = subjects.get(pair[:2])
-        assert row["subject"] == (subject if subject in known - own else None)
-    assert any(row["subject"] for row in found)
+        assert row["subject"] == (subject if subject in frequent - entities else None)
+    assert any(row["subject"] for row in results)
 
 
 @pytest.mark.slow
@@ -145,17 +147,19 @@ def test_each_language_has_one_permutation_for_positives_and_negatives(duckdb_en
         "hard_negative": [1000 + number * 3 % 50 if number % 5 else None for number in numbers],
         "further_entities": [[1000 + number * place % 50 for place in range(number % 4)] or None for number in numbers],
     }
-    given = pa.table({"pair_id": numbers, "language": languages, "sentence": [*map(str, numbers)], **columns})
+    training_pairs = pa.table({"pair_id": numbers, "language": languages, "sentence": [*map(str, numbers)], **columns})
     vocabulary = ibis.memtable(pa.table({"entity": range(1000, 1050)}))
-    permuted = duckdb_engine.to_pyarrow(pairs_module.permute_entities(ibis.memtable(given), vocabulary, 1))
-    kept = ["pair_id", "language", "sentence"]
-    assert permuted.select(kept).to_pylist() == given.select(kept).to_pylist()
+    permuted = duckdb_engine.to_pyarrow(pairs_module.permute_entities(ibis.memtable(training_pairs), vocabulary, 1))
+    unchanged = ["pair_id", "language", "sentence"]
+    assert permuted.select(unchanged).to_pylist() == training_pairs.select(unchanged).to_pylist()
     renamed: dict[str, dict[int | None, int | None]] = {language: {} for language in languages}
     for row in permuted.to_pylist():
         for name, values in columns.items():
             both = values[row["pair_id"]], row[name]
-            for own, other in zip(*(one if isinstance(one, list) else [one] for one in both), strict=True):
-                assert renamed[row["language"]].setdefault(own, other) == other
+            for before_value, other in zip(
+                *(value if isinstance(value, list) else [value] for value in both), strict=True
+            ):
+                assert renamed[row["language"]].setdefault(before_value, other) == other
     for names in renamed.values():
         assert len(set(names.values())) == len(names), "two entities never become one"
         assert names.pop(None) is None

@@ -35,7 +35,9 @@ def test_each_form_is_read(form: str, chunk: int, pack: Any, tmp_path: Path, mon
     monkeypatch.setattr(released, "_CHUNK", chunk)
     file = tmp_path / "pairs.json"
     file.write_bytes(pack(f"\ufeff{FORMS[form]}".encode()))
-    assert [one.model_dump() for one in read_released(file)] == [{name: own[name] for name in GOOD} for own in RECORDS]
+    assert [record.model_dump() for record in read_released(file)] == [
+        {name: expected[name] for name in GOOD} for expected in RECORDS
+    ]
 
 
 BAD: dict[str, tuple[str | bytes, str]] = {
@@ -52,9 +54,9 @@ BAD: dict[str, tuple[str | bytes, str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_wrong_record_is_named_with_the_remedy(case: str, tmp_path: Path) -> None:
-    given, expected = BAD[case]
+    content, expected = BAD[case]
     file = tmp_path / "pairs.json"
-    file.write_bytes(given if isinstance(given, bytes) else given.encode())
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(EaseError, match=expected) as error:
         list(read_released(file))
     assert str(error.value).startswith(str(file))
@@ -69,11 +71,11 @@ def test_a_negative_is_drawn_from_the_pairs_own_list(tmp_path: Path) -> None:
     titles = {row["qid"]: row["title"] for row in read["sitelinks"].to_pylist()}
     pairs = ibis.memtable(pa.table({"pair_id": range(60), "page_id": range(1, 61)}))
     lists = read["entity_types"]
-    drawn = []
+    draws = []
     for seed, stored in ((0, lists), (0, lists.take([*range(len(lists))][::-1])), (1, lists)):
         mined = draw_released_negatives(pairs, ibis.memtable(stored), seed).to_pyarrow().to_pylist()
-        drawn.append([titles[row["hard_negative"]] for row in mined])
+        draws.append([titles[row["hard_negative"]] for row in mined])
     # Every title is in the list of its record, and every place of the lists is drawn.
-    places = [own["negative_entity"].index(title) for title, own in zip(drawn[0], RECORDS, strict=True)]
+    places = [record["negative_entity"].index(title) for title, record in zip(draws[0], RECORDS, strict=True)]
     assert set(places) == {0, 1, 2, 3, 4}
-    assert drawn[0] == drawn[1] != drawn[2]
+    assert draws[0] == draws[1] != draws[2]

@@ -37,8 +37,8 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     titles = ["Place 3", "Place 17", "Atlantis"]
     names = pa.table({"row": [0, 1, 2], "title": titles, "direct": [True] * 3})
     options = EmbeddingOptions(wikipedia2vec=OPTIONS, seed=1)
-    table, found = embed_entities(names, 3, 16, dumps, options, tmp_path / "work")
-    assert found == 2
+    table, count = embed_entities(names, 3, 16, dumps, options, tmp_path / "work")
+    assert count == 2
     assert table.shape == (3, 16)
     assert np.isfinite(table).all()
     assert not list((tmp_path / "work").iterdir()), "nothing but the table is left"

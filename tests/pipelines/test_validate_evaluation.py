@@ -15,7 +15,7 @@ from ease.pipelines.options import AcquireOptions, Baseline, EvaluateOptions, Ev
 from ease.pipelines.validate_evaluation.nodes import locate_printed_sets
 from ease.reporting.comparison import compare_with_printed
 from ease.reporting.own import gather_models
-from ease.reporting.published import Published
+from ease.reporting.published import PublishedPapers
 from tests.project import Project
 
 METRIC = "spearman"
@@ -42,7 +42,7 @@ def score(name: str, task: str, subset: str, value: float, pooling: str = "cls")
 
 
 def test_each_printed_figure_is_compared() -> None:
-    published = Published.model_validate(paper({"Made": [70.0, 80.0, 75.0], "BERT (avg.)": [30.0, None, 31.0]}))
+    published = PublishedPapers.model_validate(paper({"Made": [70.0, 80.0, 75.0], "BERT (avg.)": [30.0, None, 31.0]}))
     rows = [score("org/made", "sts", "2012", 70.3), score("org/made", "stsb", "test", 79.5)]
     rows += [score("bert-base-uncased", "sts", "2012", 30.31, "mean")]
     rows += [score("bert-base-uncased", "sts", "2012", 99.0, "cls")]
@@ -79,7 +79,7 @@ def test_a_planted_difference_is_named_and_an_equal_score_is_not(copy: Project) 
 
 
 def test_without_a_published_baseline_the_remedy_is_named(tmp_path: Path) -> None:
-    published = Published.model_validate(paper({"Made": [70.0, 80.0, 75.0]}))
+    published = PublishedPapers.model_validate(paper({"Made": [70.0, 80.0, 75.0]}))
     own = EvaluateOptions(tasks=None, baselines={"mine": Baseline(name="org/mine")})
     acquire, sets = AcquireOptions.model_construct(), EvaluationSetOptions(folder=tmp_path)
     with pytest.raises(EaseError, match="No baseline of .* is a model of conf/base/published: run with --env=paper"):

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ease.reporting.own import OwnModel, gather_models
-from ease.reporting.published import Paper, Published
+from ease.reporting.published import Paper, PublishedPapers
 from ease.reporting.report import ReportOptions
 from tests.project import ROOT
 
@@ -28,10 +28,12 @@ def parameters(path: str) -> Any:
 
 
 @cache
-def published() -> Published:
+def published() -> PublishedPapers:
     """Return the project's published figures, with the papers in another order than the report's."""
     files = sorted((ROOT / "conf" / "base" / "published").iterdir(), reverse=True)
-    return Published.model_validate({file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files})
+    return PublishedPapers.model_validate(
+        {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+    )
 
 
 def paper() -> Paper:
@@ -44,24 +46,24 @@ def options() -> ReportOptions:
     return ReportOptions.model_validate(parameters("report.yml")["report"])
 
 
-def row(task: str, subset: str, value: float, metric: str = "spearman", **about: Any) -> dict[str, Any]:
+def row(task: str, subset: str, value: float, metric: str = "spearman", **changes: Any) -> dict[str, Any]:
     """One score of the newest multilingual EASE, unless said otherwise."""
     model = {"setting": "multilingual", "method": "ease", "base": MBERT, "pooling": "mean", "model": MODEL}
-    made = {"sweep": "", "data": f"{task}0123456789abcdef", "code": "0.1.0+abcdef"}
-    return {**model, **made, "task": task, "subset": subset, "metric": metric, "value": value, **about}
+    origin = {"sweep": "", "data": f"{task}0123456789abcdef", "code": "0.1.0+abcdef"}
+    return {**model, **origin, "task": task, "subset": subset, "metric": metric, "value": value, **changes}
 
 
-def sts17(values: tuple[float, ...] = EASE_ROW, **about: Any) -> list[dict[str, Any]]:
+def sts17(values: tuple[float, ...] = EASE_ROW, **changes: Any) -> list[dict[str, Any]]:
     """Return a model's scores on the first pairs of Table 2, one for each value."""
     pairs = [str(column.subset) for column in paper().tables["2"].columns if column.task]
-    return [row("sts17", pair, value, **about) for pair, value in zip(pairs, values, strict=False)]
+    return [row("sts17", pair, value, **changes) for pair, value in zip(pairs, values, strict=False)]
 
 
-def baseline(task: str, subset: str, value: float, metric: str = "spearman", **about: Any) -> dict[str, Any]:
+def baseline(task: str, subset: str, value: float, metric: str = "spearman", **changes: Any) -> dict[str, Any]:
     """One score of an encoder that is not trained here."""
     name = "sentence-transformers/all-MiniLM-L6-v2"
-    about = {"setting": "baselines", "method": "MiniLM", "base": name, "model": name, "pooling": "", **about}
-    return row(task, subset, value, metric, **about)
+    changes = {"setting": "baselines", "method": "MiniLM", "base": name, "model": name, "pooling": "", **changes}
+    return row(task, subset, value, metric, **changes)
 
 
 def all_rows() -> list[dict[str, Any]]:

@@ -25,14 +25,14 @@ def test_seeds_are_counted_if_weights_depend_on_them() -> None:
 
 def test_a_counterpart_shares_method_encoder_and_pooling() -> None:
     bert = {"base": "bert-base-uncased", "method": "untrained"}
-    for name, about, alike in (
+    for name, changes, alike in (
         ("EASE-mBERTbase", {}, True),
         ("SimCSE-mBERTbase", {}, False),
         ("EASE-mBERTbase w/o hard negative", {"method": "w/o hard negative"}, True),
         ("BERTbase (vanilla)", bert, False),
         ("BERTbase (vanilla)", {**bert, "pooling": "cls_mlp_train"}, True),
     ):
-        (model,) = own([{**sts17()[0], **about}])
+        (model,) = own([{**sts17()[0], **changes}])
         assert model.is_like(paper().models[name]) is alike, name
 
 
@@ -103,11 +103,11 @@ def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
 
 
 def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
-    others = [row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)]
-    assert build_table(published().root["mirror_bert"], "8", own(others)) is None
+    unrelated = [row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)]
+    assert build_table(published().root["mirror_bert"], "8", own(unrelated)) is None
     swept = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation", "seed": 1}
     variants = [row("sts", "2012", 50.0, method=name, **swept) for name in ("dropout", "no dropout")]
-    table = built("8", [*others, *variants], "mirror_bert")
+    table = built("8", [*unrelated, *variants], "mirror_bert")
     assert [row.name for row in table.rows if row.kind != "published"] == [
         "dropout, multilingual",
         "difference from RoBERTa + Mirror - span mask",
@@ -119,10 +119,10 @@ def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
 def scored(tmp_path: Path, name: str, hits: np.ndarray, data: str = "same") -> dict[str, object]:
     """Return a baseline's row whose items are kept in a folder."""
     score = Score("xnli", "de-en", "retrieval_accuracy", 100 * float(hits.mean()), items=mean_items(hits))
-    (kept,), resampled = with_intervals([score])
-    write_items(tmp_path / f"{name}.parquet", [kept], resampled)
-    about = {"method": name, "model": name, "base": "one/encoder", "items": f"{name}.parquet", "data": data}
-    return baseline("xnli", kept.subset, kept.value, kept.metric, low=kept.low, high=kept.high, **about)
+    (score,), resampled = with_intervals([score])
+    write_items(tmp_path / f"{name}.parquet", [score], resampled)
+    model = {"method": name, "model": name, "base": "one/encoder", "items": f"{name}.parquet", "data": data}
+    return baseline("xnli", score.subset, score.value, score.metric, low=score.low, high=score.high, **model)
 
 
 def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Pat
     columns = {"de": ScoreKey("xnli", "de-en", "retrieval_accuracy")}
     table = build_plain_table("Pairs", "", columns, gather_models(rows, tmp_path))
     assert best(table, "de") == ["best", "near"]
-    shown = {row.label: row.cells[0] for row in table.rows}
-    assert shown["below"].limits == f"[{rows[2]['low']:.1f}, {rows[2]['high']:.1f}]"
-    assert shown["no items"].limits == ""
+    cells = {row.label: row.cells[0] for row in table.rows}
+    assert cells["below"].limits == f"[{rows[2]['low']:.1f}, {rows[2]['high']:.1f}]"
+    assert cells["no items"].limits == ""
     # The intervals alone would not tell them apart.
-    assert shown["below"].interval.high > shown["best"].interval.low  # type: ignore[union-attr]
+    assert cells["below"].interval.high > cells["best"].interval.low  # type: ignore[union-attr]

@@ -30,13 +30,13 @@ def report(rows: list[dict[str, Any]] | None = None) -> ScoreReport:
 
 
 @pytest.fixture(scope="module")
-def made() -> ScoreReport:
+def full_report() -> ScoreReport:
     return report()
 
 
 @pytest.fixture(scope="module")
-def page(made: ScoreReport) -> html.HtmlElement:
-    return html.document_fromstring(render_html(made))
+def page(full_report: ScoreReport) -> html.HtmlElement:
+    return html.document_fromstring(render_html(full_report))
 
 
 def cells(table: ComparisonTable) -> list[list[str]]:
@@ -47,34 +47,34 @@ def best(table: ComparisonTable) -> list[str]:
     return [cell.text for row in table.rows for cell in row.cells if cell.best]
 
 
-def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: ScoreReport) -> None:
-    shown = [re.sub(r"(.*) \(\d+\), Table (\w+): .*", r"\1 \2", table.title) for table in made.tables[:-1]]
-    assert shown == [
+def test_only_tables_with_our_scores_are_shown_and_the_others_named(full_report: ScoreReport) -> None:
+    titles = [re.sub(r"(.*) \(\d+\), Table (\w+): .*", r"\1 \2", table.title) for table in full_report.tables[:-1]]
+    assert titles == [
         *(f"EASE {number}" for number in (2, 3, 5, 7, 14, 15)),
         *("DuEAM 1", "DuEAM 2", "Mirror-BERT 3", "Mirror-BERT 17", "mSimCSE 3"),
     ]
-    assert made.tables[-1].title == "Task sample_parallel"
-    assert re.findall(r"(\d+) \(", made.skipped[0]) == ["1", "4", "6", "10", "11"]
+    assert full_report.tables[-1].title == "Task sample_parallel"
+    assert re.findall(r"(\d+) \(", full_report.skipped[0]) == ["1", "4", "6", "10", "11"]
 
 
-def test_markdown_renders_as_the_tables_that_were_built(made: ScoreReport) -> None:
-    rendered = html.document_fromstring(MarkdownIt("commonmark").enable("table").render(render_markdown(made)))
+def test_markdown_renders_as_the_tables_that_were_built(full_report: ScoreReport) -> None:
+    rendered = html.document_fromstring(MarkdownIt("commonmark").enable("table").render(render_markdown(full_report)))
     tables = rendered.findall(".//table")
-    assert len(tables) == len(made.tables) + 1 + len(made.scores)
-    for table, built in zip(tables, made.tables, strict=False):
+    assert len(tables) == len(full_report.tables) + 1 + len(full_report.scores)
+    for table, built in zip(tables, full_report.tables, strict=False):
         head, *rows = [[cell.text_content() for cell in line] for line in table.iter("tr")]
         assert head == ["Model", "From", *built.headers]
         assert [[re.sub("[¹²³]", "", text) for text in line] for line in rows] == cells(built)
         assert [cell.text_content() for cell in table.iter("strong")] == best(built)
 
 
-def test_html_shows_the_tables_that_were_built(made: ScoreReport, page: html.HtmlElement) -> None:
+def test_html_shows_the_tables_that_were_built(full_report: ScoreReport, page: html.HtmlElement) -> None:
     tables = page.xpath("//table[@class='figures']")
-    for table, built in zip(tables, made.tables, strict=True):
+    for table, built in zip(tables, full_report.tables, strict=True):
         for mark in table.xpath(".//td/sup"):
             mark.drop_tree()
-        shown = [[" ".join(cell.itertext()).strip() for cell in line] for line in table.xpath("./tbody/tr")]
-        assert shown == cells(built)
+        rows = [[" ".join(cell.itertext()).strip() for cell in line] for line in table.xpath("./tbody/tr")]
+        assert rows == cells(built)
         assert [cell.text_content() for cell in table.iter("strong")] == best(built)
 
 
@@ -103,19 +103,21 @@ def test_the_comparison_marks_the_best() -> None:
 
 
 def test_names_are_escaped() -> None:
-    named = report([baseline("sts", "2012", 50.0, method="<b>&|x")])
-    shown = html.document_fromstring(render_html(named)).xpath("//table[@class='figures']//tr[@class='own first']/th")
-    assert {cell.text_content() for cell in shown} == {"<b>&|x"}
-    assert "&\\|x " in render_markdown(named)
+    escaped_report = report([baseline("sts", "2012", 50.0, method="<b>&|x")])
+    headers = html.document_fromstring(render_html(escaped_report)).xpath(
+        "//table[@class='figures']//tr[@class='own first']/th"
+    )
+    assert {cell.text_content() for cell in headers} == {"<b>&|x"}
+    assert "&\\|x " in render_markdown(escaped_report)
 
 
 def test_what_an_encoder_embeds_with_stands_beside_its_scores() -> None:
-    used: dict[str, Any] = {"revision": "0123456789abcdef", "used_pooling": "cls", "normalized": True}
-    used |= {"embedding_dimension": 256, "precision": "bf16", "max_length": 512}
+    encoding: dict[str, Any] = {"revision": "0123456789abcdef", "used_pooling": "cls", "normalized": True}
+    encoding |= {"embedding_dimension": 256, "precision": "bf16", "max_length": 512}
     prompts = {("stsb", "dev"): "query: ", ("sts17", "en-en"): "query: ", ("tatoeba", "deu-eng"): ""}
-    rows = [baseline(*found, 1.0, **used, prompt=prompt) for found, prompt in prompts.items()]
-    about = "cls pooling, normalized, 256 dimensions, bf16, at most 512 tokens, commit 0123456789ab"
-    assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ”"]
+    rows = [baseline(*place, 1.0, **encoding, prompt=prompt) for place, prompt in prompts.items()]
+    text = "cls pooling, normalized, 256 dimensions, bf16, at most 512 tokens, commit 0123456789ab"
+    assert list(report(rows).models["Encoded with"]) == [f"{text}; prompt “query: ”"]
 
 
 def test_the_error_names_an_invalid_scatter() -> None:
@@ -124,15 +126,15 @@ def test_the_error_names_an_invalid_scatter() -> None:
         build_report(published(), wrong, own())
 
 
-def test_all_scores_are_there_with_spreads_notes_and_data(made: ScoreReport) -> None:
-    clusters = made.scores["mewsc16"].set_index(["Subset", "Metric"])
+def test_all_scores_are_there_with_spreads_notes_and_data(full_report: ScoreReport) -> None:
+    clusters = full_report.scores["mewsc16"].set_index(["Subset", "Metric"])
     assert clusters.loc[("ar", "v_measure")].to_dict() == {
         "EASE, multilingual": "25.25 (0.50) [24.10, 26.40]",
         "Data (SHA-256)": "mewsc1601234",
     }
     assert clusters.loc[("average", "accuracy"), "EASE, multilingual"] == "30.60, 2 of 16 subsets"
-    sweep = made.scores["sts17"].set_index("Subset")["EASE, multilingual (sweep seeds, 3 seeds)"]
+    sweep = full_report.scores["sts17"].set_index("Subset")["EASE, multilingual (sweep seeds, 3 seeds)"]
     assert sweep["en-en"] == "79.60 ± 0.46 [78.46, 80.74]"
-    texts = [table.drop(columns=["Subset", "Metric", "Data (SHA-256)"]) for table in made.scores.values()]
+    texts = [table.drop(columns=["Subset", "Metric", "Data (SHA-256)"]) for table in full_report.scores.values()]
     distinct = pd.DataFrame(all_rows()).drop_duplicates(["method", "sweep", "task", "subset", "metric"])
     assert sum(table.ne("").sum().sum() for table in texts) == len(distinct)

@@ -25,7 +25,9 @@ from ease.reporting.own import gather_models
 from ease.similarity.metrics import spearman
 from tests.reporting.made import baseline, row
 
-SUBSETS = [(task, subset, own) for task, subsets in MTEB_SUBSETS.items() for subset, own in subsets.items()]
+SUBSETS = [
+    (task, subset, mteb_subset) for task, subsets in MTEB_SUBSETS.items() for subset, mteb_subset in subsets.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,8 @@ def pairs(seed: str) -> list[GradedPair]:
     """Make 40 graded pairs."""
     random = np.random.default_rng(list(seed.encode()))
     words = "a man plays chess guitar cats sleep under the old tree and some people dance".split()
-    drawn = [(" ".join(random.choice(words, 6)), " ".join(random.choice(words, 6))) for _ in range(40)]
-    return [GradedPair(*pair, float(grade)) for pair, grade in zip(drawn, random.integers(0, 6, 40), strict=True)]
+    texts = [(" ".join(random.choice(words, 6)), " ".join(random.choice(words, 6))) for _ in range(40)]
+    return [GradedPair(*pair, float(grade)) for pair, grade in zip(texts, random.integers(0, 6, 40), strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -57,33 +59,33 @@ def exported(encoder: SentenceTransformer, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-@pytest.mark.parametrize("name", sorted({own["task"] for *_, own in SUBSETS}))
+@pytest.mark.parametrize("name", sorted({mteb_subset["task"] for *_, mteb_subset in SUBSETS}))
 def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer, exported: Path) -> None:
     task: Any = mteb.get_task(name)
-    made = {}
-    for _, subset, own in SUBSETS:
-        if own["task"] == name:
+    data_sets = {}
+    for _, subset, mteb_subset in SUBSETS:
+        if mteb_subset["task"] == name:
             rows = pd.DataFrame(pairs(subset), columns=["sentence1", "sentence2", "score"])
-            made[own["subset"]] = {"test": Dataset.from_pandas(rows)}
-    task.dataset, task.data_loaded = made["default"] if "default" in made else made, True
+            data_sets[mteb_subset["subset"]] = {"test": Dataset.from_pandas(rows)}
+    task.dataset, task.data_loaded = data_sets["default"] if "default" in data_sets else data_sets, True
     if task.metadata.is_multilingual:
-        task.hf_subsets = list(made)
-    done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False).task_results[0]
+        task.hf_subsets = list(data_sets)
+    result = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False).task_results[0]
     (file,) = exported.glob(f"mteb/results/sentence-transformers__all-MiniLM-L6-v2/*/{name}.json")
     read = TaskResult.from_disk(file)
-    theirs, ours = ({entry["hf_subset"]: entry for entry in one.scores["test"]} for one in (done, read))
+    theirs, ours = ({entry["hf_subset"]: entry for entry in results.scores["test"]} for results in (result, read))
     assert ours.keys() == theirs.keys()
     for subset, entry in ours.items():
         # Ours ranks cosines rounded to six decimals, which moves the few rows of this test a little.
         assert entry["main_score"] == pytest.approx(theirs[subset]["main_score"], abs=5e-3)
         assert sorted(entry["languages"]) == sorted(theirs[subset]["languages"])
-    assert read.dataset_revision == done.dataset_revision
-    assert read.get_score() == pytest.approx(done.get_score(), abs=5e-3)
+    assert read.dataset_revision == result.dataset_revision
+    assert read.get_score() == pytest.approx(result.get_score(), abs=5e-3)
 
 
 def test_mteb_reads_the_folders_as_its_cache(exported: Path) -> None:
-    found = ResultCache(exported / "mteb").load_results(include_remote=False)
-    by_model = {result.model_name: {task.task_name for task in result.task_results} for result in found.model_results}
+    cached = ResultCache(exported / "mteb").load_results(include_remote=False)
+    by_model = {result.model_name: {task.task_name for task in result.task_results} for result in cached.model_results}
     assert by_model["ease/multilingual-ease"] == {"STSBenchmark"}
     names = by_model["sentence-transformers/all-MiniLM-L6-v2"]
     assert {"STS12", "STS17", "SICK-R", "ease_tatoeba"} <= names
@@ -93,7 +95,9 @@ def test_the_hub_reads_evaluation_results(exported: Path) -> None:
     folder = exported / "hub" / "sentence-transformers__all-MiniLM-L6-v2"
     text = (folder / ".eval_results" / "STS17.yaml").read_text(encoding="utf-8")
     entries = parse_eval_result_entries(yaml.safe_load(text))
-    assert {entry.task_id for entry in entries} == {own["subset"] for own in MTEB_SUBSETS["sts17"].values()}
+    assert {entry.task_id for entry in entries} == {
+        mteb_subset["subset"] for mteb_subset in MTEB_SUBSETS["sts17"].values()
+    }
     assert {entry.dataset_id for entry in entries} == {"mteb/sts17-crosslingual-sts"}
     assert all("95% interval" in (entry.notes or "") for entry in entries)
     assert not (folder / ".eval_results" / "ease_tatoeba.yaml").exists(), "its data set is not on the hub"

@@ -37,38 +37,38 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = make_project(tmp_path_factory.mktemp("report"))
     rows = [{name: value for name, value in row.items() if name not in KNOWN_LATER} for row in sts17()]
     scores = {"multilingual/ease": rows, "baselines": [baseline("sts", "2012", 72.37)]}
-    for place, own in scores.items():
-        version(project, f"07_model_output/{place}/scores.json").write_text(json.dumps(own), encoding="utf-8")
-    about = {"variant": "ease", "method": "ease", "task": "sts17", "subset": "en-en", "metric": "spearman"}
-    swept = [{**about, "seed": seed, "value": 79.0 + seed, "development": 1.0} for seed in (1, 2)]
+    for place, place_rows in scores.items():
+        version(project, f"07_model_output/{place}/scores.json").write_text(json.dumps(place_rows), encoding="utf-8")
+    variant = {"variant": "ease", "method": "ease", "task": "sts17", "subset": "en-en", "metric": "spearman"}
+    swept = [{**variant, "seed": seed, "value": 79.0 + seed, "development": 1.0} for seed in (1, 2)]
     pd.DataFrame(swept).to_parquet(version(project, "08_reporting/multilingual/sweeps/seeds.parquet"))
-    control = {**about, "seed": 42, "value": 60.0, "base": "bert-base-multilingual-cased", "pooling": "cls"}
+    control = {**variant, "seed": 42, "value": 60.0, "base": "bert-base-multilingual-cased", "pooling": "cls"}
     pd.DataFrame([control]).to_parquet(version(project, "08_reporting/multilingual/sweeps/control.parquet"))
     return project
 
 
 @pytest.fixture(scope="module")
-def done(scored: Project) -> Done:
+def report_run(scored: Project) -> Done:
     return scored.kedro("run", "--pipelines=report", "--params", ENCODER, start=False)
 
 
-def test_scores_become_a_report_that_mlflow_keeps(scored: Project, done: Done) -> None:
-    assert max(map(len, done.stderr.splitlines())) <= 200
+def test_scores_become_a_report_that_mlflow_keeps(scored: Project, report_run: Done) -> None:
+    assert max(map(len, report_run.stderr.splitlines())) <= 200
     folder = scored.latest("08_reporting/report")
     assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md"]
     text = (folder / "report.md").read_text(encoding="utf-8")
     lines = ("| here, 1 seed ", "| here, 2 seeds", "80.5 ± 0.7", "difference from EASE-mBERTbase", MODEL)
     assert [line for line in lines if line not in text] == []
     client = MlflowClient(scored.store)
-    (run,) = client.search_runs([found.experiment_id for found in client.search_experiments()])
+    (run,) = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
     assert {"report", "report_bars.html"} <= artifacts
     assert "report_scatter.html" not in artifacts, "no pair of tables has scores"
-    kept = Path(client.download_artifacts(run.info.run_id, "report/report.md"))
-    assert kept.read_text(encoding="utf-8") == text
+    artifact = Path(client.download_artifacts(run.info.run_id, "report/report.md"))
+    assert artifact.read_text(encoding="utf-8") == text
 
 
-def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None:
+def test_gathered_scores_name_their_encoder(scored: Project, report_run: Done) -> None:
     rows = scored.json("08_reporting/multilingual/report_scores.json")
     assert {(row["method"], row["base"], row["pooling"], row.get("sweep")) for row in rows} == {
         ("ease", "bert-base-multilingual-cased", "mean", None),
@@ -78,8 +78,8 @@ def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None
 
 
 def test_without_any_score_no_page_is_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    written, *figures = write_report(published(), options(), str(tmp_path), EncodingOptions(), [], [])
-    assert written == Path()
+    page, *figures = write_report(published(), options(), str(tmp_path), EncodingOptions(), [], [])
+    assert page == Path()
     assert not [trace for figure in figures for trace in figure.data]
     assert "no report: `kedro run --pipelines=evaluate` makes scores" in caplog.text
 
@@ -92,12 +92,12 @@ def test_a_wide_table_keeps_its_first_and_last_columns() -> None:
 
 
 def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
-    given = {"name": "small", "languages": "en", "dev_tasks": "stsb", "test_tasks": "stsb"}
-    setting = Setting.model_validate({**given, "encoder": {"name": "random:"}})
-    about = {"recipe": "mirror", "seed": 1, "task": "stsb", "subset": "dev", "value": 70.0}
+    values = {"name": "small", "languages": "en", "dev_tasks": "stsb", "test_tasks": "stsb"}
+    setting = Setting.model_validate({**values, "encoder": {"name": "random:"}})
+    run = {"recipe": "mirror", "seed": 1, "task": "stsb", "subset": "dev", "value": 70.0}
     bases = {"BERT": "bert-base-uncased", "RoBERTa": "roberta-base"}
     table = pd.DataFrame(
-        {"variant": f"mirror ({under})", "under": under, "base": base, **about} for under, base in bases.items()
+        {"variant": f"mirror ({under})", "under": under, "base": base, **run} for under, base in bases.items()
     )
     rows = gather_sweeps(setting, ablation=ibis.memtable(table))
     assert [(row["method"], row["base"], row["sweep"], row["subset"]) for row in rows] == [

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from ease.evaluation.tasks import AVERAGE, get_task, task_names
-from ease.reporting.published import PaperTable, Published, ScoreKey
+from ease.reporting.published import PaperTable, PublishedPapers, ScoreKey
 from tests.reporting.made import parameters, published
 
 PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
@@ -32,8 +32,8 @@ def test_the_tables_of_a_paper_are_there_with_all_their_figures(name: str) -> No
     tables = published().root[name].tables
     sums = {}
     for number, table in tables.items():
-        found = [figure for row in table.rows.values() for figure in row if figure is not None]
-        sums[number] = [len(found), round(math.fsum(found), 2)]
+        figures_there = [figure for row in table.rows.values() for figure in row if figure is not None]
+        sums[number] = [len(figures_there), round(math.fsum(figures_there), 2)]
     assert list(sums.items()) == list(PRINTED["sums"][name].items())
     assert {row for table in tables.values() for row in table.rows} == set(published().root[name].models)
 
@@ -58,46 +58,46 @@ def test_printed_averages_are_the_means_of_the_printed_figures(name: str) -> Non
                     if abs(printed - mean) > 0.09:
                         wrong[name, number, model, column.header] = mean
     assert counts == PRINTED["averages"][name]
-    known = {place: mean for place, mean in PRINTED_OTHERWISE.items() if place[0] == name}
-    assert wrong == {place: pytest.approx(mean) for place, mean in known.items()}
+    exceptions = {place: mean for place, mean in PRINTED_OTHERWISE.items() if place[0] == name}
+    assert wrong == {place: pytest.approx(mean) for place, mean in exceptions.items()}
 
 
 def figures(name: str, number: str, model: str) -> dict[ScoreKey, float]:
     """A model's figures in a table that are single scores."""
-    found = published().root[name]
-    table = found.tables[number]
-    single = {column.header: found.score_keys(number, column.header) for column in table.columns if column.task}
+    paper = published().root[name]
+    table = paper.tables[number]
+    single = {column.header: paper.score_keys(number, column.header) for column in table.columns if column.task}
     values = {source: figure_of(table, model, header) for header, (source,) in single.items()}
     return {source: value for source, value in values.items() if value is not None}
 
 
 @pytest.mark.parametrize("rows", PRINTED["quoted"], ids=str)
 def test_figures_that_one_table_takes_from_another_are_the_same(rows: list[Any]) -> None:
-    taken, source = figures(*rows[:3]), figures(*rows[3:6])
-    both = taken.keys() & source.keys()
+    quoted, source = figures(*rows[:3]), figures(*rows[3:6])
+    both = quoted.keys() & source.keys()
     assert len(both) == rows[6]
     # Tables of two decimals are quoted with one.
-    assert [taken[score] for score in both] == pytest.approx([source[score] for score in both], abs=0.0501)
+    assert [quoted[score] for score in both] == pytest.approx([source[score] for score in both], abs=0.0501)
 
 
 def test_every_column_is_a_score_that_a_task_gives() -> None:
-    known = set()
+    available = set()
     for name in task_names():
         task = get_task(name)
-        given = parameters(f"tasks/{name}.yml")["tasks"][name]
+        values = parameters(f"tasks/{name}.yml")["tasks"][name]
         sets = {"sets": {"mine": {"file": "mine.csv"}}} if name.startswith("own_") else {}
-        chosen = {"subsets": None} if "subsets" in given else {}
-        options = task.options(**{**given, **sets, **chosen, "path": Path("absent")})
+        every_subset = {"subsets": None} if "subsets" in values else {}
+        options = task.options(**{**values, **sets, **every_subset, "path": Path("absent")})
         # Groups have no files of their own; a classifier is scored in the language of its training, too.
         further = [*(f"{AVERAGE}_{group}" for group in task.groups), *(["en"] if name == "mldoc" else [])]
-        known |= {
+        available |= {
             ScoreKey(name, subset, metric) for subset in (*task.files(options), *further) for metric in task.METRICS
         }
-    for name, found in published().root.items():
-        columns = [(number, column) for number, table in found.tables.items() for column in table.columns]
-        wanted = {source for number, column in columns for source in found.score_keys(number, column.header)}
-        assert len(wanted) == PRINTED["scores"][name]
-        assert wanted - known == set()
+    for name, paper in published().root.items():
+        columns = [(number, column) for number, table in paper.tables.items() for column in table.columns]
+        keys = {source for number, column in columns for source in paper.score_keys(number, column.header)}
+        assert len(keys) == PRINTED["scores"][name]
+        assert keys - available == set()
 
 
 ONE = {"header": "a", "task": "stc", "subset": "agnews"}
@@ -119,4 +119,4 @@ def test_a_wrong_table_is_refused(changes: dict[str, Any], message: str) -> None
     table = {"title": "T", "score": "s", "metric": "accuracy", "columns": columns, "rows": {"M": [1.0, 1.0]}}
     paper = {"citation": "C", "short": "S", "models": {"M": {"base": "B"}}, "tables": {1: {**table, **changes}}}
     with pytest.raises(ValidationError, match=message):
-        Published.model_validate({"small": paper})
+        PublishedPapers.model_validate({"small": paper})

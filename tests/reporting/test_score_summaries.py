@@ -24,7 +24,7 @@ def test_the_score_table_has_averages_last_and_the_main_score_is_no_groups() -> 
     figures = {"simcse": (10.0, 20.0, 15.0, 50.0), "ease": (70.0, 80.0, 75.0, 60.0)}
     subsets = [("parallel", subset, "accuracy") for subset in ("ja-en", "it-en", "average")]
     subsets.append(("graded", "en", "spearman"))
-    rows = [(method, *subsets[n], value) for method, own in figures.items() for n, value in enumerate(own)]
+    rows = [(method, *subsets[n], value) for method, values in figures.items() for n, value in enumerate(values)]
     assert score_table(pd.DataFrame(rows, columns=METHOD_SCORE_COLUMNS)).to_dict("list") == {
         "task": ["parallel", "parallel", "parallel", "graded"],
         "subset": ["it-en", "ja-en", "average", "en"],
@@ -58,10 +58,10 @@ def make_sweep() -> pd.DataFrame:
         (("ease kab", "ease", "en kab", 1, 81.0, 12.0), (2.0, 30.0, 50.0)),
     ]
     rows = []
-    for about, (br, kab, graded) in trainings:
-        found = {"bre-eng": br, "kab-eng": kab, "average": (br + kab) / 2}
-        rows += [(*about, "tatoeba", name, "retrieval_accuracy", value) for name, value in found.items()]
-        rows += [(*about, "stsb", "test", "spearman", graded), (*about, "stsb", "test", "pearson", graded + 1)]
+    for run, (br, kab, graded) in trainings:
+        subsets = {"bre-eng": br, "kab-eng": kab, "average": (br + kab) / 2}
+        rows += [(*run, "tatoeba", name, "retrieval_accuracy", value) for name, value in subsets.items()]
+        rows += [(*run, "stsb", "test", "spearman", graded), (*run, "stsb", "test", "pearson", graded + 1)]
     names = "variant method languages seed development seconds task subset metric value".split()
     return pd.DataFrame(rows, columns=names)
 
@@ -85,8 +85,8 @@ def test_each_variants_mean_and_deviation_over_its_seeds() -> None:
 
 def test_languages_show_their_own_scores_before_and_after() -> None:
     subsets = {"br": ("br-en", "bre-eng"), "kab": ("kab-en", "kab-eng")}
-    shown = language_scores(make_sweep(), subsets)
-    assert shown.set_index(["variant", "method", "seed"])["value"].to_dict() == {
+    scores = language_scores(make_sweep(), subsets)
+    assert scores.set_index(["variant", "method", "seed"])["value"].to_dict() == {
         **{("br", "start", 1): 1.0, ("br", "ease", 1): 50.0, ("br", "ease", 2): 54.0},
         **{("kab", "start", 1): 3.0, ("kab", "ease", 1): 30.0},
     }
@@ -102,19 +102,19 @@ def test_languages_show_their_own_scores_before_and_after() -> None:
     ],
 )
 def test_subsets_of_a_taught_language_are_new(language: str, task: str, new: str, old: str) -> None:
-    about = {"task": task, "metric": get_task(task).METRIC}
+    task_row = {"task": task, "metric": get_task(task).METRIC}
     before, after = (
-        [{**about, "subset": new, "value": one}, {**about, "subset": old, "value": other}]
-        for one, other in ((10.0, 80.0), (60.0, 79.0))
+        [{**task_row, "subset": new, "value": new_value}, {**task_row, "subset": old, "value": old_value}]
+        for new_value, old_value in ((10.0, 80.0), (60.0, 79.0))
     )
-    found = compare_before_after(before, after, language).set_index("subset")
-    assert found["kind"].to_dict() == {new: "new", old: "old"}
-    assert found["gain"].to_dict() == {new: 50.0, old: -1.0}
+    changes = compare_before_after(before, after, language).set_index("subset")
+    assert changes["kind"].to_dict() == {new: "new", old: "old"}
+    assert changes["gain"].to_dict() == {new: 50.0, old: -1.0}
 
 
 @pytest.mark.parametrize(
-    ("scores", "kept"), [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)]
+    ("scores", "keeps"), [([49.2, 47.2, 41.5], True), ([50.0, 50.0], True), ([49.2, 41.5, 49.3], False), ([], False)]
 )
-def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], kept: bool) -> None:
+def test_a_kept_start_is_known_by_the_evaluations(scores: list[float], keeps: bool) -> None:
     history = [{"step": 9 * step, "name": DEVELOPMENT, "value": score} for step, score in enumerate(scores)]
-    assert keeps_start([*history, {"step": 5, "name": "loss", "value": 90.0}]) is kept
+    assert keeps_start([*history, {"step": 5, "name": "loss", "value": 90.0}]) is keeps

@@ -15,6 +15,6 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample_project(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that tests do not change."""
     return make_project(tmp_path_factory.mktemp("made") / "project", encoder)

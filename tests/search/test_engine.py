@@ -44,9 +44,9 @@ def project(encoder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def search(made: Path) -> Search:
+def search(sample_project: Path) -> Search:
     """The search by the model with an entity table."""
-    return ease.open_search(project=made)
+    return ease.open_search(project=sample_project)
 
 
 def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: Path, tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def test_examples_are_facts_of_many_languages_without_a_common_entity(encoder: P
 
 
 def test_each_different_sentence_is_found_once_with_all_its_pages_and_links(search: Search) -> None:
-    found = search.search("Yen ist die Währung von Japan.", k=10)
-    assert len(found) == 5, "two pages have the same sentence, one sentence has no word"
-    first = found[0]
+    results = search.search("Yen ist die Währung von Japan.", k=10)
+    assert len(results) == 5, "two pages have the same sentence, one sentence has no word"
+    first = results[0]
     assert first.text == "Yen ist die Währung von Japan."
     assert first.cosine == pytest.approx(1, abs=1e-5)
     assert set(first.pages) == {"Yen", "Japan"}
     assert {(link.entity, link.label) for link in first.entities} == {(17, "Japan"), (8146, "Japanese yen")}
-    assert [one.cosine for one in found] == sorted((one.cosine for one in found), reverse=True)
+    assert [result.cosine for result in results] == sorted((result.cosine for result in results), reverse=True)
 
 
 def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None:
@@ -80,8 +80,8 @@ def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None
     texts = sorted({row.text for row in ROWS if row.text != "…"})
     vectors = model.encode([query, *texts], normalize_embeddings=True)
     expected = dict(zip(texts, vectors[1:] @ vectors[0], strict=True))
-    found = {one.text: one.cosine for one in search.search(query)}
-    assert found == pytest.approx(expected, abs=1e-5)
+    cosines = {result.text: result.cosine for result in search.search(query)}
+    assert cosines == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("nonlinear", [False, True])
@@ -100,21 +100,21 @@ def test_nearest_entities_are_the_nearest_projected_rows(project: Path, encoder:
     cosines = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
     near = ease.open_search(model="ease", project=project).nearest_entities("Japan", k=2)
     order = np.argsort(-cosines)[:2]
-    assert [one.entity for one in near] == [list(LABELS)[row] for row in order]
-    assert [one.cosine for one in near] == pytest.approx(cosines[order].tolist(), abs=1e-5)
+    assert [link.entity for link in near] == [list(LABELS)[row] for row in order]
+    assert [link.cosine for link in near] == pytest.approx(cosines[order].tolist(), abs=1e-5)
 
 
 def test_labels_are_in_the_readers_language_or_the_vocabularys(search: Search) -> None:
     for reader, labels in {"de": GERMAN_TITLES, "fr": LABELS}.items():
-        assert {one.entity: one.label for one in search.nearest_entities("Yen", 3, reader)} == labels
+        assert {link.entity: link.label for link in search.nearest_entities("Yen", 3, reader)} == labels
     (unknown,) = search.search("Germany is a country in Europe.", k=1)
     assert unknown.entities[0].label == "title of 999", "the vocabulary lacks it"
 
 
 def test_reasons_are_near_entities_and_words(search: Search) -> None:
-    (found,) = search.search("Die WÄHRUNG heißt Yen", k=1, languages=["de"])
-    assert found.why.words == ["Die", "WÄHRUNG", "Yen"]
-    assert {link.entity for link in found.why.entities} == {17, 8146}
+    (result,) = search.search("Die WÄHRUNG heißt Yen", k=1, languages=["de"])
+    assert result.why.words == ["Die", "WÄHRUNG", "Yen"]
+    assert {link.entity for link in result.why.entities} == {17, 8146}
 
 
 def test_without_a_table_an_entity_is_the_mean_of_its_sentences(
@@ -140,10 +140,10 @@ def test_without_a_table_an_entity_is_the_mean_of_its_sentences(
         mean = model.encode(texts, normalize_embeddings=True).mean(axis=0)
         expected[entity] = float(mean @ query / np.linalg.norm(mean))
     near = search.nearest_entities("Japan", reader="de")
-    assert {one.entity: one.cosine for one in near} == pytest.approx(expected, abs=1e-5)
-    assert near == sorted(near, key=lambda one: -(one.cosine or 0))
+    assert {link.entity: link.cosine for link in near} == pytest.approx(expected, abs=1e-5)
+    assert near == sorted(near, key=lambda link: -(link.cosine or 0))
     labels = {7: "title of 7", 17: "Japan", 999: "title of 999", 8146: "Japanischer Yen"}
-    assert {one.entity: one.label for one in near} == labels
+    assert {link.entity: link.label for link in near} == labels
     assert search.search("日本の通貨は円です。", k=1, languages=["ja"])[0].cosine > 0.999
 
 
@@ -179,13 +179,13 @@ def test_an_index_names_its_encoder_for_the_removal_of_leftovers(project: Path) 
 
 def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
     model = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
-    made = {"inputs": {"multilingual.entity_vocabulary": VERSION}}
-    (model / "provenance.json").write_text(json.dumps(made), encoding="utf-8")
+    provenance = {"inputs": {"multilingual.entity_vocabulary": VERSION}}
+    (model / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
     table = project / "data/03_primary/multilingual/entity_vocabulary.parquet"
     later = table / LATER / table.name
     later.parent.mkdir()
     pd.DataFrame({"row": [0], "entity": [1], "label": ["other"], "link_count": [1]}).to_parquet(later)
-    assert {one.entity for one in ease.open_search(project=project).nearest_entities("Yen")} == set(LABELS)
+    assert {link.entity for link in ease.open_search(project=project).nearest_entities("Yen")} == set(LABELS)
     (model / "provenance.json").unlink()
     with pytest.raises(EaseError, match="another entity vocabulary"):
         ease.open_search(project=project)
@@ -194,14 +194,14 @@ def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
 def test_what_is_missing_is_named(project: Path, tmp_path: Path) -> None:
     empty = write_project(tmp_path / "empty")
     train = "kedro run --pipelines=train_multilingual"
-    for given, message in (
+    for arguments, message in (
         ({"model": "ease_plis", "project": project}, "did you mean ease_plus"),
         ({"setting": "multilingul", "project": project}, f"has no sentences.*{train}"),
         ({"project": tmp_path}, "has no conf/base/globals.yml"),
         ({"project": empty}, f"No model .* is trained: run `{train}`"),
     ):
         with pytest.raises(EaseError, match=message):
-            ease.open_search(**given)
+            ease.open_search(**arguments)
 
 
 def test_shared_words_ignore_case_and_are_listed_once_in_the_order_of_the_first_text() -> None:
@@ -214,22 +214,22 @@ def run(project: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, [*arguments, "--project", str(project)])
 
 
-def test_find_prints_sentences_with_pages_entities_and_reasons(made: Path) -> None:
-    done = run(made, "find", "Die Währung: Yen", "--language=de", "-k", "1", "--reader=de")
-    assert done.exit_code == 0, done.output
-    lines = [line.strip() for line in done.output.splitlines()]
+def test_find_prints_sentences_with_pages_entities_and_reasons(sample_project: Path) -> None:
+    result = run(sample_project, "find", "Die Währung: Yen", "--language=de", "-k", "1", "--reader=de")
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.output.splitlines()]
     assert lines[0].endswith("de  Yen ist die Währung von Japan.")
     assert lines[1] in ("page: Yen and 1 more", "page: Japan and 1 more")
     assert set(lines[2].removeprefix("entities: ").split(", ")) == {"Japan", "Japanischer Yen"}
     assert lines[4] == "shared words: Die, Währung, Yen"
 
 
-def test_entities_and_build(made: Path) -> None:
-    near = run(made, "entities", "Yen", "-k", "2")
+def test_entities_and_build(sample_project: Path) -> None:
+    near = run(sample_project, "entities", "Yen", "-k", "2")
     assert near.exit_code == 0, near.output
     assert len(near.output.splitlines()) == 2
-    assert "yen (8146)" in run(made, "entities", "Yen", "--model=untrained").output
-    built = run(made, "build", "--model=untrained")
+    assert "yen (8146)" in run(sample_project, "entities", "Yen", "--model=untrained").output
+    built = run(sample_project, "build", "--model=untrained")
     assert "6 sentences in " in built.output
     assert "data/07_model_output/search/multilingual/untrained/" in built.output
 
@@ -241,19 +241,19 @@ def test_entities_and_build(made: Path) -> None:
         (["serve", "--host=192.0.2.1"], "Cannot listen at 192.0.2.1:8000"),
     ],
 )
-def test_errors_are_one_line_that_names_what_to_do(made: Path, arguments: list[str], message: str) -> None:
-    done = run(made, *arguments)
-    assert done.exit_code == 1
-    (line,) = done.output.splitlines()
+def test_errors_are_one_line_that_names_what_to_do(sample_project: Path, arguments: list[str], message: str) -> None:
+    result = run(sample_project, *arguments)
+    assert result.exit_code == 1
+    (line,) = result.output.splitlines()
     assert line.startswith("Error: ")
     assert message in line
 
 
-def test_an_index_without_links_has_no_entities(made: Path, tmp_path: Path) -> None:
-    shutil.copytree(made, tmp_path / "own")
+def test_an_index_without_links_has_no_entities(sample_project: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_project, tmp_path / "own")
     shutil.rmtree(tmp_path / "own/data/02_intermediate/multilingual/links.parquet")
     for _ in range(2):
-        done = run(tmp_path / "own", "entities", "Yen", "--model=untrained")
-        assert done.exit_code == 1
-        assert "links to an entity: choose another --setting" in done.output
+        result = run(tmp_path / "own", "entities", "Yen", "--model=untrained")
+        assert result.exit_code == 1
+        assert "links to an entity: choose another --setting" in result.output
         assert run(tmp_path / "own", "find", "Yen", "--model=untrained").exit_code == 0

@@ -127,17 +127,17 @@ def test_faiss_finds_the_same_beyond_the_limit(tables: Tables, tmp_path: Path, m
     build_index(tmp_path / "index", embed, *tables)
     assert (tmp_path / "index/vectors.faiss").exists()
     index = Index(tmp_path / "index")
-    found = total = 0
+    hits = total = 0
     for number in range(10):
         query = embed([f"sentence {number}"])[0] + 0.3 * embed([f"noise {number}"])[0]
         for languages in ([], ["ja"], ["de", "ja"]):
-            wanted = expected_texts(tables, query, 5, languages)
-            own = nearest_texts(index, query, 5, languages)
-            assert own[0] == wanted[0] or languages
-            found, total = found + len({*own} & {*wanted}), total + 5
+            exact = expected_texts(tables, query, 5, languages)
+            nearest = nearest_texts(index, query, 5, languages)
+            assert nearest[0] == exact[0] or languages
+            hits, total = hits + len({*nearest} & {*exact}), total + 5
             cosines = index.nearest(query, 5, languages).cosines
             assert (np.diff(cosines) <= 0).all()
-    assert found / total >= 0.95
+    assert hits / total >= 0.95
 
 
 def test_compressed_vectors_fit_into_the_memory() -> None:

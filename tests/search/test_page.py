@@ -107,7 +107,7 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
         panel = f".panel:nth-child({number})"
         assert len(page.texts(f"{panel} .nearest li")) == 8
         assert all(page.texts(f"{panel} .nearest .label"))
-        languages = {about.split("·")[1].strip() for about in page.texts(f"{panel} .about")}
+        languages = {line.split("·")[1].strip() for line in page.texts(f"{panel} .about")}
         assert languages <= {"English", "Japanese", "Arabic", "German"}
     assert page.texts("mark"), "words of the typed sentence"
     panels = "[...document.querySelectorAll('.panel')]"
@@ -137,7 +137,7 @@ def test_language_reader_and_number_are_kept(page: Browser, address: str) -> Non
     fields = {"q": QUERY, "model": "ease_plus", "language": "ja", "reader": "de", "k": "3"}
     show(page, f"{address}/?{urllib.parse.urlencode(fields)}", "wide", "light")
     wait_for_the_index(page)
-    assert {about.split("·")[1].strip() for about in page.texts(".about")} == {"Japanese"}
+    assert {line.split("·")[1].strip() for line in page.texts(".about")} == {"Japanese"}
     assert len(page.texts(".about")) == 3
     assert page.evaluate("[...document.querySelectorAll('select')].map(one => one.value)") == ["ja", "de"]
     assert page.evaluate("document.querySelector('[name=k]').value") == "3"

@@ -29,18 +29,18 @@ def port(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[in
     add_model(project, "untrained", encoder)
     models = OpenModels(SearchProject(project, "multilingual"))
     serving = make_server(models, "search.example")
-    with listening("127.0.0.1", 0) as there:
-        thread = threading.Thread(target=serving.run, kwargs={"sockets": [there]})
+    with listening("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()
-        yield there.getsockname()[1]
+        yield listener.getsockname()[1]
         serving.should_exit = True
         thread.join()
     models.close()
 
 
-def ask(port: int, path: str = "/", **given: str) -> tuple[int, str, Any]:
+def ask(port: int, path: str = "/", **fields: str) -> tuple[int, str, Any]:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    headers = {name.replace("_", "-"): value for name, value in given.items()}
+    headers = {name.replace("_", "-"): value for name, value in fields.items()}
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode(), answer.headers
@@ -72,8 +72,8 @@ def test_requests_and_frames_of_other_sites_are_refused(port: int) -> None:
 )
 def test_bad_requests_are_answered_with_one_line(port: int, query: str, status: int, message: str) -> None:
     whole = query if query.startswith("q=") else f"q=sentence&{query}"
-    found, html, _ = ask(port, f"/?{quote(whole, safe='=&%')}", accept_language="*")
-    assert found == status
+    code, html, _ = ask(port, f"/?{quote(whole, safe='=&%')}", accept_language="*")
+    assert code == status
     assert html.count('role="alert"') == 1
     assert message in html
 
@@ -130,7 +130,7 @@ def test_a_model_is_searched_before_its_index_is_complete_and_closed_without_los
     again.join(60)
     assert not again.is_alive()
     assert again.search is not None
-    assert [one.entity for one in again.search.nearest_entities("Sentence number 7.")] == [17]
+    assert [link.entity for link in again.search.nearest_entities("Sentence number 7.")] == [17]
     assert len(again.search.search("Sentence number 7.", k=6_000)) == 6_000
 
 

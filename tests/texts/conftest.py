@@ -28,11 +28,11 @@ def gather_rows(tmp_path: Path) -> GatherRows:
     ) -> tuple[list[Row], list[dict[str, Any]]]:
         workspace = Workspace(tmp_path / "workspace", "500MB", threads, pairs)
         table, report = gather_texts([source_options(source) for source in sources], workspace, seed, rows)
-        found = table.to_pyarrow().to_pylist()
+        records = table.to_pyarrow().to_pylist()
         workspace.connection.disconnect()
-        assert [row["pair_id"] for row in found] == list(range(len(found)))
-        assert list(found[0] if found else []) in ([], ["pair_id", "sentence", "positive", "negative"])
-        return [(row["sentence"], row["positive"], row["negative"]) for row in found], report
+        assert [row["pair_id"] for row in records] == list(range(len(records)))
+        assert list(records[0] if records else []) in ([], ["pair_id", "sentence", "positive", "negative"])
+        return [(row["sentence"], row["positive"], row["negative"]) for row in records], report
 
     return gather_rows
 

@@ -60,8 +60,8 @@ def test_triplets_of_line_files(gather_rows: GatherRows, test_data: Path) -> Non
     stated = [Stated("", label, premise, hypothesis, premise, "") for premise, hypothesis, label in rows]
     expected = list(triplets_by_loop(stated))
     source = {"kind": "nli", "path": folder, "split": "dev"}
-    found, (report,) = gather_rows(source)
-    assert found == expected
+    rows_read, (report,) = gather_rows(source)
+    assert rows_read == expected
     assert report["without_contradiction"] == sum(row[2] is None for row in expected) > 0
     without, _ = gather_rows({**source, "negatives": "none"})
     assert without == [(*row[:2], None) for row in expected]
@@ -77,16 +77,16 @@ def test_cross_lingual_triplets_mix_languages_of_the_same_triplet(
     entailments = [row for row in stated if row.label == "entailment" and row.language == "es"]
     wrong = {row.prompt: row.pair for row in stated if row.label == "contradiction"}
     assert len(rows) == len(entailments) == 830
-    drawn: Counter[tuple[str, ...]] = Counter()
+    combinations: Counter[tuple[str, ...]] = Counter()
     for (sentence, positive, negative), entailed in zip(rows, entailments, strict=True):
         told, untold = by_pair[entailed.pair], by_pair[wrong[entailed.prompt]]
-        drawn[
+        combinations[
             next(code for code, row in told.items() if row.premise == sentence),
             next(code for code, row in told.items() if row.hypothesis == positive),
             next(code for code, row in untold.items() if row.hypothesis == negative),
         ] += 1
-    assert len(drawn) == 8
-    assert all(70 < count < 140 for count in drawn.values()), "830 / 8 is 104"
+    assert len(combinations) == 8
+    assert all(70 < count < 140 for count in combinations.values()), "830 / 8 is 104"
     assert gather_rows({"kind": "nli", "path": xnli, "cross_lingual": True}, seed=3)[0] != rows
 
 
@@ -99,15 +99,15 @@ def test_each_language_of_a_premise_has_a_triplet_with_texts_in_drawn_languages(
     assert Counter(row[0] for row in rows) == Counter(row.premise for row in entailments)
     hypotheses = {(row.label, row.hypothesis): (row.language, row.prompt) for row in stated if row.label != "neutral"}
     prompts = {row.premise: row.prompt for row in entailments}
-    drawn: Counter[tuple[str, str]] = Counter()
+    combinations: Counter[tuple[str, str]] = Counter()
     for sentence, positive, negative in rows:
         assert positive
         assert negative
         first, second = hypotheses["entailment", positive], hypotheses["contradiction", negative]
         assert prompts[sentence] == first[1] == second[1]
-        drawn[first[0], second[0]] += 1
-    assert len(drawn) == 4
-    assert all(340 < count < 490 for count in drawn.values()), "1,660 / 4 is 415"
+        combinations[first[0], second[0]] += 1
+    assert len(combinations) == 4
+    assert all(340 < count < 490 for count in combinations.values()), "1,660 / 4 is 415"
 
 
 def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
@@ -119,7 +119,7 @@ def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
     for row in stated:
         by_pair[row.pair].append(row)
     expected = Counter(
-        (one.premise, other.hypothesis, None) for rows in by_pair.values() for one in rows for other in rows
+        (left.premise, right.hypothesis, None) for rows in by_pair.values() for left in rows for right in rows
     )
     assert Counter(gather_rows({**source, "cross_lingual": True})[0]) == expected
     assert sum(expected.values()) == 2 * 4_980
@@ -132,15 +132,15 @@ def test_premises_meet_their_hypotheses_in_every_language(gather_rows: GatherRow
     ]
     path = write_file("xnli.tsv", XNLI + "".join(rows))
     source = {"kind": "nli", "path": path, "form": "premise_hypothesis", "cross_lingual": True}
-    found, _ = gather_rows({**source, "hypotheses": "every"})
+    every, _ = gather_rows({**source, "hypotheses": "every"})
     expected = {
-        (f"{one} p{pair}", f"{other} h{pair}", None) for pair in have for one in have[pair] for other in have[pair]
+        (f"{left} p{pair}", f"{right} h{pair}", None) for pair in have for left in have[pair] for right in have[pair]
     }
-    assert Counter(found) == Counter(expected)
-    assert len(found) == 9 + 9 + 4
-    drawn, _ = gather_rows(source)
-    assert len(drawn) == 2 * 8
-    assert set(drawn) < expected
+    assert Counter(every) == Counter(expected)
+    assert len(every) == 9 + 9 + 4
+    sample, _ = gather_rows(source)
+    assert len(sample) == 2 * 8
+    assert set(sample) < expected
     two, _ = gather_rows({**source, "hypotheses": "every", "languages": ["en", "fr"]})
     assert Counter(two) == Counter(gather_rows({**source, "languages": ["en", "fr"]})[0]), "as in Table 9"
 
@@ -159,9 +159,9 @@ def test_each_shuffled_sentence_occurs_once_on_either_side(
         assert len(told) - 10 < len(rows) <= len(told), "no more is left out than what would meet itself"
         for side in (0, 1):
             assert max(Counter(row[side] for row in rows).values()) <= 2, "a text of both languages twice"
-        mixed = sum(not languages[one] & languages[str(other)] for one, other, _ in rows) / len(rows)
+        mixed = sum(not languages[left] & languages[str(right)] for left, right, _ in rows) / len(rows)
         assert (0.45 < mixed < 0.55) if cross_lingual else mixed == 0
-        assert sum((one, other) in pairs for one, other, _ in rows) < 10, "not as they were stated"
+        assert sum((left, right) in pairs for left, right, _ in rows) < 10, "not as they were stated"
         assert gather_rows({**source, "cross_lingual": cross_lingual}, seed=2)[0] != rows
 
 
@@ -173,8 +173,8 @@ def test_unlabelled_rows_are_counted_and_dropped(gather_rows: GatherRows, write_
     told += ["contradiction\tP\tC", "entailment\tQ\tF"]
     rows = (f"en\t{row}\t{int('Q' in row)}\t{number}\n" for number, row in enumerate(told))
     path = write_file("a.tsv", XNLI + "".join(rows))
-    found, (report,) = gather_rows({"kind": "nli", "path": path})
-    assert found == [("P", "E", "C"), ("Q", "F", None)]
+    texts, (report,) = gather_rows({"kind": "nli", "path": path})
+    assert texts == [("P", "E", "C"), ("Q", "F", None)]
     counts = {"read": 7, "unlabelled": 3, "blank": 1, "without_contradiction": 1}
     assert {name: report[name] for name in counts} == counts
 

@@ -102,9 +102,9 @@ def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
     mean = sum(letters.values()) / 62
     assert all(0.9 * mean < count < 1.1 * mean for count in letters.values())
     few = {**source, "rows": 500}
-    drawn = gather_rows(few, seed=1)[0]
-    assert gather_rows(few, seed=1, threads=1)[0] == drawn
-    assert not set(gather_rows(few, seed=2)[0]) & set(drawn[:50])
+    sample = gather_rows(few, seed=1)[0]
+    assert gather_rows(few, seed=1, threads=1)[0] == sample
+    assert not set(gather_rows(few, seed=2)[0]) & set(sample[:50])
 
 
 FACTS = "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
@@ -139,9 +139,9 @@ def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_f
     source = {"kind": "parallel", "paths": [english, german], "form": "shuffled"}
     rows, _ = gather_rows(source, seed=1)
     assert 195 <= len(rows) <= 200, "only lines that meet themselves are dropped"
-    pairs = [(int(one[1:]), int(str(other)[1:])) for one, other, _ in rows]
-    assert all(one != other for one, other in pairs)
-    assert len({other for _, other in pairs}) == len(pairs), "each translation is used once"
-    assert abs(sum((one < 100) == (other < 100) for one, other in pairs) - 100) < 30, "not only neighbours"
+    pairs = [(int(left[1:]), int(str(right)[1:])) for left, right, _ in rows]
+    assert all(left != right for left, right in pairs)
+    assert len({right for _, right in pairs}) == len(pairs), "each translation is used once"
+    assert abs(sum((left < 100) == (right < 100) for left, right in pairs) - 100) < 30, "not only neighbours"
     assert gather_rows(source, seed=1)[0] == rows
     assert gather_rows(source, seed=2)[0] != rows

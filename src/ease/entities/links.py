@@ -15,7 +15,7 @@ SENTENCE_KEY = ("language", "page_id", "sentence_index")
 _SENTENCES_IN_MEMORY = 8192
 
 
-def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
+def sample_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
     """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
     sentences = pairs.select("sentence").distinct()
     # In a column of its own, since a draw repeats the expressions of its keys.

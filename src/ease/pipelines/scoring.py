@@ -74,7 +74,7 @@ def load_baseline(
     from ease.encoders.encoder import load_for_evaluation
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, remove_language_subspace
-    from ease.entities.links import distinct_sentences
+    from ease.entities.links import sample_sentences
 
     encoder = load_for_evaluation(name, baseline)
     if not baseline.language_rank:
@@ -86,7 +86,7 @@ def load_baseline(
         )
     languages = training_pairs.select("language").distinct().order_by("language").to_pandas()["language"]
     sentences = {
-        language: distinct_sentences(
+        language: sample_sentences(
             training_pairs.filter(training_pairs.language == language), SENTENCES_PER_LANGUAGE, seed=0
         )
         for language in languages

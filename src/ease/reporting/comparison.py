@@ -11,7 +11,7 @@ import pandas as pd
 from ease.evaluation.resampling import holm, paired_p
 from ease.evaluation.tasks import get_task
 from ease.reporting.own import OwnModel, ScoreCell, gather_models
-from ease.reporting.published import Paper, PaperTable, Published, ScoreKey, base_name
+from ease.reporting.published import Paper, PaperTable, PublishedPapers, ScoreKey, base_name
 from ease.reporting.score_summaries import main_figures
 
 SIGNIFICANCE = 0.05
@@ -191,7 +191,7 @@ PRINTED_COLUMNS = ("paper", "table", "row", "baseline", "column", "printed", "he
 """Columns of the comparison, with one row per printed figure; `here` is missing if it could not be measured."""
 
 
-def printed_figures(published: Published, model: OwnModel) -> Iterator[tuple[str, str, str, str, float]]:
+def printed_figures(published: PublishedPapers, model: OwnModel) -> Iterator[tuple[str, str, str, str, float]]:
     """Yield (paper, table, row, column, figure) for each figure that papers print for an encoder or checkpoint."""
     for name, paper in published.root.items():
         for number, table in paper.tables.items():
@@ -206,7 +206,7 @@ def printed_figures(published: Published, model: OwnModel) -> Iterator[tuple[str
                         yield name, number, row, column.header, figure
 
 
-def printed_tasks(published: Published, model: OwnModel) -> tuple[str, ...]:
+def printed_tasks(published: PublishedPapers, model: OwnModel) -> tuple[str, ...]:
     """Return the tasks of the figures that are printed for a model."""
     tasks = (
         key.task
@@ -216,7 +216,7 @@ def printed_tasks(published: Published, model: OwnModel) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tasks))
 
 
-def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd.DataFrame:
+def compare_with_printed(published: PublishedPapers, models: Sequence[OwnModel]) -> pd.DataFrame:
     """Compare models with every figure that is printed for them.
 
     One row per figure, with `PRINTED_COLUMNS`; scores in points.

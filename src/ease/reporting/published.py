@@ -139,7 +139,7 @@ class Paper(StrictModel):
         return tuple(keys)
 
 
-class Published(RootModel[dict[str, Paper]]):
+class PublishedPapers(RootModel[dict[str, Paper]]):
     """Papers by the names of their files in `conf/base/published/`."""
 
     model_config = ConfigDict(frozen=True)

@@ -23,7 +23,7 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import OwnModel, ScoreCell, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE_HEIGHT
-from ease.reporting.published import Published, ScoreKey
+from ease.reporting.published import PublishedPapers, ScoreKey
 
 REPORT_TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
 
@@ -65,7 +65,7 @@ class ReportOptions(StrictModel):
     scatters: tuple[ScatterOptions, ...] = ()
 
 
-def build_report(published: Published, options: ReportOptions, models: Sequence[OwnModel]) -> ScoreReport:
+def build_report(published: PublishedPapers, options: ReportOptions, models: Sequence[OwnModel]) -> ScoreReport:
     """Return the report: every published table for which we have a score, with our models, and our other tables."""
     report = ScoreReport(scatters=build_scatters(options, published, models))
     for paper in published.root.values():
@@ -106,7 +106,9 @@ def plain_tables(models: Sequence[OwnModel], published_tasks: set[str]) -> list[
     return tables
 
 
-def build_scatters(options: ReportOptions, published: Published, models: Sequence[OwnModel]) -> list[ScatterPoints]:
+def build_scatters(
+    options: ReportOptions, published: PublishedPapers, models: Sequence[OwnModel]
+) -> list[ScatterPoints]:
     """Return the points of each pair of tables, by their average columns, if one of our models has both averages."""
     scatters = []
     for scatter in options.scatters:
@@ -116,7 +118,7 @@ def build_scatters(options: ReportOptions, published: Published, models: Sequenc
     return scatters
 
 
-def _scatter_points(scatter: ScatterOptions, published: Published, models: Sequence[OwnModel]) -> ScatterPoints:
+def _scatter_points(scatter: ScatterOptions, published: PublishedPapers, models: Sequence[OwnModel]) -> ScatterPoints:
     """Return the models that have scores in the last columns, the averages, of both tables."""
     paper = published.root.get(scatter.paper)
     if paper is None or not {scatter.x, scatter.y} <= paper.tables.keys():

@@ -153,7 +153,7 @@ def _write_model(
     """Write an encoder with its card, entities and exported forms."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.exports import export_encoder
-    from ease.entities.links import distinct_sentences
+    from ease.entities.links import sample_sentences
     from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 
     shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
@@ -168,7 +168,7 @@ def _write_model(
         )
     texts = list(FIXED)
     if options.forms and training_pairs is not None:
-        texts += distinct_sentences(training_pairs, COMPARED, seed=0)
+        texts += sample_sentences(training_pairs, COMPARED, seed=0)
     forms = export_encoder(load_encoder(str(encoder)), folder, texts, options.forms)
     if forms:
         compared = pd.DataFrame(

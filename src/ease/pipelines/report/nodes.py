@@ -24,7 +24,7 @@ from ease.reporting.exports import write_exports
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.reporting.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
-from ease.reporting.published import Published
+from ease.reporting.published import PublishedPapers
 from ease.reporting.report import (
     ReportOptions,
     bar_rows,
@@ -39,7 +39,7 @@ from ease.reporting.score_summaries import METHOD_SCORE_COLUMNS, score_table
 logger = logging.getLogger(__name__)
 
 COLUMNS_OF_SWEEPS = "base pooling seed task subset metric value deviation low high note data code".split()
-Papers = Published | dict[str, Any]
+Papers = PublishedPapers | dict[str, Any]
 """The papers' tables, or the catalog's functions that read them, by paper"""
 PAPER_TABLES = "papers.tables"
 """Dataset of the papers' tables"""
@@ -131,7 +131,9 @@ def write_report(
         points.
     """
     rows = _all_rows(baselines, settings)
-    report = build_report(Published.model_validate(published), options, gather_models(full_rows(rows), encoding.cache))
+    report = build_report(
+        PublishedPapers.model_validate(published), options, gather_models(full_rows(rows), encoding.cache)
+    )
     report.tables += dimension_tables(rows)
     for table in report.tables:
         _log(f"{table.title}, {table_markdown(table, WIDTH)}")

@@ -106,9 +106,9 @@ def fit_whitening(
     from ease.encoders.encoder import load_encoder, save_encoder
     from ease.encoders.encoding import place
     from ease.encoders.whitening import SUMMARY, whiten_encoder
-    from ease.entities.links import distinct_sentences
+    from ease.entities.links import sample_sentences
 
-    sentences = distinct_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
+    sentences = sample_sentences(require_pairs(training_pairs, setting), options.rows, options.seed)
     start_folder = choose_start(setting, WHITENING, untrained, mlm)
     encoder = place(load_encoder(str(start_folder), options.pooling, setting.encoder.seed))
     start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})

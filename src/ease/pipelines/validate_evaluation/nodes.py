@@ -19,10 +19,10 @@ from ease.pipelines.scoring import Scoring, score_baseline
 from ease.pipelines.tracking import log_table
 from ease.reporting.comparison import compare_with_printed, printed_tasks
 from ease.reporting.own import gather_models
-from ease.reporting.published import Published
+from ease.reporting.published import PublishedPapers
 
 logger = logging.getLogger(__name__)
-Papers = Published | dict[str, Any]
+Papers = PublishedPapers | dict[str, Any]
 """The papers' tables, or the catalog's functions that read them, by paper"""
 PAPER_TABLES = "papers.tables"
 """Dataset of the papers' tables"""
@@ -66,7 +66,7 @@ def score_printed(
 
 def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[str, ...]]:
     """Return the tasks of each baseline's printed scores, restricted to its own `tasks`."""
-    papers, found = Published.model_validate(published), {}
+    papers, found = PublishedPapers.model_validate(published), {}
     for name, baseline in evaluate.baselines.items():
         (model,) = gather_models([baseline.about(name)])
         printed = printed_tasks(papers, model)
@@ -84,7 +84,7 @@ def _printed(evaluate: EvaluateOptions, published: Papers) -> dict[str, tuple[st
 
 def name_differences(scores: list[dict[str, Any]], published: Papers, options: ValidationOptions) -> pd.DataFrame:
     """Compare the scores with the printed ones, as a table, in MLflow, and in the log where they differ."""
-    table = compare_with_printed(Published.model_validate(published), gather_models(scores))
+    table = compare_with_printed(PublishedPapers.model_validate(published), gather_models(scores))
     log_table(table, "validate_evaluation")
     measured = table.dropna(subset=["difference"])
     differing = measured[measured["difference"].abs() > options.tolerance]
