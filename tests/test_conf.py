@@ -10,8 +10,8 @@ from kedro.framework.project import pipelines
 from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 
+from ease.configuration import default_parameters
 from ease.datasets.tables import TableDataset
-from ease.evaluation.tasks import task_names
 from ease.methods import method_names
 from ease.options import dotted
 from ease.pipeline_registry import SWEEPS
@@ -97,7 +97,7 @@ def test_all_tables_share_one_connection_of_the_chosen_engine(base: Catalog, lar
 def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> None:
     folder = ROOT / "conf" / "base" / "parameters"
     assert sorted(path.stem for path in (folder / "methods").iterdir()) == method_names()
-    assert {path.stem for path in (folder / "tasks").iterdir()} == set(task_names())
+    assert {path.stem for path in (folder / "tasks").iterdir()} == set(default_parameters()["tasks"])
     assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted(SWEEPS)
 
 

@@ -177,8 +177,8 @@ def resolve_parameters(project: Project, env: str | None, given: dict[str, Any],
     texts = {*leaves(values)}
     for value in values:
         if isinstance(value, EvaluateOptions):
-            check_tasks(value.references(()), tasks)
-            texts.update(value.references(()))
+            check_tasks(value.references((), tasks), tasks)
+            texts.update(value.references((), tasks))
         if isinstance(value, Setting):
             check_tasks((*value.dev_tasks, *value.test_tasks), tasks)
     return texts | {*leaves([tasks[name] for name in map(task_name, texts) if name in tasks])}

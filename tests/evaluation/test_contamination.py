@@ -15,6 +15,7 @@ import pytest
 from ease.evaluation import contamination
 from ease.evaluation.contamination import EXACT, MINHASH, NGRAM, ContaminationOptions, TestIndex, best_matches
 from ease.io.parquet import read_parquet
+from tests.evaluation.made_tasks import make_task
 from tests.spark import spark_session as spark_session
 
 RANDOM = np.random.default_rng(16)
@@ -129,7 +130,7 @@ def test_items_of_a_task_with_a_leaked_text(tmp_path: Path) -> None:
     pairs = [(sentence(14), sentence(14), n % 6) for n in range(40)]
     lines = (f"a\tb\tc\t{n}\t{gold}\t{left}\t{right}\n" for n, (left, right, gold) in enumerate(pairs))
     (tmp_path / "sts-test.csv").write_text("".join(lines), encoding="utf-8")
-    (texts,), failed = contamination.read_task_texts(["stsb:test"], {"stsb": {"path": tmp_path}})
+    (texts,), failed = contamination.read_task_texts([make_task("stsb", tmp_path, subsets=("test",))])
     assert failed == {}
     assert (texts.task, texts.subset, texts.metric) == ("stsb", "test", "spearman")
     assert list(texts.texts) == [(left, right) for left, right, _ in pairs]

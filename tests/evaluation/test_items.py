@@ -14,7 +14,8 @@ from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure
 from ease.evaluation.items import Items, agreement_items, mean_items, paired_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import cached_scores, items_file, read_items, read_resampled, write_items
-from ease.evaluation.tasks import Score, labelled_texts
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks import labelled_texts
 from ease.evaluation.tasks.labelled_texts import accuracy_of_clusters, cluster
 
 RANDOM = np.random.default_rng(7)

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from ease.evaluation import resampling
 from ease.evaluation.items import Items, agreement_items, mean_items, paired_items
 from ease.evaluation.resampling import RESAMPLES, holm, interval, paired_p, resample, seed_interval, with_intervals
-from ease.evaluation.tasks import Score, averages
+from ease.evaluation.scores import Score, averages
 
 Draw = Callable[[np.random.Generator, int], Items]
 SIMULATIONS, ITEMS, SIMULATED_RESAMPLES = 500, 250, 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks import build_task
 from ease.hooks.names import ConfigLoader
 from ease.settings import CONFIG_LOADER_ARGS
 from tests.contexts import load_catalog
@@ -28,7 +28,7 @@ def test_values_are_read_as_they_are_meant(bare: Project) -> None:
     assert catalog.load("params:evaluate").tasks is None
     setting = catalog.load("params:multilingual.setting")
     assert (setting.encoder.name, setting.languages) == ("random:", ("en",))
-    assert dict(get_task("pawsx").Options(**catalog.load("params:tasks")["pawsx"]))["learning_rates"] == (0.1,)
+    assert build_task("pawsx", catalog.load("params:tasks")["pawsx"]).options.learning_rates == (0.1,)
     sources = catalog.load("params:multilingual.dueam").data
     assert {source["form"] for source in sources} == {"premise_hypothesis"}
 

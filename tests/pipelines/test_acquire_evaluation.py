@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from ease.evaluation.tasks import get_task, task_names
+from ease.evaluation.tasks import package_tasks
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation import nodes
 from ease.pipelines.acquire_evaluation.nodes import Source, fetch_evaluation_sets, read_sources
 from ease.pipelines.options import AcquireOptions, EvaluateOptions, EvaluationSetOptions
 from ease.pipelines.setting import Setting
+from tests.evaluation.made_tasks import make_task
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.file_server import FileServer, running_server
 
@@ -137,20 +138,20 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
     aligned = yaml.safe_load((CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8"))["tasks"]
     paths["parallel_files"] = aligned["parallel_files"]["path"]
     further = {"parallel_files": {"sets": aligned["parallel_files"]["sets"]}}
-    assert set(sources) <= set(task_names())
+    assert set(sources) <= set(package_tasks())
     assert "mldoc" not in sources
     for name, found in sources.items():
         addresses = [*(group.address for group in found.files), *(archive.url for archive in found.archives)]
         assert all(address.startswith("https://") for address in addresses), name
         listed = {f"{group.folder}/{file}" for group in found.files for file in group.sha256}
         listed |= {member.path for archive in found.archives for member in archive.members.values()}
-        task, folder = get_task(name), tmp_path / paths.get(name, name)
+        folder = tmp_path / paths.get(name, name)
         for path in listed:  # some tasks list the existing files
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).touch()
         asked = {
             str(file.relative_to(tmp_path))
-            for files in task.files(task.options(path=folder, **further.get(name, {}))).values()
+            for files in make_task(name, folder, **further.get(name, {})).files().values()
             for file in files
         }
         assert asked <= listed, name
@@ -167,7 +168,7 @@ def test_the_checksums_are_those_of_the_published_files(test_data: Path, task: s
 
 
 DEV = b"main-news\theadlines\t2013\t0001\t1.0\tone\ttwo\nmain-news\theadlines\t2013\t0002\t4.0\ta\tb\n"
-TASKS: dict[str, Any] = {"stsb": {"path": "stsb"}, "sample_graded": {"path": "sample:graded"}}
+TASKS: dict[str, Any] = {name: package_tasks()[name] for name in ("stsb", "sample_graded")}
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from ease.errors import EaseError
 from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
-from ease.evaluation.tasks import Score
+from ease.evaluation.scores import Score
 from ease.pipelines.contamination.nodes import score_clean_items
 
 pytestmark = pytest.mark.slow

@@ -22,6 +22,7 @@ from ease.encoders.options import EncodingOptions
 from ease.encoders.whitening import language_directions, mean_embeddings
 from ease.errors import EaseError
 from ease.evaluation.sets import locate_sets
+from ease.evaluation.tasks import build_tasks
 from ease.pipelines.options import Baseline
 from ease.pipelines.scoring import Scoring, load_baseline, score_baseline, score_each
 from ease.reporting.own import encoding_text, gather_models
@@ -30,6 +31,7 @@ from ease.similarity.vectors import pairwise_cosine
 from tests.contexts import undisturbed
 from tests.encoders.test_whitening import BY_LANGUAGE as SENTENCES
 from tests.encoders.test_whitening import make_encoder
+from tests.evaluation.made_tasks import task_parameters
 from tests.project import Project
 
 TASK = "sample_graded"
@@ -47,13 +49,13 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     file = tmp_path_factory.mktemp("graded") / "graded.parquet"
     first, second, grades = map(list, zip(*PAIRS, strict=True))
     pq.write_table(pa.table({"sentence1": first, "sentence2": second, "score": grades}), file)
-    return {TASK: {"path": str(file)}}
+    return {TASK: task_parameters(TASK, file)}
 
 
 def score(
     encoder: SentenceTransformer, tasks: dict[str, dict[str, Any]], dimensions: Sequence[int], **given: Any
 ) -> list[dict[str, Any]]:
-    data = Scoring(list(tasks), locate_sets(list(tasks), tasks), tasks, EncodingOptions(**given))
+    data = Scoring(list(tasks), locate_sets(build_tasks(tasks)), tasks, EncodingOptions(**given))
     return score_each(lambda name: encoder, "ours", data, lambda *reported: None, dimensions)[0]
 
 
@@ -97,7 +99,7 @@ def test_rows_report_and_run_say_what_a_baseline_embeds_texts_with(
     encoder.prompts = {"query": "find: ", "STS": "meaning: "}
     save_encoder(encoder, tmp_path / "encoder")
     baseline = Baseline(name=str(tmp_path / "encoder"), dimension=4, max_length=10)
-    options, located = EncodingOptions(batch_size=2), locate_sets([TASK], tasks)
+    options, located = EncodingOptions(batch_size=2), locate_sets(build_tasks(tasks))
     with undisturbed():
         mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
         with mlflow.start_run() as parent:
@@ -148,7 +150,7 @@ def test_a_task_that_does_not_fit_in_memory_leaves_the_others(tasks: dict[str, d
     (tmp_path / "stsb").mkdir()
     lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}." for grade in (1, 2, 3)]
     (tmp_path / "stsb" / "sts-test.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    both = {"stsb": {"path": str(tmp_path / "stsb"), "subsets": ["test"]}, **tasks}
+    both = {"stsb": task_parameters("stsb", str(tmp_path / "stsb"), subsets=["test"]), **tasks}
     found, failed = score(Limited(modules=list(make_encoder()), device="cpu"), both, ())
     assert (found["task"], failed["task"], failed["value"]) == (TASK, "stsb", None)
     assert "not enough memory. A single sentence needs more" in failed["note"]

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ease.evaluation.tasks import get_task
 from ease.pipelines.mewsc16.nodes import locate_wikinews, make_mewsc16
 from ease.pipelines.work import release_work
 from tests.contexts import load_catalog
+from tests.evaluation.made_tasks import make_task
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
 from tests.wikimedia.made_mirrors import add_item
@@ -90,8 +90,7 @@ def test_published_files_are_cleaned_without_dumps(test_data: Path, tmp_path: Pa
     assert removed == {"markup": 331, "abbreviation": 6, "small_class": 13}
     assert counts["sv"]["licences"] == {"unknown": 234}
     assert counts["sv"]["splits"]["small"] == pq.read_table(folder / "sv_small.parquet").num_rows
-    mewsc16 = get_task("mewsc16")
-    ((file,),) = mewsc16.files(mewsc16.options(path=folder, split="small", subsets=("sv",))).values()
+    ((file,),) = make_task("mewsc16", folder, split="small", subsets=("sv",)).files().values()
     assert file == folder / "sv_small.parquet"
     release_work()
 

@@ -17,7 +17,7 @@ from ease.encoders.defaults import EncoderDefaults
 from ease.encoders.encoder import save_encoder
 from ease.encoders.encoding import encode_with
 from ease.evaluation.sets import locate_sets
-from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks import build_tasks
 from ease.names import safe_name
 from ease.pipelines.options import AcquireOptions, TextOptions
 from ease.pipelines.setting import Setting
@@ -26,6 +26,7 @@ from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.training import TrainingData
 from ease.similarity.encode import EncodeByLanguage
 from tests.encoders.tiny import SIZES, tiny_encoder
+from tests.evaluation.made_tasks import task_parameters
 from tests.evaluation.tasks.test_bli import write
 from tests.project import Project
 
@@ -198,15 +199,16 @@ def test_a_resumed_sweep_with_another_encoder_builds_a_new_start(tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None:
-    bli, words = get_task("bli"), [(f"house{number}", f"Haus{number}") for number in range(30)]
+    words = [(f"house{number}", f"Haus{number}") for number in range(30)]
     (tmp_path / "bli").mkdir()
     write(tmp_path / "bli", "en-de", words[:20], words[20:])
     models = {}
     for side, code in enumerate(ENCODERS):
         save_encoder(tiny_encoder([pair[side] for pair in words] * 3), tmp_path / code)
         models[code] = tmp_path / code
-    tasks = {"bli": {"path": tmp_path / "bli", "subsets": ["en-de"]}}
-    located = {"bli": locate_sets(["bli"], tasks)["bli"].model_dump(mode="json")}
+    tasks = {"bli": task_parameters("bli", tmp_path / "bli", subsets=["en-de"])}
+    built = build_tasks(tasks)
+    located = {"bli": locate_sets(built)["bli"].model_dump(mode="json")}
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
     joined = {"words": {"encoders": ENCODERS}}
     mine = sweep(variants=[VARIANTS[0], {**VARIANTS[1], "seeds": [2, 3]}], joined=joined)
@@ -214,7 +216,7 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     data = TrainingData(Path(), ibis.memtable(PAIRS), located, {}, tasks, setting())
     rows = joined_rows(mine, data, {f"words {code} seed=2": folder for code, folder in models.items()})
     encode = EncodeByLanguage({code: encode_with(folder) for code, folder in models.items()})
-    expected = bli.evaluate(encode, bli.options(path=tmp_path / "bli", subsets=("en-de",)))
+    expected = built["bli"].evaluate(encode)
     assert [(row["subset"], row["metric"], row["value"]) for row in rows] == [
         (score.subset, score.metric, pytest.approx(score.value)) for score in expected
     ]

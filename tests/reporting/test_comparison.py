@@ -11,7 +11,7 @@ import pytest
 from ease.evaluation.items import mean_items
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.score_cache import write_items
-from ease.evaluation.tasks import Score
+from ease.evaluation.scores import Score
 from ease.reporting.comparison import ComparisonRow, ComparisonTable, build_plain_table, build_table
 from ease.reporting.own import gather_models
 from ease.reporting.published import ScoreKey

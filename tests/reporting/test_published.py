@@ -11,9 +11,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ease.evaluation.tasks import AVERAGE, get_task, task_names
+from ease.evaluation.scores import AVERAGE
+from ease.evaluation.tasks import package_tasks
 from ease.reporting.published import PaperTable, PublishedPapers, ScoreKey
-from tests.reporting.made import parameters, published
+from tests.evaluation.made_tasks import make_task
+from tests.reporting.made import published
 
 PRINTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("papers.yml").read_text(encoding="utf-8"))
 PAPERS = list(PRINTED["sums"])
@@ -82,17 +84,12 @@ def test_figures_that_one_table_takes_from_another_are_the_same(rows: list[Any])
 
 def test_every_column_is_a_score_that_a_task_gives() -> None:
     available = set()
-    for name in task_names():
-        task = get_task(name)
-        values = parameters(f"tasks/{name}.yml")["tasks"][name]
+    for name in package_tasks():
         sets = {"sets": {"mine": {"file": "mine.csv"}}} if name.startswith("own_") else {}
-        every_subset = {"subsets": None} if "subsets" in values else {}
-        options = task.options(**{**values, **sets, **every_subset, "path": Path("absent")})
+        task = make_task(name, Path("absent"), **sets)
         # Groups have no files of their own; a classifier is scored in the language of its training, too.
         further = [*(f"{AVERAGE}_{group}" for group in task.groups), *(["en"] if name == "mldoc" else [])]
-        available |= {
-            ScoreKey(name, subset, metric) for subset in (*task.files(options), *further) for metric in task.METRICS
-        }
+        available |= {ScoreKey(name, subset, metric) for subset in (*task.files(), *further) for metric in task.metrics}
     for name, paper in published().root.items():
         columns = [(number, column) for number, table in paper.tables.items() for column in table.columns]
         keys = {source for number, column in columns for source in paper.score_keys(number, column.header)}

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from ease.evaluation.scoring import DEVELOPMENT
-from ease.evaluation.tasks import get_task
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import (
     METHOD_SCORE_COLUMNS,
@@ -102,7 +101,7 @@ def test_languages_show_their_own_scores_before_and_after() -> None:
     ],
 )
 def test_subsets_of_a_taught_language_are_new(language: str, task: str, new: str, old: str) -> None:
-    task_row = {"task": task, "metric": get_task(task).METRIC}
+    task_row = {"task": task, "metric": "accuracy", "main": True}
     before, after = (
         [{**task_row, "subset": new, "value": new_value}, {**task_row, "subset": old, "value": old_value}]
         for new_value, old_value in ((10.0, 80.0), (60.0, 79.0))

@@ -21,6 +21,7 @@ from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from ease.training.packing import prepare_packing
 from ease.training.prepared_pairs import default_prompt, prompt_tokens
+from tests.evaluation.made_tasks import task_parameters
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.gradients import batch_of
 from tests.training.tiny_training import MakeJob, losses, same, sentences, weights
@@ -104,7 +105,7 @@ def test_a_training_with_a_prompt_is_one_on_texts_that_contain_it(
     changes: dict[str, Any] = {
         "training": {**short, "max_tokens": longer},
         "pairs": tmp_path / "pairs.parquet",
-        "development": {"sample_graded": {"path": str(tmp_path / "graded.parquet")}},
+        "development": {"sample_graded": task_parameters("sample_graded", str(tmp_path / "graded.parquet"))},
     }
     written = run_job(make_job("written", **changes))
     assert losses(prompted) == losses(written)

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training.options import TrainingJob, TrainingOptions, TrainingResult
+from tests.evaluation.made_tasks import task_parameters
 
 PLACES = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]
 PHRASES = ["{} is a large city", "{} — большой город на реке", "{}は大きな都市で、川がある", "people like {}"]
@@ -54,7 +55,7 @@ def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any
         "method": "ease",
         "vocabulary": files / "vocabulary.parquet",
         "table": files / "table.safetensors",
-        "development": {"sample_graded": {"path": str(files / "graded.parquet")}},
+        "development": {"sample_graded": task_parameters("sample_graded", str(files / "graded.parquet"))},
         **changes,
     }
     return TrainingJob(training=TrainingOptions(**training), **values)

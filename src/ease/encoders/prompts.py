@@ -6,7 +6,7 @@ tasks, and `Retrieval-query` and so on. Does not import torch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ease.errors import EaseError
@@ -16,8 +16,8 @@ from ease.similarity.encode import Role
 ALL = "all"
 """Name of the prompt of all texts without another one."""
 
-PROMPT_KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
-"""MTEB's kinds of tasks, under whose names encoders are saved with prompts; not the `kind` of a task's file."""
+TASK_TYPES = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
+"""MTEB's types of tasks, under whose names encoders are saved with prompts; not the `kind` of a task's file."""
 
 ROLES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("document", "passage", "corpus")}
 """Names of a role's prompt; the first one that exists is used."""
@@ -47,10 +47,10 @@ def prompt_named(prompts: Mapping[str, str | None], name: str | None) -> str:
     return (prompts.get(name) if name is not None else None) or ""
 
 
-def check_prompts(prompts: Mapping[str, str], tasks: Collection[str]) -> None:
+def check_prompts(prompts: Iterable[str], tasks: Collection[str]) -> None:
     """Refuse prompts with names that no task, kind or role has."""
     roles = [role for names in ROLES.values() for role in names]
-    known = [ALL, *roles, *PROMPT_KINDS, *tasks]
+    known = [ALL, *roles, *TASK_TYPES, *tasks]
     for name in prompts:
         about, _, role = name.rpartition("-")
         if name not in known and not (about in known and role in roles):

@@ -11,8 +11,8 @@ import pandas as pd
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
-from ease.evaluation.scoring import score_tasks, task_name
-from ease.evaluation.tasks import task_names
+from ease.evaluation.scoring import score_tasks, select_tasks
+from ease.evaluation.tasks import package_tasks
 from ease.options import validate
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def evaluate(
     Args:
         model: An encoder in memory, its folder, or its name on the Hugging Face hub.
         tasks: Names of tasks, such as `stsb`, or of single subsets, such as `stsb:test`; or each task's options by its
-            name. docs/evaluation.md lists the tasks and their files.
+            name, which replace the package's. A new name with the option `kind` is a task of your own.
+            docs/evaluation.md lists the tasks, their files and the kinds.
         data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
             that name.
         batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 16,384 (in TF32 or
@@ -64,16 +65,19 @@ def evaluate(
     if options and not isinstance(model, str | Path):
         raise EaseError("`options` are for an encoder given by its name: change the encoder in memory itself.")
     names = [tasks] if isinstance(tasks, str) else list(tasks)
-    given = tasks if isinstance(tasks, Mapping) else {}
-    chosen: dict[str, dict[str, Any]] = {}
-    for name in map(task_name, names):
-        own = dict(given.get(name, {}))
-        chosen[name] = own | {"path": Path(data) / own.get("path", name)}
-    how = {"batch_size": batch_size, "precision": precision, "cache": cache or None}
-    encoding = validate(EncodingOptions, how, "How to encode")
+    changes = tasks if isinstance(tasks, Mapping) else {}
+    parameters = package_tasks(changes)
+    for name in parameters:
+        parameters[name]["path"] = Path(data) / changes.get(name, {}).get("path", name)
+    selected = select_tasks(names, parameters)
+    encoding = validate(
+        EncodingOptions,
+        {"batch_size": batch_size, "precision": precision, "cache": cache or None},
+        "How to encode",
+    )
     loading = validate(LoadingOptions, dict(options or {}), "`options`")
-    check_prompts(loading.prompts, task_names())
+    check_prompts(loading.prompts, list(parameters))
     if isinstance(model, str | Path):
         model = place(load_for_evaluation(str(model), loading))
-    scores, _ = with_intervals(score_tasks(encode_with(model, encoding), names, chosen))
-    return pd.DataFrame([score.row() for score in scores])
+    scores, _ = with_intervals(score_tasks(encode_with(model, encoding), selected.values()))
+    return pd.DataFrame([score.row() for score in scores]).drop(columns=["main", "task_type"], errors="ignore")

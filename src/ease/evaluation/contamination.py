@@ -25,8 +25,8 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.resampling import FEWEST_ITEMS, interval, resample
 from ease.evaluation.score_cache import read_items
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
-from ease.evaluation.tasks import AVERAGE, Texts, get_task
+from ease.evaluation.scores import AVERAGE
+from ease.evaluation.tasks.base import Task, Texts
 from ease.lazy import ibis
 from ease.options import StrictModel
 
@@ -196,23 +196,24 @@ class TaskTexts(NamedTuple):
         return [row for row, item in enumerate(self.texts) if any(text in matches for text in item)]
 
 
-def read_task_texts(references: Sequence[str], options: TaskOptions) -> tuple[list[TaskTexts], dict[str, str]]:
+def read_task_texts(tasks: Iterable[Task]) -> tuple[list[TaskTexts], dict[str, str]]:
     """Return the texts of each score's items, and for each task that cannot be read the reason."""
-    found, failed = [], {}
-    for name, chosen in chosen_tasks(references, options).items():
+    readable: list[TaskTexts] = []
+    failed = {}
+    for task in tasks:
         try:
-            own = [
-                TaskTexts(name, subset, metric, texts)
-                for subset, by_metric in get_task(name).item_texts(task_options(name, {name: chosen}))
+            task_texts = [
+                TaskTexts(task.name, subset, metric, texts)
+                for subset, by_metric in task.item_texts()
                 for metric, texts in by_metric.items()
                 if texts
             ]
-            if not own:
+            if not task_texts:
                 raise EaseError("no item of this task contributes alone to its score")
-            found += own
+            readable += task_texts
         except EaseError as error:
-            failed[name] = str(error)
-    return found, failed
+            failed[task.name] = str(error)
+    return readable, failed
 
 
 def clean_scores(scores: Iterable[Row], contaminated: Iterable[Row], cache: Path) -> list[dict[str, Any]]:

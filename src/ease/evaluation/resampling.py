@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ease.evaluation.items import Items
-from ease.evaluation.tasks import Score
+from ease.evaluation.scores import Score
 
 RESAMPLES = 10_000
 SEED = 20_221_105

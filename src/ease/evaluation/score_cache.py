@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import ease
 from ease.evaluation.items import Items
 from ease.evaluation.resampling import Resampled, with_intervals
-from ease.evaluation.tasks import Score
+from ease.evaluation.scores import Score
 from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.files import report_write_errors
 from ease.io.locks import writing

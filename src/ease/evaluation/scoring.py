@@ -1,15 +1,16 @@
-"""Scoring of an encoder on evaluation tasks by their names and options."""
+"""Scoring of an encoder on evaluation tasks by their names and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from ease.errors import EaseError
-from ease.evaluation.tasks import Score, get_task
-from ease.options import format_validation_error
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks import TaskParameters, build_task, build_tasks, task_class
+from ease.evaluation.tasks.base import Task
+from ease.names import check_name, suggest
+from ease.options import split_words
 from ease.similarity.encode import Encode, encode_for
 from ease.wikimedia.languages import Language
 
@@ -19,60 +20,88 @@ BASELINES = "baselines"
 DEVELOPMENT = "development"
 """Name of scores on development tasks; those of a task's subsets are named `development/<task>/<subset>`."""
 
-TaskOptions = Mapping[str, Mapping[str, Any]]  # options of tasks by the tasks' names
-
-
-def task_options(name: str, options: TaskOptions) -> BaseModel:
-    """Return the options of a task; refuse unknown or unconfigured tasks and wrong options."""
-    task = get_task(name)
-    if not options.get(name):
-        raise EaseError(f"No options for the task {name!r}: write them into parameters/tasks/{name}.yml.")
-    try:
-        validated: BaseModel = task.options(**options[name])
-        task.files(validated)  # refuses unknown subsets
-    except (ValidationError, EaseError) as error:
-        fault = format_validation_error(error, task.Options) if isinstance(error, ValidationError) else error
-        raise EaseError(f"Options of the task {name!r}: {fault}") from error
-    return validated
-
 
 def task_name(reference: str) -> str:
     """Return the task of a reference such as `stsb` or `stsb:test`."""
     return reference.partition(":")[0]
 
 
+def known_references(references: Iterable[str], tasks: TaskParameters) -> list[str]:
+    """Return the references to tasks that the parameters have."""
+    return [reference for reference in references if task_name(reference) in tasks]
+
+
+def check_references(references: Iterable[str], tasks: TaskParameters) -> None:
+    """Refuse references to tasks that the parameters do not have, with the nearest name."""
+    for name in dict.fromkeys(map(task_name, references)):
+        check_name(name, sorted(tasks), "evaluation task")
+
+
+def check_kinds(tasks: TaskParameters) -> None:
+    """Refuse entries of the parameters `tasks` without a kind, such as options under a misspelt name."""
+    for name, parameters in tasks.items():
+        if "kind" not in parameters:
+            others = [other for other in tasks if "kind" in tasks[other]]
+            raise EaseError(
+                f"`tasks.{name}` is no task, since it has no `kind`: {suggest(name, others)} A new task needs one "
+                "(docs/evaluation.md#add-a-task)."
+            )
+
+
 def has_languages(subset: str, languages: Iterable[str]) -> list[bool]:
     """Return whether each part of a subset, such as `deu-eng` or `epo_Latn`, is of one of the languages."""
-    known = [Language(language) for language in languages]
-    codes = {code for own in known for code in (own.code, own.bcp_47, *own.three_letter_codes)}
+    wikis = [Language(language) for language in languages]
+    codes = {code for wiki in wikis for code in (wiki.code, wiki.bcp_47, *wiki.three_letter_codes)}
     return [part in codes or part.partition("_")[0] in codes for part in subset.split("-")]
 
 
-def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, dict[str, Any]]:
-    """Return the options of tasks such as `stsb` or `stsb:test`; a named subset replaces the configured ones."""
-    chosen: dict[str, dict[str, Any]] = {}
+def select_parameters(references: Sequence[str], tasks: TaskParameters) -> dict[str, dict[str, Any]]:
+    """Return the parameters of tasks such as `stsb` or `stsb:test`; a named subset replaces the configured ones.
+
+    Raises:
+        EaseError: For an unknown task or subset.
+    """
+    check_references(references, tasks)
+    selected: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(map(task_name, references)):
-        own = dict(options.get(name, {}))
-        named = [reference.partition(":")[2] for reference in references if task_name(reference) == name]
-        if any(named):
-            if "subsets" not in get_task(name).Options.model_fields:
+        parameters = dict(tasks[name])
+        subsets = [reference.partition(":")[2] for reference in references if task_name(reference) == name]
+        named = tuple(filter(None, subsets))
+        if named:
+            if "subsets" not in task_class(name, parameters).Options.model_fields:
                 raise EaseError(f"The task {name!r} has no subsets: name the task alone.")
-            # Names of subsets are checked here: they are lost below where all subsets are chosen.
-            task_options(name, {name: {**own, "subsets": tuple(filter(None, named))}})
-            # A task named without a subset keeps its configured subsets; null means all of them.
-            configured = own.get("subsets") if "" in named else ()
-            own["subsets"] = None if configured is None else tuple(dict.fromkeys([*configured, *filter(None, named)]))
-        chosen[name] = own
-    return chosen
+            # Names of subsets are checked here: they are lost below where all subsets are selected.
+            build_task(name, {**parameters, "subsets": named})
+            parameters["subsets"] = _merged_subsets(configured_subsets(parameters), named, alone="" in subsets)
+        selected[name] = parameters
+    return selected
 
 
-def score_task(encode: Encode, name: str, options: BaseModel) -> list[Score]:
+def _merged_subsets(configured: Sequence[str] | None, named: Sequence[str], *, alone: bool) -> tuple[str, ...] | None:
+    """Return the subsets to score; a task that is also named alone keeps its configured ones, of which null is all."""
+    if not alone:
+        return tuple(dict.fromkeys(named))
+    if configured is None:
+        return None
+    return tuple(dict.fromkeys([*configured, *named]))
+
+
+def configured_subsets(parameters: Mapping[str, Any]) -> list[str] | None:
+    """Return the subsets that a task's parameters name, as a list or as words; None: all."""
+    subsets = parameters.get("subsets")
+    return None if subsets is None else list(split_words(subsets))
+
+
+def select_tasks(references: Sequence[str], tasks: TaskParameters) -> dict[str, Task]:
+    """Return tasks such as `stsb` or `stsb:test` by name; see `select_parameters`."""
+    return build_tasks(select_parameters(references, tasks))
+
+
+def score_task(encode: Encode, task: Task) -> list[Score]:
     """Score an encoder on a task, with its prompt for this task."""
-    task = get_task(name)
-    return task.evaluate(encode_for(encode, name, task.KIND), options)
+    return task.evaluate(encode_for(encode, task.name, task.task_type))
 
 
-def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
-    """Score an encoder on the named tasks, one score per subset and metric."""
-    chosen = chosen_tasks(references, options)
-    return [score for name in chosen for score in score_task(encode, name, task_options(name, chosen))]
+def score_tasks(encode: Encode, tasks: Iterable[Task]) -> list[Score]:
+    """Score an encoder on tasks, one score per subset and metric."""
+    return [score for task in tasks for score in score_task(encode, task)]

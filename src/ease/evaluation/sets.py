@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
-from ease.evaluation.tasks import get_task, missing_files, no_set
+from ease.evaluation.scoring import configured_subsets, select_parameters
+from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks.base import Task, missing_files, no_set
 from ease.io.files import hash_contents
 from ease.options import StrictModel
 
 logger = logging.getLogger(__name__)
 
-MOST = 4  # names that a message lists
+MOST_NAMES = 4
+"""Names that a message lists"""
 
 
 class LocatedSet(StrictModel):
@@ -27,8 +29,12 @@ class LocatedSet(StrictModel):
     """Files of each complete subset, relative to `path`; the file name `""` is `path` itself."""
     sha256: Mapping[str, str]
     """Checksum of each file."""
-    missing: Mapping[str, tuple[str, ...]] = {}  # missing files of each incomplete subset
-    faults: Mapping[str, str] = {}  # error message of each complete subset that cannot be read
+    missing: Mapping[str, tuple[str, ...]] = {}
+    """Missing files of each incomplete subset."""
+    faults: Mapping[str, str] = {}
+    """Error message of each complete subset that cannot be read."""
+    source: str = "their publisher"
+    """Where the files are published."""
 
     def version(self, subset: str) -> str:
         """SHA-256 of a subset's data; of all data for another name, such as an average."""
@@ -36,22 +42,25 @@ class LocatedSet(StrictModel):
         return hashlib.sha256(" ".join(self.sha256[file] for file in files).encode()).hexdigest()
 
 
-Located = Mapping[str, LocatedSet]  # located sets by the names of their tasks
+LocatedSets = Mapping[str, LocatedSet]
+"""Located sets by the names of their tasks"""
 
 
-def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
-    """Find and hash the files of the named tasks, and log missing files and where to download them."""
-    chosen, located = chosen_tasks(references, options), dict[str, LocatedSet]()
-    for name, own in chosen.items():
-        files, path = get_task(name).files(task_options(name, chosen)), Path(own["path"])
-        lacking = missing_files(files)
-        missing = {subset: _below(path, paths) for subset, paths in lacking.items()}
-        subsets = {subset: _below(path, paths) for subset, paths in files.items() if subset not in lacking}
+def locate_sets(tasks: Mapping[str, Task]) -> dict[str, LocatedSet]:
+    """Find and hash the files of tasks, and log missing files and where to download them."""
+    located: dict[str, LocatedSet] = {}
+    for name, task in tasks.items():
+        files = task.files()
+        path = task.options.path
+        source = task.options.source
+        incomplete = missing_files(files)
+        missing = {subset: _below(path, paths) for subset, paths in incomplete.items()}
+        subsets = {subset: _below(path, paths) for subset, paths in files.items() if subset not in incomplete}
         sums = {file: hash_contents(path / file) for file in sorted(set().union(*subsets.values()))}
-        located[name] = LocatedSet(path=path, subsets=subsets, sha256=sums, missing=missing)
+        located[name] = LocatedSet(path=path, subsets=subsets, sha256=sums, missing=missing, source=source)
         if missing:
             what = shortened(sorted(set().union(*missing.values())))
-            if len(missing) == len(files) > MOST:
+            if len(missing) == len(files) > MOST_NAMES:
                 what = "all files are"  # a few of them would seem to be all that is missing
             logger.warning(
                 "Evaluation set %s: %d of %d subsets cannot be scored: %s missing in %s. Get them from %s",
@@ -60,7 +69,7 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
                 len(files),
                 what,
                 path,
-                get_task(name).SOURCE,
+                source,
             )
     return located
 
@@ -71,83 +80,95 @@ def _below(path: Path, files: Sequence[Path]) -> tuple[str, ...]:
     return tuple("" if name == "." else name for name in names)
 
 
-def read_sets(located: Located, references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
+def read_sets(located: LocatedSets, tasks: Mapping[str, Task]) -> dict[str, LocatedSet]:
     """Read every located subset as its task does, and move those that cannot be read to `faults`."""
-    chosen, read = chosen_tasks(references, options), {}
-    for name, found in located.items():
-        task, validated, faults = get_task(name), task_options(name, chosen), dict[str, str]()
-        for subset, paths in task.files(validated).items():
-            try:
-                if subset in found.subsets:
-                    task.read(validated, subset, paths)
-            except EaseError as error:
-                faults[subset] = str(error)
-        for fault in dict.fromkeys(faults.values()):
-            bad = shortened([subset for subset, own in faults.items() if own == fault])
-            logger.warning("Evaluation set %s: %s cannot be scored. %s", name, bad, fault)
-        subsets = {subset: files for subset, files in found.subsets.items() if subset not in faults}
-        sums = {file: found.sha256[file] for file in sorted(set().union(*subsets.values()))}
-        read[name] = found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
-    return read
+    return {name: _without_faults(located_set, tasks[name]) for name, located_set in located.items()}
+
+
+def _without_faults(located: LocatedSet, task: Task) -> LocatedSet:
+    faults: dict[str, str] = {}
+    for subset, paths in task.files().items():
+        try:
+            if subset in located.subsets:
+                task.read(subset, paths)
+        except EaseError as error:
+            faults[subset] = str(error)
+    for fault in dict.fromkeys(faults.values()):
+        subsets = [subset for subset, message in faults.items() if message == fault]
+        logger.warning("Evaluation set %s: %s cannot be scored. %s", task.name, shortened(subsets), fault)
+    readable = {subset: files for subset, files in located.subsets.items() if subset not in faults}
+    sums = {file: located.sha256[file] for file in sorted(set().union(*readable.values()))}
+    return located.model_copy(update={"subsets": readable, "sha256": sums, "faults": faults})
 
 
 def shortened(names: Sequence[str]) -> str:
     """List names; of many names, list the first ones and the number of the others."""
-    listed = ", ".join(name or "the file" for name in names[:MOST])
-    return listed if len(names) <= MOST else f"{listed} and {len(names) - MOST} more"
+    first = ", ".join(name or "the file" for name in names[:MOST_NAMES])
+    return first if len(names) <= MOST_NAMES else f"{first} and {len(names) - MOST_NAMES} more"
 
 
-def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, Any]]:
-    """Return the options of the located tasks with paths and readable subsets; refuse changed or deleted files."""
-    placed: dict[str, Mapping[str, Any]] = {}
+def located_parameters(tasks: TaskParameters, located: LocatedSets) -> dict[str, dict[str, Any]]:
+    """Return the parameters of the located tasks with paths and readable subsets; refuse changed or deleted files."""
+    parameters: dict[str, dict[str, Any]] = {}
     for name, found in located.items():
-        for file, sha256 in found.sha256.items():
-            path = found.path / file
-            if not path.exists() or hash_contents(path) != sha256:
-                raise EaseError(
-                    f"{path} of the evaluation set {name!r} is not what was located: its contents have changed. "
-                    "Restore the file, or run the pipeline `acquire_evaluation` again."
-                )
-        configured = options[name].get("subsets")
+        if name not in tasks:  # an earlier run located a task that the project has no more
+            continue
+        _check_unchanged(name, found)
+        parameters[name] = {**tasks[name], "path": str(found.path)}
+        configured = configured_subsets(tasks[name])
         readable = [
             subset
             for subset in (*found.subsets, *found.missing)
             if subset not in found.faults and (configured is None or subset in configured)
         ]
-        restricted = found.faults and set(readable) & set(found.subsets)
-        subsets = {"subsets": tuple(readable)} if restricted else {}
-        placed[name] = {**options[name], "path": str(found.path), **subsets}
-    return placed
+        # Without a fault, the subsets stay as configured, by which scores and trainings are identified.
+        if found.faults and set(readable) & set(found.subsets):
+            parameters[name]["subsets"] = tuple(readable)
+    return parameters
 
 
-def require_sets(references: Sequence[str], located: Located, options: TaskOptions) -> None:
+def _check_unchanged(name: str, located: LocatedSet) -> None:
+    for file, sha256 in located.sha256.items():
+        path = located.path / file
+        if not path.exists() or hash_contents(path) != sha256:
+            raise EaseError(
+                f"{path} of the evaluation set {name!r} is not what was located: its contents have changed. "
+                "Restore the file, or run the pipeline `acquire_evaluation` again."
+            )
+
+
+def require_sets(references: Sequence[str], located: LocatedSets, tasks: TaskParameters) -> None:
     """Require complete, readable data of the development tasks, which select the model."""
-    for name, chosen in chosen_tasks(references, options).items():
-        wanted, found = chosen.get("subsets"), _found(name, located)
-        if fault := next((fault for s, fault in found.faults.items() if not wanted or s in wanted), None):
-            raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
-        lacking = {f for subset, fs in found.missing.items() if not wanted or subset in wanted for f in fs}
-        if lacking:
-            raise EaseError(f"The development task {name!r} {_lacks(name, sorted(lacking), found.path, 'dev_tasks')}")
+    for name, parameters in select_parameters(references, tasks).items():
+        subsets = configured_subsets(parameters)
+        found = _located(name, located)
+        for subset, fault in found.faults.items():
+            if subsets is None or subset in subsets:
+                raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
+        missing = {
+            file for subset, files in found.missing.items() if subsets is None or subset in subsets for file in files
+        }
+        if missing:
+            raise EaseError(f"The development task {name!r} {_lacks(sorted(missing), found, 'dev_tasks')}")
 
 
-def require_named_set(reference: str, option: str, located: Located) -> None:
+def require_named_set(reference: str, option: str, located: LocatedSets) -> None:
     """Require data of a task that the user names by an option; the scoring reports data that cannot be read."""
-    name, _, wanted = reference.partition(":")
-    found = _found(name, located)
-    if not scorable([reference], located) and not found.faults:
-        lacking = {f for subset, fs in found.missing.items() if wanted in ("", subset) for f in fs}
-        if not lacking:
-            raise EaseError(f"`{option}` names {reference}. {no_set(name)}")
-        raise EaseError(f"`{option}` names {reference}, which {_lacks(reference, sorted(lacking), found.path, option)}")
+    name, _, named = reference.partition(":")
+    found = _located(name, located)
+    if scorable([reference], located) or found.faults:
+        return
+    missing = {file for subset, files in found.missing.items() if named in ("", subset) for file in files}
+    if not missing:
+        raise EaseError(f"`{option}` names {reference}. {no_set(name)}")
+    raise EaseError(f"`{option}` names {reference}, which {_lacks(sorted(missing), found, option)}")
 
 
-def _lacks(reference: str, files: Sequence[str], folder: Path, others: str) -> str:
-    source = get_task(task_name(reference)).SOURCE
-    return f"lacks {shortened(files)} in {folder}: get them from {source}, or name other `{others}`."
+def _lacks(files: Sequence[str], located: LocatedSet, option: str) -> str:
+    return f"lacks {shortened(files)} in {located.path}: get them from {located.source}, or name other `{option}`."
 
 
-def check_scorable(references: Sequence[str], located: Located) -> None:
+def check_scorable(references: Sequence[str], located: LocatedSets) -> None:
     """Require data of at least one of the tasks that score a sweep's variants."""
     if not scorable(references, located):
         raise EaseError(
@@ -158,17 +179,21 @@ def check_scorable(references: Sequence[str], located: Located) -> None:
 
 def read_located(data: Mapping[str, Any]) -> dict[str, LocatedSet]:
     """Validate located sets that were saved as JSON."""
-    return {name: LocatedSet.model_validate(found) for name, found in data.items()}
+    return {name: LocatedSet.model_validate(values) for name, values in data.items()}
 
 
-def scorable(references: Sequence[str], located: Located) -> list[str]:
+def scorable(references: Sequence[str], located: LocatedSets) -> list[str]:
     """Return the references with at least one subset that can be scored."""
-    parts = [(reference, *reference.partition(":")[::2]) for reference in references]
-    known = {name: _found(name, located).subsets for _, name, _ in parts}
-    return [whole for whole, name, subset in parts if known[name] and subset in ("", *known[name])]
+    with_data = []
+    for reference in references:
+        name, _, subset = reference.partition(":")
+        subsets = _located(name, located).subsets
+        if subsets and subset in ("", *subsets):
+            with_data.append(reference)
+    return with_data
 
 
-def _found(name: str, located: Located) -> LocatedSet:
+def _located(name: str, located: LocatedSets) -> LocatedSet:
     if name not in located:
         raise EaseError(
             f"The evaluation set {name!r} is not located yet: run the pipeline `acquire_evaluation` with the same "

@@ -21,6 +21,9 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
 from ease.errors import EaseError
+from ease.evaluation.scoring import check_references
+from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks.base import error_prefix
 from ease.io.files import check_free_space, check_writable
 from ease.pipelines.setting import preparation_of
 from ease.texts.pairs import PREPARATION
@@ -97,6 +100,7 @@ def find_faults(
     """
     run = PlannedRun(pipeline, catalog, free_bytes, typed)
     for node in pipeline.nodes:
+        _check_task_names(node, run)
         for check in checks_of(node):
             run.check(check, node, run)
     for name in sorted(run.outputs):
@@ -118,6 +122,22 @@ def checks_of(node: Node) -> Sequence[Check]:
         return ()
     checks: dict[Callable[..., Any], list[Check]] = import_module(f"{package}.checks").CHECKS
     return checks.get(node.func, ())
+
+
+def _check_task_names(node: Node, run: PlannedRun) -> None:
+    """Refuse unknown tasks in any parameter that a node reads, whether the node scores tasks or not."""
+    parameters = [name.removeprefix("params:") for name in node.inputs if name.startswith("params:")]
+    for parameter in parameters:
+        options = run.parameter(parameter)
+        if hasattr(options, "task_references"):
+            for field, names in options.task_references().items():
+                for name in names:
+                    run.check(_check_task_name, f"{parameter}.{field}", name, run.parameter("tasks"))
+
+
+def _check_task_name(parameter: str, name: str, tasks: TaskParameters) -> None:
+    with error_prefix(f"Parameter `{parameter}`"):
+        check_references([name], tasks)
 
 
 def _check_inputs(run: PlannedRun) -> None:

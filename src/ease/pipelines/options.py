@@ -9,16 +9,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ease.encoders.options import LoadingOptions
-from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
 from ease.evaluation.scoring import BASELINES
-from ease.evaluation.tasks import task_names
+from ease.evaluation.tasks import TaskParameters
 from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.options import Dimensions, StrictModel, Words
-from ease.pipelines.setting import Setting, check_task_names
+from ease.pipelines.setting import Setting, TaskReferences
 from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.world import SAMPLE_LANGUAGES
 from ease.wikimedia.dumps.files import WikidataForm
@@ -156,8 +155,7 @@ class Baseline(LoadingOptions):
     dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at, too")
 
     @model_validator(mode="after")
-    def _check(self) -> Baseline:
-        check_prompts(self.prompts, task_names())
+    def _one_map(self) -> Baseline:
         if self.language_rank and self.dimension is not None:
             raise EaseError(
                 "`dimension` and `language_rank` exclude each other: the language subspace is one of all dimensions. "
@@ -174,7 +172,7 @@ class Baseline(LoadingOptions):
 class EvaluateOptions(StrictModel):
     """Baselines, and the tasks to score."""
 
-    tasks: Annotated[Words, AfterValidator(lambda names: check_task_names(names, ALL))] | None = Field(
+    tasks: TaskReferences | None = Field(
         description="tasks, or single subsets of them (`stsb:test`), or `all`; null: each setting's test tasks"
     )
     baselines: dict[str, Baseline] = Field(description="encoders to score, by their names in the report")
@@ -189,14 +187,21 @@ class EvaluateOptions(StrictModel):
         """The tasks that `tasks` names one by one."""
         return () if self.tasks is None or tuple(self.tasks) == (ALL,) else tuple(self.tasks)
 
-    def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
-        """Return `tasks`, else the given ones."""
-        return tuple(test_tasks) if self.tasks is None else self.named or task_names()
+    def task_references(self) -> dict[str, tuple[str, ...]]:
+        """Return the tasks that each field names; the checks before a run compare them with the parameters `tasks`."""
+        of_baselines = {f"baselines.{name}.tasks": baseline.tasks or () for name, baseline in self.baselines.items()}
+        return {"tasks": self.named, **of_baselines}
 
-    def baseline_references(self, settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
+    def references(self, test_tasks: Sequence[str], tasks: TaskParameters) -> tuple[str, ...]:
+        """Return the tasks that `evaluate.tasks` names, of which `all` are all those of the parameters, else others."""
+        if self.tasks is None:
+            return tuple(test_tasks)
+        return self.named or tuple(sorted(tasks))
+
+    def baseline_references(self, settings: Iterable[Setting], tasks: TaskParameters) -> dict[str, tuple[str, ...]]:
         """Return the tasks of each baseline: `evaluate.tasks`, else its own, else the test tasks of the settings."""
         tests = tuple(dict.fromkeys(task for setting in settings for task in setting.test_tasks))
-        return {name: self.references(baseline.tasks or tests) for name, baseline in self.baselines.items()}
+        return {name: self.references(baseline.tasks or tests, tasks) for name, baseline in self.baselines.items()}
 
 
 class TextOptions(StrictModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.score_cache import cached_scores, items_file, scoring_version
-from ease.evaluation.scoring import BASELINES, TaskOptions, chosen_tasks, score_task, task_options
-from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
-from ease.evaluation.tasks import Score, get_task
+from ease.evaluation.scores import Score
+from ease.evaluation.scoring import BASELINES, score_task, select_tasks
+from ease.evaluation.sets import LocatedSet, LocatedSets, located_parameters, scorable
+from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks.base import Task
 from ease.io.locks import temporary_folder
 from ease.lazy import ibis
 from ease.options import Rows, dotted
@@ -41,8 +43,8 @@ class Scoring(NamedTuple):
 
     references: Sequence[str]
     """Tasks, or single subsets of them (`stsb:test`)"""
-    located: Located
-    tasks: TaskOptions
+    located: LocatedSets
+    tasks: TaskParameters
     encoding: EncodingOptions
 
 
@@ -141,11 +143,11 @@ def score_each(
         # Kept, so that further dimensions do not encode again.
         kept = encoding.cache or (stack.enter_context(temporary_folder()) if shorter else None)
         encode = encode_with(model, encoding.model_copy(update={"cache": kept}), source=encoder)
-        for name, options in chosen_tasks(there, at_paths(data.tasks, located)).items():
-            prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
+        for name, task in select_tasks(there, located_parameters(data.tasks, located)).items():
+            prompts[name] = encode.for_task(name, task.task_type).describe_prompts()
             described = {**about, "prompt": prompts[name]}
             try:
-                for scored in _score_task(encode, name, options, located, shorter, cache, report):
+                for scored in _score_task(encode, task, located, shorter, cache, report):
                     rows += [{**described, **row} for row in scored]
             except EaseError as error:
                 logger.warning("The task %s could not be scored: %s", name, error)
@@ -156,26 +158,25 @@ def score_each(
 
 def _score_task(
     encode: Encode,
-    name: str,
-    options: Mapping[str, Any],
-    located: Located,
+    task: Task,
+    located: LocatedSets,
     dimensions: Sequence[int],
     cache: Path | None,
     report: Callable[[Sequence[Score], int | None], object],
 ) -> Iterator[Rows]:
     """Yield the rows of a task by whole embeddings, then by those of each smaller dimension."""
-    found, validated = located[name], task_options(name, {name: options})
+    found = located[task.name]
     note = f"without {', '.join(found.faults)}" if found.faults else ""
-    for dimension in (None, *(() if get_task(name).TRAINS_ENCODER else dimensions)):
+    for dimension in (None, *(() if task.TRAINS_ENCODER else dimensions)):
         own = encode if dimension is None else Truncated(encode, dimension)
-        depends_on = _depends_on(validated, found, dimension)
-        scores = cached_scores(cache, name, depends_on, partial(score_task, own, name, validated))
+        depends_on = _depends_on(task.options, found, dimension)
+        scores = cached_scores(cache, task.name, depends_on, partial(score_task, own, task))
         scores = [replace(one, note=one.note or note) if one.averaged else one for one in scores]
         report(scores, dimension)
         if dimension is not None:
             yield score_rows(scores, located, dimension=dimension)
         else:
-            items = str(items_file(cache, name, depends_on).relative_to(cache.parent)) if cache else ""
+            items = str(items_file(cache, task.name, depends_on).relative_to(cache.parent)) if cache else ""
             yield score_rows(scores, located, items)
 
 
@@ -226,7 +227,7 @@ def score_all(encoder: Path, data: Scoring) -> list[Score]:
     return scores
 
 
-def score_rows(scores: Sequence[Score], located: Located, items: str = "", **about: Any) -> Rows:
+def score_rows(scores: Sequence[Score], located: LocatedSets, items: str = "", **about: Any) -> Rows:
     """Return a task's scores as rows with the versions of model, data and code, and the file of their items."""
     return [
         {

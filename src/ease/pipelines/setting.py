@@ -9,10 +9,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
-from ease.evaluation.scoring import task_name
-from ease.evaluation.tasks import task_names
 from ease.methods import method_names
-from ease.names import check_name
 from ease.options import StrictModel, Words, format_validation_error, overlaid
 from ease.texts.pairs import PREPARATION
 from ease.wikimedia.languages import Language, check_codes
@@ -51,13 +48,6 @@ def preparation_of(setting: str) -> str:
     return f"`kedro run --pipelines=train_{setting} --tags={PREPARATION}`"
 
 
-def check_task_names(references: Sequence[str], *others: str) -> Sequence[str]:
-    """Return references such as `stsb` and `stsb:test`, each to a known task or one of other names."""
-    for reference in references:
-        check_name(task_name(reference), [*task_names(), *others], "evaluation task")
-    return references
-
-
 def _check_languages(languages: Sequence[str]) -> Sequence[str]:
     check_codes(list(languages))
     return languages
@@ -65,8 +55,8 @@ def _check_languages(languages: Sequence[str]) -> Sequence[str]:
 
 Languages = Annotated[Words, AfterValidator(_check_languages)]
 """Codes of Wikipedias"""
-Tasks = Annotated[Words, AfterValidator(check_task_names)]
-"""Evaluation tasks, or single subsets of them (`stsb:test`)"""
+TaskReferences = Words
+"""Evaluation tasks, or single subsets of them (`stsb:test`); the checks before a run know the tasks' names."""
 
 
 class Setting(StrictModel):
@@ -79,10 +69,14 @@ class Setting(StrictModel):
         "untrained",
         description="untrained: methods start from the encoder as it is; mlm: from the one that `mlm` trained",
     )
-    dev_tasks: Tasks = Field(
+    dev_tasks: TaskReferences = Field(
         description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"
     )
-    test_tasks: Tasks = Field(description="tasks that score the trained encoder")
+    test_tasks: TaskReferences = Field(description="tasks that score the trained encoder")
+
+    def task_references(self) -> dict[str, tuple[str, ...]]:
+        """Return the tasks that each field names; the checks before a run compare them with the parameters `tasks`."""
+        return {"dev_tasks": self.dev_tasks, "test_tasks": self.test_tasks}
 
     @property
     def title(self) -> str:

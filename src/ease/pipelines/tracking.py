@@ -20,8 +20,8 @@ from pydantic import BaseModel, Field
 from ease.encoders.model_card import ModelCardData, with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.encoders.saved import RUN_FILE
+from ease.evaluation.scores import AVERAGE, Score
 from ease.evaluation.scoring import has_languages
-from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import writing
@@ -240,7 +240,7 @@ def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = Non
     values = {}
     for score in scores:
         parts = [score.task, safe_name(score.subset)]
-        if score.metric != get_task(score.task).METRIC:
+        if not score.main:
             parts.append(score.metric)
         if dimension is not None:
             parts.append(f"{dimension}_dimensions")
@@ -291,7 +291,7 @@ def headline(rows: Sequence[Mapping[str, Any]], languages: Sequence[str] = ()) -
     Subsets of `languages` alone are shown, too. Rows without a value and those of truncated embeddings are skipped.
     """
     with_value = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
-    main = [row for row in with_value if row["metric"] == get_task(row["task"]).METRIC]
+    main = [row for row in with_value if row["main"]]
     averaged_tasks = {row["task"] for row in main if row["subset"].startswith(AVERAGE)}
     headlines = [row for row in main if row["subset"].startswith(AVERAGE) or row["task"] not in averaged_tasks]
     if languages:

@@ -20,8 +20,8 @@ from ease.encoders.model_card import (
 from ease.encoders.options import RANDOM
 from ease.entities.hashing import draw
 from ease.errors import EaseError
-from ease.evaluation.scoring import chosen_tasks
-from ease.evaluation.sets import at_paths, read_located, require_sets
+from ease.evaluation.scoring import select_parameters
+from ease.evaluation.sets import located_parameters, read_located, require_sets
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import FolderLock
 from ease.io.parquet import read_parquet, write_parquet
@@ -180,7 +180,7 @@ def train_tracked(
         method=recipe.method,
         method_options=recipe.options,
         training=recipe.training,
-        development=chosen_tasks(setting.dev_tasks, at_paths(data.tasks, located)),
+        development=select_parameters(setting.dev_tasks, located_parameters(data.tasks, located)),
         card=card,
     )
     with training_run(name, {**flatten_options(recipe), **flatten_options(setting, "setting")}) as run_id:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from ease.evaluation.resampling import holm, paired_p
-from ease.evaluation.tasks import get_task
 from ease.reporting.own import OwnModel, ScoreCell, gather_models
 from ease.reporting.published import Paper, PaperTable, PublishedPapers, ScoreKey, base_name
 from ease.reporting.score_summaries import main_figures
@@ -266,12 +265,12 @@ def dimension_tables(rows: ScoreRows) -> list[ComparisonTable]:
     means = groups["value"].mean()
     # `nunique` does not count missing dimensions, which are those of complete embeddings.
     is_truncated = means.groupby([*keys, "task"], dropna=False)["dimension"].transform("nunique") > 0
-    return [_dimension_table(str(task), rows) for task, rows in means[is_truncated].groupby("task", sort=False)]
+    by_task = means[is_truncated].groupby(["task", "metric"], sort=False)
+    return [_dimension_table(str(task), str(metric), rows) for (task, metric), rows in by_task]
 
 
-def _dimension_table(task: str, means: pd.DataFrame) -> ComparisonTable:
+def _dimension_table(task: str, metric: str, means: pd.DataFrame) -> ComparisonTable:
     """Return the table of a task from mean scores by model and dimension, with a column per dimension."""
-    metric = get_task(task).METRIC
     headers = [str(number) for number in sorted(means["dimension"].dropna().astype(int).unique())]
     columns = {header: ScoreKey(task, header, metric) for header in (*headers, FULL_HEADER)}
     rows = []

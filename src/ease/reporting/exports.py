@@ -14,7 +14,7 @@ import yaml
 
 from ease.encoders.model_card import TEST_SCORES, with_section
 from ease.evaluation.scoring import BASELINES
-from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks import package_task
 from ease.io.files import read_data_file
 from ease.names import safe_name
 from ease.reporting.markdown_tables import format_table
@@ -163,11 +163,14 @@ def _card_result(row: Mapping[str, Any]) -> Any:
     data_set = MTEB_SUBSETS.get(task, {}).get(subset)
     if data_set is None:
         data_set = {"dataset": task, "task": task, "subset": subset, "revision": row["data"] or None}
+    task_type = row["task_type"]
+    if pd.isna(task_type):  # saved by an earlier version, which had the package's tasks alone
+        task_type = package_task(task).task_type
     arguments = None
     if pd.notna(row["low"]):
         arguments = {"interval_95": [round(row["low"], 4), round(row["high"], 4)]}
     return EvalResult(
-        task_type=get_task(task).KIND,
+        task_type=task_type,
         dataset_type=data_set["dataset"],
         dataset_name=f"{data_set['task']} {subset}",
         dataset_config=data_set["subset"],

@@ -14,8 +14,8 @@ import pandas as pd
 from ease.encoders.options import RANDOM
 from ease.evaluation.resampling import Interval, Resampled, interval, seed_interval
 from ease.evaluation.score_cache import read_resampled
+from ease.evaluation.scores import AVERAGE
 from ease.evaluation.scoring import BASELINES
-from ease.evaluation.tasks import AVERAGE
 from ease.methods import UNTRAINED
 from ease.reporting.plots import method_label
 from ease.reporting.published import PaperModel, ScoreKey, base_name
@@ -24,14 +24,15 @@ ENCODING = "revision used_pooling normalized embedding_dimension precision max_l
 """Columns of rows of scores that say how texts were embedded"""
 
 _MODEL = ["setting", "method", "base", "pooling", "model", "sweep"]
-_SCORE = "seed task subset metric value deviation low high note data code items".split()
+_SCORE = "seed task subset metric value deviation low high main task_type note data code items".split()
 SCORE_COLUMNS = (*_MODEL, *_SCORE, *ENCODING)
 """Columns of rows of scores; a missing column is unknown.
 
 `base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep
 that trained it, `deviation` the standard deviation over the task's repetitions, `low` and `high` the limits of the 95%
-interval over the test items, `data` the digest of the task's files, `items` the file of the items in the folder of the
-cache. The last columns, `ENCODING`, say how the encoder embedded the texts.
+interval over the test items, `main` whether the metric is the task's main one, `task_type` MTEB's type of the task,
+`data` the digest of the task's files, `items` the file of the items in the folder of the cache. The last columns,
+`ENCODING`, say how the encoder embedded the texts.
 """
 
 

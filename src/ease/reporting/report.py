@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.resampling import seed_interval
-from ease.evaluation.tasks import AVERAGE, get_task
+from ease.evaluation.scores import AVERAGE
 from ease.io.files import read_data_file
 from ease.options import StrictModel
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
@@ -24,6 +24,7 @@ from ease.reporting.own import OwnModel, ScoreCell, encoding_text
 from ease.reporting.plots import method_label, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.style import TITLE_HEIGHT
 from ease.reporting.published import PublishedPapers, ScoreKey
+from ease.reporting.score_summaries import by_main_metric
 
 REPORT_TEXTS: dict[str, Any] = read_data_file("ease.reporting", "texts.yml")
 
@@ -88,10 +89,11 @@ def plain_tables(models: Sequence[OwnModel], published_tasks: set[str]) -> list[
     tables = []
     tasks = dict.fromkeys(task for model in models for task in model.rows["task"] if task not in published_tasks)
     for task in tasks:
-        metric = get_task(task).METRIC
         task_models = [model for model in models if task in set(model.rows["task"])]
         rows = pd.concat([model.rows for model in task_models])
-        subsets = list(map(str, rows.loc[(rows["task"] == task) & (rows["metric"] == metric), "subset"].unique()))
+        main = rows[by_main_metric(rows) & (rows["task"] == task)]
+        metric = str(main["metric"].iloc[0])
+        subsets = list(map(str, main["subset"].unique()))
         # The average of one subset would repeat it.
         if len(subsets) == 2:
             subsets = [subset for subset in subsets if subset != AVERAGE]

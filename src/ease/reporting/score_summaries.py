@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import AVERAGE, get_task
+from ease.evaluation.scores import AVERAGE
+from ease.evaluation.tasks import package_task
 
 METHOD_SCORE_COLUMNS = ["method", "task", "subset", "metric", "value"]
 """Columns of methods' scores, which are in points"""
@@ -56,10 +57,18 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[order].rename_axis(columns=None).reset_index()
 
 
+def by_main_metric(scores: pd.DataFrame) -> pd.Series:
+    """Return whether each score is by the main metric of its task, as the column `main` says."""
+    main = scores.reindex(columns=["main"])["main"]
+    # Earlier versions, which had the package's tasks alone, saved no such column.
+    unknown = main.isna()
+    mains = {task: package_task(task).metrics[0] for task in scores.loc[unknown, "task"].unique()}
+    return main.eq(True) | unknown & (scores["metric"] == scores["task"].map(mains))
+
+
 def main_figures(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of single subsets by the tasks' main metrics."""
-    main = {task: get_task(task).METRIC for task in scores["task"].unique()}
-    return scores[(scores["metric"] == scores["task"].map(main)) & ~_is_average(scores)]
+    return scores[by_main_metric(scores) & ~_is_average(scores)]
 
 
 TRAINING_COLUMNS = ["variant", "method", "seed", "development", "seconds", "task"]

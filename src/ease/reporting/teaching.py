@@ -51,7 +51,7 @@ def _main_scores(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     """Return task, subset, metric and, in a column `name`, the value of main scores of complete embeddings."""
     columns = ["task", "subset", "metric", "value"]
     records = [dict(row) for row in rows if row.get("value") is not None and row.get("dimension") is None]
-    scores = pd.DataFrame(records, columns=columns)
+    scores = pd.DataFrame(records, columns=[*columns, "main"])
     if records:
         scores = main_figures(scores)
     return scores[columns].rename(columns={"value": name})

@@ -34,10 +34,10 @@ MISSING = -1
 """Row number of a neighbour that does not exist, because a row has fewer candidates than neighbours are wanted."""
 
 Embeddings = NDArray[np.floating]
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 Scores = NDArray[np.floating]
 Flags = NDArray[np.bool_]
-Candidates = tuple[Rows, Rows]  # left rows and right rows of pairs, (pairs,) each
+Candidates = tuple[RowNumbers, RowNumbers]  # left rows and right rows of pairs, (pairs,) each
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Neighbours:
     """The k nearest candidates of each row, nearest first: cosines (single precision) and row numbers, both (n, k)."""
 
     cosines: NDArray[np.float32]
-    rows: Rows
+    rows: RowNumbers
 
 
 def _device_for(queries: int, targets: int) -> torch.device:
@@ -189,7 +189,7 @@ def candidate_neighbours(
         for side in (left, right)
     )
 
-    def update(near: Neighbours, rows: Rows, others: Rows, cosines: NDArray[np.float32]) -> None:
+    def update(near: Neighbours, rows: RowNumbers, others: RowNumbers, cosines: NDArray[np.float32]) -> None:
         """Compare rows with one candidate each; a row may occur several times."""
         touched = np.unique(rows)
         owners = np.concatenate([np.repeat(touched, k), rows])

@@ -16,7 +16,7 @@ from ease.similarity.neighbours import (
     Embeddings,
     Flags,
     Neighbours,
-    Rows,
+    RowNumbers,
     Scores,
     hits_within,
     mutual_neighbours,
@@ -66,8 +66,8 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
 
 
 def csls_ranks(
-    queries: UnitRows, targets: UnitRows, sources: UnitRows, gold: Rows, neighbours: int = 10, progress: str = ""
-) -> Rows:
+    queries: UnitRows, targets: UnitRows, sources: UnitRows, gold: RowNumbers, neighbours: int = 10, progress: str = ""
+) -> RowNumbers:
     """Rank of each query's best gold target among all targets that are not gold, by CSLS: (n,), from 1.
 
     CSLS(x, y) = 2 cos(x, y) - r(x) - r(y), where r is the mean cosine with the nearest rows of the other side
@@ -131,8 +131,8 @@ class MinedPairs(NamedTuple):
 class Matches(NamedTuple):
     """Mined pairs of a query and a target, (pairs,) each, best first; each row occurs once."""
 
-    queries: Rows
-    targets: Rows
+    queries: RowNumbers
+    targets: RowNumbers
     scores: Scores
     cosines: Scores
 
@@ -167,7 +167,7 @@ def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) ->
     order = np.lexsort((found[1], found[0], -found[2]))
     pairs = [values[order] for values in found]
     left = np.arange(len(order))
-    taken: list[Rows] = [left[:0]]
+    taken: list[RowNumbers] = [left[:0]]
     while len(left):  # in each round, take all pairs that are the best one of both of their rows
         queries, targets = pairs[0][left], pairs[1][left]
         best = [np.unique(rows, return_index=True)[1] for rows in (queries, targets)]
@@ -178,7 +178,7 @@ def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) ->
     return Matches(*(values[chosen] for values in pairs))
 
 
-def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
+def best_pairs(scores: Scores, rows: RowNumbers, gold: RowNumbers) -> MinedPairs:
     """Pair each query with its best target; a pair is right if it is gold and no wrong target ties with it.
 
     Scores and rows are (n, k), of each query's nearest targets, with k of at least 2, so that ties are seen. `gold` is

@@ -19,6 +19,7 @@ from ease.encoders.defaults import complete_parameters
 from ease.encoders.encoder import build_encoder, embedding_dimension, load_encoder, save_encoder
 from ease.encoders.options import RANDOM, EncoderOptions
 from ease.errors import EaseError
+from ease.evaluation.tasks import package_tasks
 from ease.io.atomic import atomic_path
 from ease.io.locks import folder_lock, temporary_folder
 from ease.methods import get_method, method_options, method_record
@@ -94,6 +95,7 @@ def train(
             dimension = embedding_dimension(load_encoder(start, pooling))
             table, entities = _number_entities(table, reads)
             files = _write_entities(_initial(entities, entity_embeddings, dimension, loop.seed), work)
+        tasks = package_tasks(development)
         values = {
             "folder": work,
             "pairs": _written(table, work / "pairs.parquet"),
@@ -102,7 +104,7 @@ def train(
             "method": method,
             "method_options": own_options,
             "training": loop,
-            "development": development or {},
+            "development": {name: tasks[name] for name in development or {}},
             **files,
         }
         job = validate(TrainingJob, values, "Parameters of `train`")

@@ -25,8 +25,8 @@ from ease.encoders.options import check_rank
 from ease.encoders.saved import RUN_FILE
 from ease.encoders.whitening import SENTENCES_PER_LANGUAGE, language_directions, mean_embeddings, remove_directions
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT, task_options
-from ease.evaluation.tasks import get_task
+from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.tasks import build_task
 from ease.io.atomic import atomic_folder, remove_folder
 from ease.io.files import hash_contents
 from ease.methods.base import SENTENCE
@@ -144,7 +144,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         method_options["anchor"] = _encoder_contents(anchor)
     development = {}
     for name, options in job.development.items():
-        files_by_subset = get_task(name).files(task_options(name, {name: options}))
+        files_by_subset = build_task(name, options).files()
         hashes = {subset: [_contents(file) for file in files] for subset, files in files_by_subset.items()}
         development[name] = {**options, "path": None, "files": hashes}
     description: dict[str, Any] = {

@@ -24,8 +24,9 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
 from ease.encoders.poolings import training_head
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT, score_tasks, task_options
-from ease.evaluation.tasks import average_main_scores, get_task
+from ease.evaluation.scores import average_main_scores
+from ease.evaluation.scoring import DEVELOPMENT, score_tasks
+from ease.evaluation.tasks import build_tasks
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.locks import FolderLock, folder_lock
@@ -212,16 +213,11 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate | None:
     """
     if not tasks:
         return None
-    for name in tasks:
-        task_options(name, tasks)
+    development_tasks = build_tasks(tasks).values()
 
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
-        scores = score_tasks(encode_with(encoder), list(tasks), tasks)
-        by_name = {
-            f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value
-            for score in scores
-            if score.metric == get_task(score.task).METRIC
-        }
+        scores = score_tasks(encode_with(encoder), development_tasks)
+        by_name = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in scores if score.main}
         return {**by_name, DEVELOPMENT: average_main_scores(scores)}
 
     return evaluate

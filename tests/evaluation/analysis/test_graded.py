@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +19,11 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.analysis import graded as graded_module
 from ease.evaluation.analysis.graded import CosineOptions, compare_cosines, differing_pairs, draw_pairs
-from ease.evaluation.tasks import get_task
 from ease.evaluation.tasks.graded_pairs import GradedPair
 from ease.pipelines.analysis.nodes import measure_isotropy
 from ease.reporting.plots import plot_cosine_distributions, plot_roc_curves
 from ease.similarity.metrics import isotropy_score, mean_vector_norm
+from tests.evaluation.made_tasks import make_task
 
 OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
 ISOTROPY = graded_module.GradedOptions(graded="stsb:dev")
@@ -243,12 +242,12 @@ def test_parallel_sentences_exist_in_both_languages_of_a_task(tmp_path: Path) ->
     rows = [("f2", "en", "two"), ("f1", "en", "one"), ("f3", "en", "three")]
     rows += [("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")]
     pd.DataFrame(rows, columns=["fact_id", "language", "text"]).to_parquet(path)
-    facts: Any = get_task("sample_parallel").options(path=path)
-    found = graded_module.parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
+    facts = make_task("sample_parallel", path)
+    found = graded_module.parallel_sentences(facts, "zh-min-nan-en")
     assert found == (["it", "nn̄g"], ["one", "two"])
     with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
-        graded_module.parallel_sentences("sample_parallel", facts, "sv-en")
+        graded_module.parallel_sentences(facts, "sv-en")
     with pytest.raises(EaseError, match="has no graded pairs: name another one"):
-        graded_module.graded_pairs("sample_parallel", facts)
+        graded_module.graded_pairs(facts)
     with pytest.raises(EaseError, match="reads stsb:dev, but the evaluation data of this run are"):
         measure_isotropy(ISOTROPY, EncodingOptions(), evaluation_data={}, tasks={})

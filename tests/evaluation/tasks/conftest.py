@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from ease.evaluation.tasks import Score, get_task
+from ease.evaluation.scores import Score
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +28,8 @@ def encode() -> Encode:
 
 
 def evaluate(name: str, encode: Encode, path: Path, **options: Any) -> dict[tuple[str, str], Score]:
-    task = get_task(name)
-    found = task.evaluate(encode, task.options(path=path, **options))
-    return {(score.subset, score.metric): score for score in found}
+    scores = make_task(name, path, **options).evaluate(encode)
+    return {(score.subset, score.metric): score for score in scores}
 
 
 @pytest.fixture(autouse=True)

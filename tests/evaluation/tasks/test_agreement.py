@@ -15,8 +15,8 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder, load_encoder, load_for_evaluation, save_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
-from ease.evaluation.scoring import score_tasks
-from ease.evaluation.tasks import get_task
+from ease.evaluation.scoring import score_task
+from tests.evaluation.made_tasks import make_task
 
 PUBLISHED = {"sts": {"2013": 80.60}, "sts17": {"en-en": 87.59, "ar-ar": 50.89, "es-es": 76.12, "en-es": 16.31}}
 """MTEB's scores of all-MiniLM-L6-v2."""
@@ -28,9 +28,8 @@ PUBLISHED = {"sts": {"2013": 80.60}, "sts17": {"en-en": 87.59, "ar-ar": 50.89, "
 def test_a_real_encoder_has_its_published_scores(name: str, folder: str, test_data: Path) -> None:
     # Small batches need less padding: a third faster on a CPU than the default.
     encode = encode_with(load_encoder(str(get_model_path())), EncodingOptions(batch_size=32))
-    task = get_task(name)
-    found = task.evaluate(encode, task.options(path=test_data / "eval" / folder, subsets=tuple(PUBLISHED[name])))
-    scores = {one.subset: one.value for one in found if one.metric == task.METRIC and not one.averaged}
+    task = make_task(name, test_data / "eval" / folder, subsets=tuple(PUBLISHED[name]))
+    scores = {score.subset: score.value for score in task.evaluate(encode) if score.main and not score.averaged}
     assert scores == pytest.approx(PUBLISHED[name], abs=0.1)
 
 
@@ -59,7 +58,7 @@ def test_a_made_encoder_with_prompts_scores_as_in_mteb(tmp_path: Path, monkeypat
     def ours(**options: Any) -> float:
         loaded = load_for_evaluation(str(tmp_path / "made"), LoadingOptions(**options))
         encode = encode_with(loaded, EncodingOptions(batch_size=32))
-        return score_tasks(encode, ["own_queries"], {"own_queries": {"path": tmp_path, "sets": sets}})[0].value
+        return score_task(encode, make_task("own_queries", tmp_path, sets=sets))[0].value
 
     # MTEB rounds nDCG to five digits.
     monkeypatch.setattr(retrieval_metrics, "round", lambda one, *digits: one if digits else int(one), raising=False)

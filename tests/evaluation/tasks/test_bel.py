@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task, main_score, missing_files
+from ease.evaluation.scores import main_score
+from ease.evaluation.tasks.base import missing_files
 from ease.evaluation.tasks.bel import Query, read_mentions, read_names
 from ease.similarity.encode import Encode
-
-bel = get_task("bel")
+from tests.evaluation.made_tasks import make_task
 
 NAMES = "D1||Breast Cancer\nD1||cancer of breast tissue\n\nD2||ovarian cancer\nD3|D4||liver failure\ncui-less||none\n"
 
@@ -33,7 +33,7 @@ def write_documents(folder: Path, *documents: str, names: str = NAMES, subset: s
     write(folder / subset / "test_dictionary.txt", names)
     for number, text in enumerate(documents):
         write(folder / subset / "processed_test" / f"{number}.concept", text)
-    return bel.options(path=folder, subsets=(subset,))
+    return make_task("bel", folder, subsets=(subset,))
 
 
 def write_cometa(folder: Path) -> None:
@@ -45,21 +45,21 @@ def write_cometa(folder: Path) -> None:
         write(folder / "cometa" / "splits" / split / "dev.csv", "Term\tGeneral SNOMED ID\nsore + throat\t1\n")
 
 
-def accuracies(encode: Encode, options: Any) -> tuple[float, float]:
-    first, fifth, *_ = bel.evaluate(encode, options)
+def accuracies(encode: Encode, task: Any) -> tuple[float, float]:
+    first, fifth, *_ = task.evaluate(encode)
     assert (first.metric, fifth.metric) == ("accuracy_at_1", "accuracy_at_5")
     return first.value, fifth.value
 
 
 def test_documents_are_linked_to_the_nearest(tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture) -> None:
-    options = write_documents(
+    task = write_documents(
         tmp_path,
         document_line("BREAST cancer", "D1") + document_line("breast cancer", "D2"),
         "",
         document_line("none", "CUI-less") + document_line("Liver", "D4") + document_line("a", "D9"),
     )
     with caplog.at_level(logging.INFO):
-        scores = bel.evaluate(encode, options)
+        scores = task.evaluate(encode)
     # At rank 1: the first mention, and the liver, which is a name of both D3 and D4; ovarian cancer is at rank 2.
     assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
         (subset, metric, value, "")
@@ -88,8 +88,8 @@ def test_a_name_of_several_concepts_is_one_candidate_and_ties_are_misses(tmp_pat
     lines = "".join(document_line("cold", f"D{number}") for number in range(9))
     assert accuracies(encode, write_documents(tmp_path, lines, names=names)) == (100, 100)
     names = "".join(f"D{number}||name {number}\n" for number in range(9))
-    options = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
-    assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
+    task = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
+    assert accuracies(lambda texts: np.ones((len(texts), 3)), task) == (0, 0)
 
 
 def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) -> None:
@@ -97,19 +97,19 @@ def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) ->
     files = [tmp_path / "askapatient" / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(10)]
     for fold, file in enumerate(files):
         write(file, "1||Head\n" + "2||cold\n" * fold)
-    first, fifth, *_ = bel.evaluate(encode, bel.options(path=tmp_path))
+    first, fifth, *_ = make_task("bel", tmp_path).evaluate(encode)
     shares = [100 / (fold + 1) for fold in range(10)]
     assert first.value == pytest.approx(np.mean(shares))
     assert first.deviation == pytest.approx(np.std(shares, ddof=1))
     assert fifth.value == 100, "of the three names, all but the right one are at least as near to cold"
     files[7].unlink()
-    assert missing_files(bel.files(bel.options(path=tmp_path)))["askapatient"] == [files[7]]
+    assert missing_files(make_task("bel", tmp_path).files())["askapatient"] == [files[7]]
 
 
 def test_cometa_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> None:
     write_cometa(tmp_path)
     for subset, first in (("stratified", 100), ("zeroshot", 100), ("zeroshot-dev", 0)):
-        assert accuracies(encode, bel.options(path=tmp_path, subsets=(f"cometa-{subset}",))) == (first, 100)
+        assert accuracies(encode, make_task("bel", tmp_path, subsets=(f"cometa-{subset}",))) == (first, 100)
     path = tmp_path / "cometa" / "splits" / "zeroshot_general" / "test.csv"
     assert read_mentions(path)[1] == Query(("sore + throat",), frozenset({"2"}))
 

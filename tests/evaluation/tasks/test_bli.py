@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task, missing_files
+from ease.evaluation.tasks.base import missing_files
 from ease.evaluation.tasks.bli import read_vocabulary
 from ease.similarity.encode import EncodeByLanguage
+from tests.evaluation.made_tasks import make_task
 
-bli = get_task("bli")
+
+def bli(folder: Path, **changes: Any) -> Any:
+    return make_task("bli", folder, **changes)
+
 
 Pairs = list[tuple[str, str]]
 
@@ -38,15 +41,15 @@ def numbered(*numbers: int) -> Pairs:
 
 
 def test_published_dictionaries_are_read(test_data: Path) -> None:
-    options: Any = bli.options(path=test_data / "eval" / "bli", subsets=("fr-en",))
-    data = bli.read(options, "fr-en", bli.files(options)["fr-en"])
+    task = bli(test_data / "eval" / "bli", subsets=("fr-en",))
+    data = task.read("fr-en", task.files()["fr-en"])
     assert (len(data.training), len(data.test), len(data.queries)) == (5000, 2000, 1936)
     assert all(data.sides[side].rows.keys() >= {pair[side] for pair in data.test} for side in (0, 1))
 
 
 def test_a_rotated_space_is_aligned(tmp_path: Path) -> None:
     write(tmp_path, "en-de", numbered(*range(8)), numbered(2, 5))
-    scores = bli.evaluate(encode_codes, bli.options(path=tmp_path, neighbours=1))
+    scores = bli(tmp_path, neighbours=1).evaluate(encode_codes)
     assert [(score.subset, score.metric, score.value, score.note) for score in scores[:4]] == [
         ("en-de", "accuracy_at_1", 100, ""),
         ("en-de", "mean_reciprocal_rank", 100, ""),
@@ -54,7 +57,7 @@ def test_a_rotated_space_is_aligned(tmp_path: Path) -> None:
         ("average_published", "accuracy_at_1", 100, "1 of 28 subsets"),
     ]
     write(tmp_path, "en-de", numbered(*range(8)), numbered(1), "500")
-    assert bli.evaluate(encode_codes, bli.options(path=tmp_path, training="500"))[0].value == 100
+    assert bli(tmp_path, training="500").evaluate(encode_codes)[0].value == 100
 
 
 def test_each_language_may_have_its_own_encoder(tmp_path: Path) -> None:
@@ -70,15 +73,15 @@ def test_each_language_may_have_its_own_encoder(tmp_path: Path) -> None:
     def plain(words: Sequence[str]) -> np.ndarray:
         return encode_codes([f"t{word[1:]}" for word in words])
 
-    options = bli.options(path=tmp_path, neighbours=1, subsets=("en-de",))
-    assert bli.evaluate(EncodeByLanguage({"en": swapped, "de": plain}), options)[0].value == 100
+    task = bli(tmp_path, neighbours=1, subsets=("en-de",))
+    assert task.evaluate(EncodeByLanguage({"en": swapped, "de": plain}))[0].value == 100
     write(tmp_path, "en-de", [("a0", "b1"), ("a1", "b0")], [("a0", "b1")])
     asked.clear()
-    bli.evaluate(EncodeByLanguage({"en": swapped, "de": plain}), options)
+    task.evaluate(EncodeByLanguage({"en": swapped, "de": plain}))
     assert asked == [["a0", "a1"]], "English words alone"
     encode = EncodeByLanguage({"en": plain, "fr": plain})
     with pytest.raises(EaseError, match="No encoder for the language 'de' among en, fr: add one"):
-        bli.evaluate(encode, options)
+        task.evaluate(encode)
     with pytest.raises(EaseError, match="one encoder for each of en, fr.*name a task such as bli"):
         encode(["a word of any language"])
 
@@ -86,7 +89,7 @@ def test_each_language_may_have_its_own_encoder(tmp_path: Path) -> None:
 def test_every_translation_is_correct_and_a_word_counts_once(tmp_path: Path) -> None:
     # The map aligns s2 with t2 and s3 with t3; t7 and t4 have other directions.
     write(tmp_path, "en-de", numbered(*range(8)), [("s2", "t7"), ("s2", "t2"), ("s3", "t4")])
-    accuracy, reciprocal = bli.evaluate(encode_codes, bli.options(path=tmp_path, neighbours=1))[:2]
+    accuracy, reciprocal = bli(tmp_path, neighbours=1).evaluate(encode_codes)[:2]
     assert accuracy.value == 50
     # t3 is first for s3; the seven others are tied, so t4 ranks last of all eight.
     assert reciprocal.value == pytest.approx(100 * (1 + 1 / 8) / 2)
@@ -97,13 +100,14 @@ def test_the_vocabulary_file_defines_the_candidates(tmp_path: Path) -> None:
     (tmp_path / "words.en.txt").write_text("s1\n\ns2\ns3\n", encoding="utf-8")
     # t10 has the embedding of t2. t9 has that of t1, but comes after the first three words, so only training uses t9.
     (tmp_path / "words.de.txt").write_text("t5\n\nt6\nt10\nt9\n", encoding="utf-8")
-    options = bli.options(path=tmp_path, neighbours=1, vocabulary="words.{language}.txt", vocabulary_size=3)
-    accuracy, reciprocal = bli.evaluate(encode_codes, options)[:2]
+    vocabulary = {"neighbours": 1, "vocabulary": "words.{language}.txt"}
+    task = bli(tmp_path, **vocabulary, vocabulary_size=3)
+    accuracy, reciprocal = task.evaluate(encode_codes)[:2]
     assert (accuracy.value, reciprocal.value) == (50, 75)
-    everything = options.model_copy(update={"vocabulary_size": 9})
-    assert bli.evaluate(encode_codes, everything)[0].value == 0
+    everything = bli(tmp_path, **vocabulary, vocabulary_size=9)
+    assert everything.evaluate(encode_codes)[0].value == 0
     (tmp_path / "words.de.txt").unlink()
-    assert missing_files(bli.files(options))["en-de"] == [tmp_path / "words.de.txt"]
+    assert missing_files(task.files())["en-de"] == [tmp_path / "words.de.txt"]
 
 
 def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
@@ -113,5 +117,5 @@ def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(EaseError, match=r"empty\.txt: contains no word"):
         read_vocabulary(tmp_path / "empty.txt", 3)
-    with pytest.raises(ValidationError, match=r"vocabulary 'words\.txt': write \{language\}"):
-        bli.options(path=tmp_path, vocabulary="words.txt")
+    with pytest.raises(EaseError, match=r"vocabulary 'words\.txt': write \{language\}"):
+        bli(tmp_path, vocabulary="words.txt")

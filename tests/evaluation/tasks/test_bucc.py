@@ -12,16 +12,15 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task, main_score
+from ease.evaluation.scores import main_score
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 
-TASK = get_task("bucc")
-evaluate = TASK.evaluate
 Corpora = tuple[list[str], list[str], list[tuple[int, int]]]
 
 
-def options(folder: Path, **changes: bool) -> Any:
-    return TASK.options(path=folder, subsets=("de-en",), **changes)
+def evaluate(encode: Encode, folder: Path, **changes: bool) -> Any:
+    return make_task("bucc", folder, subsets=("de-en",), **changes).evaluate(encode)
 
 
 def write_split(
@@ -87,7 +86,7 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
     for split, parts in SPLITS.items():
         write_split(tmp_path, "de", split, *parts)
     with caplog.at_level(logging.INFO):
-        scores = evaluate(encode_rows, options(tmp_path))
+        scores = evaluate(encode_rows, tmp_path)
     metrics = ("f1", "f1_margin", "f1_tuned", "f1_margin_tuned")
     assert [(score.subset, score.metric) for score in scores] == [
         (subset, metric) for subset in ("de-en", "average") for metric in metrics
@@ -114,12 +113,12 @@ def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: P
     # Cosines of the training set: 1 and 0.82 (true), 0.5 (false); its best threshold finds both true pairs.
     queries, targets = ["c", "d e f", "g h"], ["c", "d e", "g i", "q"]
     write_split(tmp_path, "de", "training", queries, targets, [(0, 0), (1, 1)])
-    scores = {score.metric: score for score in evaluate(encode, options(tmp_path))[:4]}
+    scores = {score.metric: score for score in evaluate(encode, tmp_path)[:4]}
     assert scores["f1_tuned"].value == 100
     assert scores["f1_tuned"].note == scores["f1_margin_tuned"].note == "threshold tuned on the scored set"
     # The test set has 1 (true), 0.82 (false) and 0.5 (true), which that threshold of 0.66 leaves out.
     write_split(tmp_path, "de", "test", queries, targets, [(0, 0), (2, 2)])
-    tested = evaluate(encode, options(tmp_path, test=True))
+    tested = evaluate(encode, tmp_path, test=True)
     assert {score.metric: score.value for score in tested[:4]} == {
         **{metric: scores[metric].value for metric in ("f1", "f1_margin")},
         "f1_tuned": pytest.approx(100 * 2 * 1 / (2 + 2)),
@@ -131,12 +130,12 @@ def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: P
 def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) -> None:
     for split, parts in SPLITS.items():
         write_split(tmp_path, "de", split, *parts)
-    expected = evaluate(encode_rows, options(tmp_path))
+    expected = evaluate(encode_rows, tmp_path)
     for split, (queries, targets, gold) in SPLITS.items():
         # The copies come first; gold pairs name them or the sentences.
         moved = [(query + 30 * (query >= 30 or query % 2), target + 50) for query, target in gold]
         write_split(tmp_path, "de", split, queries[:30] + queries, targets[-50:] + targets, moved)
-    assert evaluate(encode_rows, options(tmp_path)) == expected
+    assert evaluate(encode_rows, tmp_path) == expected
     assert 20 < expected[1].value < 95
 
 
@@ -153,4 +152,4 @@ def test_errors_name_the_line_of_invalid_files(tmp_path: Path, encode: Encode, p
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
     (tmp_path / "de-en" / f"de-en.sample.{part}").write_text(text)
     with pytest.raises(EaseError, match=said):
-        evaluate(encode, options(tmp_path))
+        evaluate(encode, tmp_path)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task, main_score
+from ease.evaluation.scores import main_score
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 
-multisimlex = get_task("multisimlex")
+
+def multisimlex(folder: Path, *subsets: str) -> Any:
+    return make_task("multisimlex", folder, subsets=subsets)
 
 
 def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str, Sequence[str]]) -> None:
@@ -33,7 +37,7 @@ GRADES = {"ENG": ["6", "2.6", "0", "1.5"], "FRA": ["5.5", "1.4", "0.3", "3"]}
 
 def test_languages_and_language_pairs_are_scored(tmp_path: Path, encode: Encode) -> None:
     write(tmp_path, WORDS, GRADES)
-    scores = multisimlex.evaluate(encode, multisimlex.options(path=tmp_path, subsets=("en", "fr", "en-fr")))
+    scores = multisimlex(tmp_path, "en", "fr", "en-fr").evaluate(encode)
     english, french, both, *means = scores
     for score, code, first in ((english, "ENG", 1), (french, "FRA", 0.5)):
         cosines = [first, 0.5, 0, 1 / np.sqrt(3)]
@@ -56,34 +60,34 @@ def test_a_file_of_a_language_pair_takes_precedence(tmp_path: Path, encode: Enco
     name = "FRA_ENG.txt"  # of either order
     write(tmp_path, WORDS, GRADES)
     (tmp_path / name).write_text("a b\ta b\t5.1\n\na b\tb c\t2\na\tb\t3.4\n", encoding="utf-8")
-    options = multisimlex.options(path=tmp_path, subsets=("en-fr",))
-    assert multisimlex.files(options) == {"en-fr": (tmp_path / name,)}
-    score = multisimlex.evaluate(encode, options)[0]
+    task = multisimlex(tmp_path, "en-fr")
+    assert task.files() == {"en-fr": (tmp_path / name,)}
+    score = task.evaluate(encode)[0]
     assert score.value == pytest.approx(100 * spearmanr([1, 0.5, 0], [5.1, 2, 3.4]).statistic)
     assert score.note == ""
 
 
 def test_rows_are_joined_by_their_id(tmp_path: Path, encode: Encode) -> None:
     write(tmp_path, WORDS, GRADES)
-    options = multisimlex.options(path=tmp_path, subsets=("en",))
-    before = multisimlex.evaluate(encode, options)[0]
+    task = multisimlex(tmp_path, "en")
+    before = task.evaluate(encode)[0]
     header, *lines = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
     (tmp_path / "scores.csv").write_text("\n".join([header, *lines[::-1]]), encoding="utf-8")
-    assert multisimlex.evaluate(encode, options)[0] == before
+    assert task.evaluate(encode)[0] == before
     # Without an ID, rows are joined by their order, so the grades now belong to other pairs.
     kept = [line.partition(",")[2] for line in [header, *lines[::-1]]]
     (tmp_path / "scores.csv").write_text("\n".join(kept), encoding="utf-8")
-    assert multisimlex.evaluate(encode, options)[0].value != before.value
+    assert task.evaluate(encode)[0].value != before.value
 
 
 def test_pairs_without_a_word_or_a_grade_are_skipped(tmp_path: Path, encode: Encode) -> None:
     words = {"ENG": [*WORDS["ENG"], "/b", "a/c d"], "FRA": [*WORDS["FRA"], "x/y", "x/ "]}
     grades = {"ENG": [*GRADES["ENG"], "3", "1"], "FRA": [*GRADES["FRA"], "", "1"]}
     write(tmp_path, WORDS, GRADES)
-    options = multisimlex.options(path=tmp_path, subsets=("en", "fr", "en-fr"))
-    _, *whole = multisimlex.evaluate(encode, options)[:3]
+    task = multisimlex(tmp_path, "en", "fr", "en-fr")
+    _, *whole = task.evaluate(encode)[:3]
     write(tmp_path, words, grades)
-    english, *others = multisimlex.evaluate(encode, options)[:3]
+    english, *others = task.evaluate(encode)[:3]
     assert [score.value for score in others] == [score.value for score in whole]
     expected = spearmanr([1, 0.5, 0, 1 / np.sqrt(3), 0], [6, 2.6, 0, 1.5, 1]).statistic
     assert english.value == pytest.approx(100 * expected)
@@ -103,4 +107,4 @@ def test_errors_name_invalid_files(tmp_path: Path, encode: Encode, translation: 
     (tmp_path / "translation.csv").write_text(f"ID,ENG 1,ENG 2\n{translation}")
     (tmp_path / "scores.csv").write_text(f"ID,ENG\n{scores}")
     with pytest.raises(EaseError, match=message):
-        multisimlex.evaluate(encode, multisimlex.options(path=tmp_path, subsets=("en",)))
+        multisimlex(tmp_path, "en").evaluate(encode)

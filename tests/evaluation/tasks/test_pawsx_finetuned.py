@@ -15,15 +15,14 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.evaluation.tasks import DEVELOPMENT_METRIC, get_task, main_score
+from ease.evaluation.scores import DEVELOPMENT_METRIC, main_score
 from ease.evaluation.tasks.pawsx_finetuned import fine_tune
 from ease.evaluation.tasks.set_files import Labelled
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 from tests.evaluation.tasks.test_transfer import WORDS, write_pawsx
 
 pytestmark = pytest.mark.slow
-
-TASK = get_task("pawsx_finetuned")
 
 
 def pairs(seed: int, count: int) -> Labelled:
@@ -40,9 +39,9 @@ def encoder() -> SentenceTransformer:
     return build_encoder(EncoderOptions(random=sizes, seed=1), [" ".join(WORDS)] * 20)
 
 
-def options(folder: Path, **changes: Any) -> Any:
+def finetuned(folder: Path, **changes: Any) -> Any:
     quick = {"seeds": (1, 2), "epochs": 1, "batch_size": 16, "learning_rate": 2e-3, "max_tokens": 32}
-    return TASK.options(path=folder, evaluation_steps=20, **{**quick, **changes})
+    return make_task("pawsx_finetuned", folder, evaluation_steps=20, **{**quick, **changes})
 
 
 def weights(model: torch.nn.Module) -> torch.Tensor:
@@ -51,7 +50,7 @@ def weights(model: torch.nn.Module) -> torch.Tensor:
 
 def test_a_copy_learns_what_needs_both_sentences(encoder: SentenceTransformer, tmp_path: Path) -> None:
     before, state = weights(encoder).clone(), torch.random.get_rng_state()
-    given = options(tmp_path, epochs=12)
+    given = finetuned(tmp_path, epochs=12).options
     tests = {DEVELOPMENT_METRIC: pairs(1, 40), "test": pairs(2, 60)}
     found = fine_tune(encoder, pairs(0, 160), tests, given, 42)
     assert found["test"].mean() > 0.95
@@ -64,7 +63,7 @@ def test_a_copy_learns_what_needs_both_sentences(encoder: SentenceTransformer, t
 
 def test_each_language_is_scored_by_each_seed(encoder: SentenceTransformer, tmp_path: Path) -> None:
     write_pawsx(tmp_path, ["en", "zh"])
-    development, english, chinese, mean = TASK.evaluate(encode_with(encoder), options(tmp_path))
+    development, english, chinese, mean = finetuned(tmp_path).evaluate(encode_with(encoder))
     assert [(one.subset, one.metric) for one in (development, english, chinese)] == [
         *(("en", "development_accuracy"), ("en", "accuracy"), ("zh", "accuracy"))
     ]
@@ -78,7 +77,7 @@ def test_each_language_is_scored_by_each_seed(encoder: SentenceTransformer, tmp_
 def test_other_encoders_are_refused(tmp_path: Path, encode: Encode) -> None:
     write_pawsx(tmp_path, ["en"])
     with pytest.raises(EaseError, match="pawsx_finetuned: this task trains the encoder"):
-        TASK.evaluate(encode, options(tmp_path))
+        finetuned(tmp_path).evaluate(encode)
     bag = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
     with pytest.raises(EaseError, match="begins with BoW: only a transformer can be fine-tuned"):
-        fine_tune(bag, pairs(0, 4), {DEVELOPMENT_METRIC: pairs(1, 4)}, options(tmp_path), 0)
+        fine_tune(bag, pairs(0, 4), {DEVELOPMENT_METRIC: pairs(1, 4)}, finetuned(tmp_path).options, 0)

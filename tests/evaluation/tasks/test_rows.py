@@ -18,10 +18,11 @@ from sklearn.metrics.pairwise import paired_cosine_distances
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.graded import parallel_sentences
-from ease.evaluation.scoring import score_tasks, task_options
-from ease.evaluation.sets import at_paths, locate_sets, read_located, read_sets
-from ease.evaluation.tasks import Score, get_task
+from ease.evaluation.scores import Score
+from ease.evaluation.sets import locate_sets, located_parameters, read_located, read_sets
+from ease.evaluation.tasks import build_tasks
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task, task_parameters
 from tests.evaluation.tasks.conftest import evaluate
 
 FIVE = [("a b c", "a b c", "5"), ("a b c", "a b d", "3.5"), ("a b c", "x y z", "0"), ("a", "b", "")]
@@ -82,8 +83,7 @@ def write_russian_sts(folder: Path, *grades: str) -> None:
 
 def texts_fit(name: str, scores: Mapping[tuple[str, str], Score], path: Path) -> None:
     """Check that the texts of the items are as many as the items of each score."""
-    task = get_task(name)
-    for subset, by_metric in task.item_texts(task.options(path=path)):
+    for subset, by_metric in make_task(name, path).item_texts():
         for metric, texts in by_metric.items():
             assert len(texts) == len(scores[subset, metric].items or ())
 
@@ -173,7 +173,7 @@ def test_parallel_sentences_of_every_form(tmp_path: Path, encode: Encode) -> Non
     first = evaluate("xnli", encode, tmp_path, sentences=2)["sw-en", "retrieval_accuracy"]
     assert first.value == 100, "the first sentences only"
     texts_fit("xnli", found, tmp_path)
-    sides = parallel_sentences("xnli", get_task("xnli").options(path=tmp_path), "de-fr")
+    sides = parallel_sentences(make_task("xnli", tmp_path), "de-fr")
     assert sides.left[1].startswith('"Well" de 1')
     assert sides.right[1].startswith('"Well" fr 1')
     write_lines(tmp_path, de=["a", "b", "a", ""], en=["a", "b", "c", "d"])
@@ -186,8 +186,8 @@ def mine(path: Path, **chosen: Any) -> dict[str, Any]:
     return {"path": path, "sets": {"mine": {"licence": "CC BY 4.0", **chosen}}}
 
 
-def scored(encode: Encode, task: str, configured: dict[str, Any]) -> dict[str, float]:
-    scores = score_tasks(encode, [f"{task}:mine"], {task: configured})
+def scored(encode: Encode, name: str, configured: dict[str, Any]) -> dict[str, float]:
+    scores = make_task(name, **configured, subsets=("mine",)).evaluate(encode)
     return {score.metric: score.value for score in scores if score.subset == "mine"}
 
 
@@ -216,14 +216,16 @@ def test_each_kind_of_own_file_is_scored(tmp_path: Path, encode: Encode) -> None
 
 def test_a_file_anywhere_is_located_read_and_checked(tmp_path: Path, encode: Encode) -> None:
     file = write_table(tmp_path / "elsewhere.csv", ("sentence1", "sentence2", "score"), FIVE)
-    configured = {"own_graded_pairs": mine(tmp_path / "nowhere", file=str(file))}
-    located = read_sets(locate_sets(["own_graded_pairs"], configured), ["own_graded_pairs"], configured)
+    parameters = {"own_graded_pairs": task_parameters("own_graded_pairs", **mine(tmp_path / "nowhere", file=str(file)))}
+    tasks = build_tasks(parameters)
+    located = read_sets(locate_sets(tasks), tasks)
     assert located["own_graded_pairs"].subsets == {"mine": (str(file),)}
     again = read_located({name: found.model_dump(mode="json") for name, found in located.items()})
-    assert score_tasks(encode, ["own_graded_pairs"], at_paths(configured, again))
+    (task,) = build_tasks(located_parameters(parameters, again)).values()
+    assert task.evaluate(encode)
     file.write_text(file.read_text() + "x,y,1\n")
     with pytest.raises(EaseError, match="its contents have changed"):
-        at_paths(configured, again)
+        located_parameters(parameters, again)
 
 
 GRADED = ("sentence1", "sentence2", "score")
@@ -245,10 +247,11 @@ def test_faults_are_found_when_the_set_is_located(
     task: str, header: tuple[str, ...], rows: list[Any], message: str, tmp_path: Path, encode: Encode
 ) -> None:
     write_table(tmp_path / "mine.csv", header, rows)
-    configured = {task: mine(tmp_path, file="mine.csv")}
+    configured = mine(tmp_path, file="mine.csv")
     with pytest.raises(EaseError, match=rf"mine\.csv.*({message})"):
-        scored(encode, task, configured[task])
-    located = read_sets(locate_sets([task], configured), [task], configured)
+        scored(encode, task, configured)
+    tasks = {task: make_task(task, **configured)}
+    located = read_sets(locate_sets(tasks), tasks)
     assert set(located[task].faults) == {"mine"}
 
 
@@ -286,17 +289,16 @@ def test_wrong_configurations_are_refused(tmp_path: Path, encode: Encode) -> Non
         ({"subsets": ("mine",)}, r"No set is configured: add `tasks\.own_labelled_texts\.sets\.mine`"),
     ):
         with pytest.raises(EaseError, match=message):
-            task_options("own_labelled_texts", {"own_labelled_texts": {"path": tmp_path, **configured}})
-    task_options("own_labelled_texts", {"own_labelled_texts": {"path": tmp_path}})  # one of all tasks
+            make_task("own_labelled_texts", tmp_path, **configured)
+    make_task("own_labelled_texts", tmp_path)  # one of all tasks
 
 
 def test_real_sets_are_read_as_published(test_data: Path, encode: Encode) -> None:
     folder = test_data / "eval"
     sets = {("stc", "agnews"): 4, ("stc", "searchsnippets"): 8, ("stc", "tweet"): 89}
     for (name, subset), classes in {**sets, ("mewsc16", "eo"): 8, ("tnews", "dev_few_all"): 15}.items():
-        task = get_task(name)
-        options = task.options(path=folder / name, subsets=(subset,))
-        data = task.read(options, subset, task.files(options)[subset])
+        task = make_task(name, folder / name, subsets=(subset,))
+        data = task.read(subset, task.files()[subset])
         assert len(Counter(data.labels)) == classes
     rows = pd.read_csv(folder / "qnli" / "dev.tsv", sep="\t", quoting=csv.QUOTE_NONE)
     distances = paired_cosine_distances(encode(rows["question"]), encode(rows["sentence"]))

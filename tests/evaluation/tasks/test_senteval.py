@@ -13,13 +13,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Score, get_task, main_score
-from ease.evaluation.tasks.senteval import NetworkOptions
+from ease.evaluation.scores import Score, main_score
+from ease.evaluation.tasks import package_tasks
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 
-TASK = get_task("senteval")
-evaluate = TASK.evaluate
-FILES = {name: tuple(own["file"]) for name, own in TASK.configured["sets"].items()}
+PARAMETERS = package_tasks()["senteval"]
+FILES = {name: tuple(own["file"]) for name, own in PARAMETERS["sets"].items()}
 SETS = [name for name in FILES if name != "subj"]  # which is of the form of MR
 
 WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
@@ -59,9 +59,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def options(folder: Path, *subsets: str) -> Any:
-    few = {"folds": 3, "strengths": (0.25, 8), "strengths_trec": (0.5, 32), "network": None}
-    return TASK.options(path=folder, subsets=subsets or (*SETS,), **few)
+def evaluate(encode: Encode, folder: Path, *subsets: str, network: Any = None) -> list[Score]:
+    few = {"folds": 3, "strengths": (0.25, 8), "strengths_trec": (0.5, 32), "network": network}
+    scores: list[Score] = make_task("senteval", folder, subsets=subsets or (*SETS,), **few).evaluate(encode)
+    return scores
 
 
 def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
@@ -70,11 +71,12 @@ def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
 
 def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> None:
     folder = test_data / "eval" / "senteval"
-    found = TASK.available(TASK.options(path=folder, subsets=("mr", "trec")))
-    reviews = TASK.read(None, "mr", found["mr"])["all"]
+    task = make_task("senteval", folder, subsets=("mr", "trec"))
+    found = task.available()
+    reviews = task.read("mr", found["mr"])["all"]
     assert Counter(reviews.labels) == {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}
     assert len(reviews.texts) == 10662
-    splits = TASK.read(None, "trec", found["trec"])
+    splits = task.read("trec", found["trec"])
     for split, path in zip(("train", "test"), found["trec"], strict=True):
         raw = path.read_bytes().splitlines()
         assert Counter(splits[split].labels) == Counter(line.split(b":")[0].decode() for line in raw)
@@ -86,8 +88,7 @@ def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> No
 
 @pytest.mark.slow
 def test_every_set_is_scored_by_its_protocol_and_by_the_network(folder: Path, encode: Encode) -> None:
-    network_options = NetworkOptions.model_validate(TASK.configured["network"] | {"epochs": 40, "batch_size": 8})
-    scores = evaluate(encode, options(folder).model_copy(update={"network": network_options}))
+    scores = evaluate(encode, folder, network=PARAMETERS["network"] | {"epochs": 40, "batch_size": 8})
     accuracies, network = by_subset(scores, "accuracy"), by_subset(scores, "network_accuracy")
     assert list(accuracies) == list(network) == [*SETS, "average"]
     assert list(by_subset(scores, "development_accuracy")) == SETS
@@ -128,4 +129,4 @@ def test_every_set_is_scored_by_its_protocol_and_by_the_network(folder: Path, en
 def test_errors_name_files(folder: Path, encode: Encode, subset: str, file: int, content: bytes, said: str) -> None:
     (folder / FILES[subset][file]).write_bytes(content)
     with pytest.raises(EaseError, match=said):
-        evaluate(encode, options(folder, subset))
+        evaluate(encode, folder, subset)

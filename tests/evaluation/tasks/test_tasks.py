@@ -1,4 +1,4 @@
-"""Tasks are discovered with their configuration, referred to by name, and their scores are averaged."""
+"""Tasks are built from parameters, referred to by name, and their scores are averaged."""
 
 from __future__ import annotations
 
@@ -6,65 +6,75 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ease.encoders.prompts import PROMPT_KINDS
+from ease.encoders.prompts import TASK_TYPES
 from ease.errors import EaseError
-from ease.evaluation.scoring import chosen_tasks, score_tasks, task_options
-from ease.evaluation.tasks import Score, average_main_scores, get_task, main_score, task_names
+from ease.evaluation.scores import Score, average_main_scores, main_score
+from ease.evaluation.scoring import check_kinds, select_parameters, select_tasks
+from ease.evaluation.tasks import build_task, package_tasks
 from ease.io.files import read_yaml
+from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
 
 
-@pytest.mark.parametrize("name", task_names())
+@pytest.mark.parametrize("name", sorted(package_tasks()))
 def test_each_file_configures_a_task(name: str, tmp_path: Path) -> None:
     written = read_yaml((CONFIGURATION / f"{name}.yml").read_bytes())
     assert [*written, *written["tasks"]] == ["tasks", name]
-    task, plain = get_task(name), written["tasks"][name]
-    fields = task.Options.model_fields
-    assert task.KIND in PROMPT_KINDS
-    assert task.METRIC
-    assert all(field.description for field in fields.values()), "each option is explained"
+    plain = written["tasks"][name]
     own = {"sets": {"mine": {"file": "mine.csv"}}} if name.startswith("own_") else {}
-    options = task_options(name, {name: {**plain, **own, "path": tmp_path / "nowhere"}})
+    task = build_task(name, {**plain, **own, "path": tmp_path / "nowhere"})
+    fields = task.Options.model_fields
+    assert task.task_type in TASK_TYPES
+    assert task.metrics[0]
+    assert all(field.description for field in fields.values()), "each option is explained"
     for subset in set().union(*task.groups.values()):
-        assert subset in task.files(task.options(path=tmp_path)), "averages are of subsets"
-    first, *_ = (path for paths in task.files(options).values() for path in paths)
+        assert subset in make_task(name, tmp_path).files(), "averages are of subsets"
+    first, *_ = (path for paths in task.files().values() for path in paths)
     with pytest.raises(EaseError, match=f"^{re.escape(str(first))}: .*; set the task's `path`"):
-        task.evaluate(lambda texts: pytest.fail("no file, no texts"), options)
+        task.evaluate(lambda texts: pytest.fail("no file, no texts"))
     with pytest.raises(EaseError, match="paht"):
-        task_options(name, {name: {**plain, "paht": "x"}})
+        build_task(name, {**plain, "paht": "x"})
     if "subsets" in fields:
         with pytest.raises(EaseError, match="Unknown subset none: choose from "):
-            task_options(name, {name: {**plain, **own, "subsets": ["none"]}})
+            build_task(name, {**plain, **own, "subsets": ["none"]})
 
 
 def test_tasks_have_equal_weights_for_any_number_of_subsets() -> None:
+    def score(task: str, subset: str, value: float, main: bool = True) -> Score:
+        return Score(task, subset, "spearman" if main else "another", value, main=main)
+
     scores = [
-        *(Score("stsb", "a", "spearman", 10), Score("sickr", "b", "spearman", 80)),
-        *(Score("stsb", "c", "spearman", 30), Score("sample_parallel", "a", "retrieval_accuracy", 50)),
-        *(Score("sample_parallel", "average", "retrieval_accuracy", 7), Score("stsb", "a", "another", 77)),
+        *(score("stsb", "a", 10), score("sickr", "b", 80), score("stsb", "c", 30), score("sample_parallel", "a", 50)),
+        *(score("sample_parallel", "average", 7), score("stsb", "a", 77, main=False)),
     ]
     assert main_score([score for score in scores if score.task == "stsb"]) == 20
     assert average_main_scores(scores) == (20 + 80 + 50) / 3
 
 
-OPTIONS: dict[str, Any] = {
-    "stsb": {"path": "sets/stsb", "subsets": ["dev"]},
-    "sample_graded": {"path": "g.parquet"},
+TASKS: dict[str, Any] = {
+    **{
+        name: parameters for name, parameters in package_tasks().items() if name in ("sample_graded", "sample_parallel")
+    },
+    "stsb": {**package_tasks()["stsb"], "path": "sets/stsb", "subsets": ["dev"]},
 }
 
 
 def test_a_named_split_replaces_the_configured_splits() -> None:
-    assert chosen_tasks(["stsb", "sample_graded"], OPTIONS) == OPTIONS
-    assert chosen_tasks(["stsb:test"], OPTIONS) == {"stsb": {"path": "sets/stsb", "subsets": ("test",)}}
+    stsb = TASKS["stsb"]
+    both = {"stsb": stsb, "sample_graded": TASKS["sample_graded"]}
+    assert select_parameters(["stsb", "sample_graded"], TASKS) == both
+    assert select_parameters(["stsb:test"], TASKS) == {"stsb": {**stsb, "subsets": ("test",)}}
     for references in (["stsb:dev", "stsb:test"], ["stsb:test", "stsb"]):
-        assert chosen_tasks(references, OPTIONS)["stsb"]["subsets"] == ("dev", "test")
-    every = {"stsb": {"path": "sets/stsb", "subsets": None}}
-    assert chosen_tasks(["stsb", "stsb:test"], every)["stsb"]["subsets"] is None
+        assert select_parameters(references, TASKS)["stsb"]["subsets"] == ("dev", "test")
+    every = {"stsb": {**stsb, "subsets": None}}
+    assert select_parameters(["stsb", "stsb:test"], every)["stsb"]["subsets"] is None
     with pytest.raises(EaseError, match="Unknown subset xx: choose from"):
-        chosen_tasks(["stsb", "stsb:xx"], every)
+        select_parameters(["stsb", "stsb:xx"], every)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +82,42 @@ def test_a_named_split_replaces_the_configured_splits() -> None:
     [
         ("stsb:tset", "Options of the task 'stsb'.*Unknown subset tset: choose from train, dev, test"),
         ("sample_parallel:dev", "task 'sample_parallel' has no subsets: name the task alone"),
-        ("sickr", "No options for the task 'sickr'"),
-        ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts.*Choose from .*sickr"),
+        ("stbs:dev", "Unknown evaluation task 'stbs': did you mean stsb.*Choose from .*sample_graded"),
     ],
 )
 def test_an_invalid_task_reference_is_refused(reference: str, message: str) -> None:
     with pytest.raises(EaseError, match=f"(?s){message}"):
-        score_tasks(lambda sentences: pytest.fail("nothing is encoded"), [reference], OPTIONS)
+        select_tasks([reference], TASKS)
+
+
+def test_a_task_without_a_kind_or_of_an_unknown_one_is_refused() -> None:
+    with pytest.raises(EaseError, match="Options of the task 'mine': `kind` is missing: give one of audit, bel"):
+        build_task("mine", {"path": "mine"})
+    with pytest.raises(EaseError, match="Options of the task 'mine': Unknown kind .*'queris': did you mean queries"):
+        build_task("mine", {"kind": "queris", "path": "mine"})
+    check_kinds(TASKS)
+    with pytest.raises(EaseError, match=r"`tasks\.stbs` is no task, since it has no `kind`: did you mean stsb"):
+        check_kinds({**TASKS, "stbs": {"subsets": ["test"]}})
+
+
+def test_overridden_groups_and_source_have_effect(tmp_path: Path, encode: Encode) -> None:
+    for subset in ("en-de", "en-fr"):
+        left, _, right = subset.partition("-")
+        lines = "".join(f"a b\t{text}\t{grade}\n" for text, grade in (("a b", 5), ("b c", 3), ("c d", 1)))
+        (tmp_path / f"STS.{left}-{right}.txt").write_text(lines, encoding="utf-8")
+    groups = {"mine": ["en-de", "en-fr"], "more": "en-de en-it"}
+    task = make_task("sts17", tmp_path, groups=groups, source="my shelf")
+    scores = {score.subset: score for score in task.evaluate(encode)}
+    assert [name for name in scores if name.startswith("average")] == ["average", "average_mine", "average_more"]
+    assert scores["average_mine"].value == np.mean([scores["en-de"].value, scores["en-fr"].value])
+    assert scores["average_more"].note == "1 of 2 subsets"
+    assert task.options.source == "my shelf"
+
+
+def test_the_first_of_overridden_metrics_is_the_main_one(tmp_path: Path, encode: Encode) -> None:
+    lines = "".join(f"{label}\t{label} {number}\n" for label in ("sport", "money") for number in range(6))
+    (tmp_path / "agnews.txt").write_text(lines, encoding="utf-8")
+    task = make_task("stc", tmp_path, metrics=["purity", "accuracy"], subsets=("agnews",))
+    purity, accuracy = task.evaluate(encode)[:2]
+    assert (purity.metric, purity.main, purity.task_type) == ("purity", True, "Clustering")
+    assert (accuracy.metric, accuracy.main) == ("accuracy", False)

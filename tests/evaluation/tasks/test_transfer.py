@@ -13,12 +13,11 @@ from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import LabelledEmbeddings, train_classifier
-from ease.evaluation.tasks import get_task, main_score
+from ease.evaluation.scores import main_score
 from ease.evaluation.tasks.transfer import clean_document
 from ease.similarity.encode import Encode
+from tests.evaluation.made_tasks import make_task
 
-MLDOC: Any = get_task("mldoc")
-PAWSX: Any = get_task("pawsx")
 CATEGORIES = ("CCAT", "ECAT", "GCAT", "MCAT")
 NAMES = "german spanish french italian japanese russian chinese".split()
 LANGUAGES = dict(zip("de es fr it ja ru zh".split(), NAMES, strict=True))
@@ -37,14 +36,14 @@ def documents(seed: int, count: int, topical: float) -> str:
     return "".join(lines)
 
 
-def write_mldoc(folder: Path, languages: Sequence[str]) -> Any:
+def write_mldoc(folder: Path, languages: Sequence[str], **changes: Any) -> Any:
     """Write English training files, and test files with fewer topical words for each further language."""
     (folder / "english.train.1000").write_text(documents(0, 200, 0.5), encoding="utf-8")
     (folder / "english.dev").write_text(documents(1, 80, 0.5), encoding="utf-8")
     for number, language in enumerate(languages, start=1):
         content = documents(1 + number, 80, 0.5 / number)
         (folder / f"{LANGUAGES[language]}.test").write_text(content, encoding="utf-8")
-    return MLDOC.options(path=folder, learning_rates=(0.1, 1e-6))
+    return make_task("mldoc", folder, learning_rates=(0.1, 1e-6), **changes)
 
 
 def pairs(seed: int, count: int, changed: int) -> str:
@@ -60,16 +59,17 @@ def pairs(seed: int, count: int, changed: int) -> str:
     return HEADER + "".join(lines)
 
 
-def write_pawsx(folder: Path, languages: Sequence[str]) -> Any:
+def write_pawsx(folder: Path, languages: Sequence[str], **changes: Any) -> Any:
     """Write English training data, and test data that are harder for each further language."""
-    (folder / "en").mkdir()
+    (folder / "en").mkdir(exist_ok=True)
     (folder / "en" / "train.tsv").write_text(pairs(0, 300, 4), encoding="utf-8")
     (folder / "en" / "dev_2k.tsv").write_text(pairs(1, 100, 4), encoding="utf-8")
     for number, language in enumerate(languages):
         (folder / language).mkdir(exist_ok=True)
         path = folder / language / "test_2k.tsv"
         path.write_text(pairs(2 + number, 100, max(1, 4 - number)), encoding="utf-8")
-    return PAWSX.options(path=folder, learning_rates=(0.1, 1e-6), batch_sizes=(32,), evaluation_steps=10)
+    small = {"learning_rates": (0.1, 1e-6), "batch_sizes": (32,), "evaluation_steps": 10}
+    return make_task("pawsx", folder, **small, **changes)
 
 
 def embedded(path: Path, encode: Encode) -> LabelledEmbeddings:
@@ -91,9 +91,9 @@ def embedded(path: Path, encode: Encode) -> LabelledEmbeddings:
 def test_scores_equal_those_of_separately_trained_classifiers(
     tmp_path: Path, encode: Encode, write: Any, languages: tuple[str, ...], names: tuple[str, ...]
 ) -> None:
-    options = write(tmp_path, languages)
-    task = MLDOC if write is write_mldoc else PAWSX
-    development, first, chinese, mean = scores = task.evaluate(encode, options)
+    task = write(tmp_path, languages)
+    options = task.options
+    development, first, chinese, mean = scores = task.evaluate(encode)
     training, held, test = (embedded(tmp_path / name, encode) for name in names)
     shares = {}
     for size in options.batch_sizes:
@@ -112,7 +112,7 @@ def test_scores_equal_those_of_separately_trained_classifiers(
     assert mean.value == pytest.approx((first.value + chinese.value) / 2)
     assert (mean.subset, mean.metric, mean.note) == ("average", "accuracy", "2 of 7 subsets")
     assert main_score(scores) == pytest.approx(mean.value), "without the development data"
-    alone = task.evaluate(encode, options.model_copy(update={"subsets": ("zh",), "seeds": (42,)}))
+    alone = write(tmp_path, languages, subsets=("zh",), seeds=(42,)).evaluate(encode)
     assert [one.deviation for one in alone] == [None] * 3
 
 
@@ -126,11 +126,11 @@ def test_documents_are_cleaned() -> None:
 def test_blank_and_untranslated_rows_are_counted(tmp_path: Path) -> None:
     content = "CCAT\tone\r\nGCAT\t(c) Reuters Limited 1997\r\n\r\nMCAT\ttwo\r\n"
     (tmp_path / "german.test").write_bytes(b"\xef\xbb\xbf" + content.encode())
-    found = MLDOC.read_file(MLDOC.options(path=tmp_path), "de", tmp_path / "german.test")
+    found = make_task("mldoc", tmp_path).read_file("de", tmp_path / "german.test")
     assert found == ([("one",), ("two",)], ["CCAT", "MCAT"], "blank texts skipped: 1")
     rows = '1\t"Wer da?\tDa wer?\t1\n2\tStraße\tNS\t0\n3\t \tOrt\t1\n4\tNS Ost\tOst\t0\n'
     (tmp_path / "test_2k.tsv").write_bytes((HEADER + rows).replace("\n", "\r\n").encode())
-    found = PAWSX.read_file(PAWSX.options(path=tmp_path), "de", tmp_path / "test_2k.tsv")
+    found = make_task("pawsx", tmp_path).read_file("de", tmp_path / "test_2k.tsv")
     texts = [('"Wer da?', "Da wer?"), ("NS Ost", "Ost")]
     assert found == (texts, ["1", "0"], "untranslated pairs skipped: 2")
 
@@ -144,7 +144,7 @@ def test_blank_and_untranslated_rows_are_counted(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_files(tmp_path: Path, encode: Encode, write: Any, name: str, content: str, said: str) -> None:
-    options = write(tmp_path, ["de"])
+    task = write(tmp_path, ["de"])
     (tmp_path / name).write_text(content)
     with pytest.raises(EaseError, match=said):
-        (MLDOC if write is write_mldoc else PAWSX).evaluate(encode, options)
+        task.evaluate(encode)

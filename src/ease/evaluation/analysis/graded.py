@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import AVERAGE, error_prefix, get_task
+from ease.evaluation.scores import AVERAGE
+from ease.evaluation.tasks.base import Task, error_prefix
 from ease.evaluation.tasks.graded_pairs import GradedPair, GradedPairs, graded_only, pair_cosines
 from ease.evaluation.tasks.set_files import Sides
 from ease.options import StrictModel
@@ -33,13 +34,11 @@ Encoders = Mapping[str, Encode]  # encoders by the names of their models
 GradedSets = Mapping[str, Sequence[GradedPair]]  # graded pairs by subset, such as a language pair
 
 
-def graded_pairs(task: str, options: Any) -> GradedSets:
+def graded_pairs(task: Task) -> GradedSets:
     """Read the graded pairs of each subset of a task whose files exist."""
-    reader = get_task(task)
-    if not isinstance(reader, GradedPairs):
-        raise EaseError(f"The task {task!r} has no graded pairs: name another one, such as stsb.")
-    found = reader.available(options)
-    return {subset: [*chain(*reader.read(options, subset, paths))] for subset, paths in found.items()}
+    if not isinstance(task, GradedPairs):
+        raise EaseError(f"The task {task.name!r} has no graded pairs: name another one, such as stsb.")
+    return {subset: [*chain(*task.read(subset, paths))] for subset, paths in task.available().items()}
 
 
 def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
@@ -47,12 +46,12 @@ def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
     return list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
 
 
-def parallel_sentences(task: str, options: Any, subset: str) -> Sides:
+def parallel_sentences(task: Task, subset: str) -> Sides:
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
-    reader: Any = get_task(task)
-    if not hasattr(reader, "parallel"):
-        raise EaseError(f"The task {task!r} has no parallel sentences: name another one, such as tatoeba.")
-    sides: Sides = reader.parallel(options, subset)
+    read = getattr(task, "parallel", None)
+    if read is None:
+        raise EaseError(f"The task {task.name!r} has no parallel sentences: name another one, such as tatoeba.")
+    sides: Sides = read(subset)
     return sides
 
 

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.graded import PRINTED, Encoders, check_printed, sample
-from ease.evaluation.tasks import error_prefix
+from ease.evaluation.tasks.base import error_prefix
 from ease.evaluation.tasks.set_files import Sides
 from ease.options import StrictModel, Words
 from ease.similarity.vectors import Floats, normalize_rows

@@ -15,7 +15,8 @@ import numpy as np
 
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import Score, Texts, repeated_score
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import Texts
 from ease.evaluation.tasks.set_files import TableOptions, TableTask
 from ease.io.text_tables import read_records, read_rows
 from ease.similarity.encode import Encode
@@ -28,9 +29,11 @@ CANDIDATES = max(WITHIN.values()) + 1
 """Nearest names searched: one more than needed, to see ties with the last."""
 
 MARK = "||"
-UNLINKED = "cui-less"  # concept of mentions that are not in the dictionary; such rows are skipped
+UNLINKED = "cui-less"
+"""Concept of mentions that are not in the dictionary; such rows are skipped"""
 
-TERM, CONCEPT = "Term", "General SNOMED ID"
+TERM = "Term"
+CONCEPT = "General SNOMED ID"
 
 
 class Query(NamedTuple):
@@ -40,13 +43,14 @@ class Query(NamedTuple):
     concepts: frozenset[str]
 
 
-Names = dict[str, set[str]]  # concepts of each name
+ConceptNames = dict[str, set[str]]
+"""Concepts of each name"""
 
 
 class Mentions(NamedTuple):
     """The dictionary of a set, the queries of all folds, and how many each fold has."""
 
-    names: Names
+    names: ConceptNames
     queries: list[Query]
     sizes: list[int]
 
@@ -54,31 +58,39 @@ class Mentions(NamedTuple):
 class EntityLinking(TableTask):
     """Accuracy @1 and @5 of each set: the mean over the folds, with the standard deviation if there are several."""
 
-    KIND, METRICS, Options = "STS", tuple(WITHIN), TableOptions
+    TYPE = "STS"
+    METRICS = tuple(WITHIN)
+    Options = TableOptions
 
-    def read(self, options: TableOptions, subset: str, paths: tuple[Path, ...]) -> Mentions:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> Mentions:
         """Read the dictionary and the mentions of a set: a folder of documents, a table, or folds of mentions."""
-        names, folds = read_names(paths[0]), [read_mentions(path) for path in paths[1:]]
+        names = read_names(paths[0])
+        folds = [read_mentions(path) for path in paths[1:]]
         return Mentions(names, list(chain(*folds)), [len(fold) for fold in folds])
 
-    def texts(self, options: TableOptions, data: Mentions) -> Mapping[str, Texts]:
+    def texts(self, data: Mentions) -> Mapping[str, Texts]:
         """Return the parts of each mention."""
         return {metric: [query.parts for query in data.queries] for metric in WITHIN}
 
-    def score(self, encode: Encode, options: TableOptions, subset: str, data: Mentions) -> Iterator[Score]:
+    def score(self, encode: Encode, subset: str, data: Mentions) -> Iterator[Score]:
         """Search each mention's parts among the names by cosine; all parts must be found.
 
         A part is found if one of its nearest names shares a concept with the mention.
         """
-        (names, queries, sizes), concepts = data, list(data.names.values())
-        known = set().union(*concepts)
-        absent = sum(query.concepts.isdisjoint(known) for query in queries)
+        names, queries, sizes = data
+        concepts = list(names.values())
+        in_dictionary = set().union(*concepts)
+        absent = sum(query.concepts.isdisjoint(in_dictionary) for query in queries)
         logger.info("%s %s: %d of %d mentions have concepts without a name", self.name, subset, absent, len(queries))
-        looked_up = [(part, number) for number, query in enumerate(queries) for part in query.parts]
-        parts = {part: row for row, part in enumerate(dict.fromkeys(part for part, _ in looked_up))}
-        progress = f"{self.name} {subset}"
-        near = nearest_neighbours(encode(list(parts)), encode(list(names)), CANDIDATES, progress)
-        rows, owners = np.array([(parts[part], number) for part, number in looked_up]).T
+        # Parts that mentions share are encoded and searched once.
+        part_rows: dict[str, int] = {}
+        rows = []
+        owners = []
+        for number, query in enumerate(queries):
+            for part in query.parts:
+                rows.append(part_rows.setdefault(part, len(part_rows)))
+                owners.append(number)
+        near = nearest_neighbours(encode(list(part_rows)), encode(list(names)), CANDIDATES, f"{self.name} {subset}")
         right = [
             [not queries[number].concepts.isdisjoint(concepts[name]) for name in near.rows[row]]
             for row, number in zip(rows, owners, strict=True)
@@ -86,15 +98,15 @@ class EntityLinking(TableTask):
         # The mean of folds of different sizes weights the mentions of each fold by its size.
         weights = np.repeat([len(queries) / size / len(sizes) for size in sizes], sizes)
         for metric, k in WITHIN.items():
-            missed = owners[~hits_within(near.cosines[rows], np.array(right), k)]
+            missed = np.array(owners)[~hits_within(near.cosines[rows], np.array(right), k)]
             hits = ~np.isin(np.arange(len(queries)), missed)
             values = [float(np.mean(fold)) for fold in np.split(hits, np.cumsum(sizes)[:-1])]
-            yield repeated_score(self.name, subset, metric, values, items=mean_items(hits * weights, weights))
+            yield self.mean_result(subset, metric, values, items=mean_items(hits * weights, weights))
 
 
-def read_names(path: Path) -> Names:
+def read_names(path: Path) -> ConceptNames:
     """Read lines `concept||name`; several concepts are `one|other`, and a repeated name has those of all its lines."""
-    names: Names = {}
+    names: ConceptNames = {}
     for place, (concept, name) in _fields(path, 2):
         if concepts := _linked(place, concept, name):
             names.setdefault(name.lower(), set()).update(concepts)
@@ -114,7 +126,8 @@ def read_mentions(path: Path) -> list[Query]:
     composite = path.suffix != ".csv"
     if path.is_dir():
         documents = sorted([*path.glob("*.concept"), *path.glob("*.txt")])
-        rows = ((place, own[3], own[4]) for document in documents for place, own in _fields(document, 5))
+        # Fields 4 and 5 are the mention and its concepts.
+        rows = ((place, fields[3], fields[4]) for document in documents for place, fields in _fields(document, 5))
     elif composite:
         rows = ((place, mention, concept) for place, (concept, mention) in _fields(path, 2))
     else:
@@ -123,19 +136,26 @@ def read_mentions(path: Path) -> list[Query]:
     queries = []
     for place, mention, concept in rows:
         if concepts := _linked(place, concept.replace("+", "|") if composite else concept, mention):
-            text = mention.lower()
-            split = [part.strip() for part in text.replace("+", "|").split("|")] if composite else [text]
-            # "Ca2+" has an empty part; a mention of "+" and "|" only is not split.
-            queries.append(Query(tuple(filter(None, split)) or (text,), concepts))
+            queries.append(Query(_parts(mention.lower(), composite), concepts))
     if not queries:
         raise EaseError(f"{path}: contains no mention of a concept; fetch it again.")
     return queries
 
 
+def _parts(text: str, composite: bool) -> tuple[str, ...]:
+    """Split a composite mention into its parts."""
+    if not composite:
+        return (text,)
+    parts = (part.strip() for part in text.replace("+", "|").split("|"))
+    # "Ca2+" has an empty part; a mention of "+" and "|" only is not split.
+    return tuple(filter(None, parts)) or (text,)
+
+
 def _fields(path: Path, count: int) -> Iterator[tuple[str, list[str]]]:
     """Yield the place and the fields of each line that is not blank."""
     for number, row in read_rows(path, MARK):
-        place, fields = f"{path}, line {number}", [field.strip() for field in row]
+        place = f"{path}, line {number}"
+        fields = [field.strip() for field in row]
         if fields not in ([], [""]):
             if len(fields) != count:
                 raise EaseError(

@@ -17,7 +17,8 @@ from pydantic import Field, field_validator
 
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import Score, Texts
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import Texts
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_pairs
 from ease.io.text_tables import read_lines
 from ease.similarity.encode import Encode, encode_of
@@ -26,9 +27,10 @@ from ease.similarity.vectors import unit_or_zero_rows, unit_rows
 
 METRICS = ("accuracy_at_1", "mean_reciprocal_rank")
 LANGUAGE = "{language}"
-VECTORS = ".vec"  # in the names of fastText's files of word vectors, such as cc.en.300.vec.gz
+VECTORS = ".vec"
+"""In the names of fastText's files of word vectors, such as cc.en.300.vec.gz"""
 
-Dictionary = list[tuple[str, str]]
+WordPairs = list[tuple[str, str]]
 
 
 class LexiconOptions(TableOptions):
@@ -61,7 +63,7 @@ class LexiconOptions(TableOptions):
         return name
 
 
-class Side(NamedTuple):
+class Vocabulary(NamedTuple):
     """The rows of the words of one language: the first `candidates` are candidates, the others only train the maps."""
 
     rows: dict[str, int]
@@ -71,58 +73,64 @@ class Side(NamedTuple):
 class Lexicons(NamedTuple):
     """The dictionaries of a pair of languages, the words of each, and the numbers of the source words to test."""
 
-    training: Dictionary
-    test: Dictionary
-    sides: list[Side]
+    training: WordPairs
+    test: WordPairs
+    sides: list[Vocabulary]
     queries: dict[str, int]
 
 
 class LexiconInduction(TableTask):
     """Accuracy @1 and mean reciprocal rank over the distinct source words of each pair's test dictionary."""
 
-    KIND, METRICS, Options = "BitextMining", METRICS, LexiconOptions
+    TYPE = "BitextMining"
+    METRICS = METRICS
+    Options = LexiconOptions
+    options: LexiconOptions
 
-    def read(self, options: LexiconOptions, subset: str, paths: tuple[Path, ...]) -> Lexicons:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> Lexicons:
         """Read the dictionaries and the vocabularies of a pair."""
         training, test = (
             [(word, translation) for _, word, translation in read_pairs(path, "two words")] for path in paths[:2]
         )
-        vocabularies = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
+        vocabularies = [read_vocabulary(path, self.options.vocabulary_size) for path in paths[2:]]
         sides = []
         for trained, tested, vocabulary in zip(
             zip(*training, strict=True), zip(*test, strict=True), vocabularies or (None, None), strict=True
         ):
             # Without a vocabulary, the words of both dictionaries are candidates.
             candidates = dict.fromkeys([*(vocabulary or trained), *tested])
-            sides.append(Side(numbered([*candidates, *trained]), len(candidates)))
+            sides.append(Vocabulary(numbered([*candidates, *trained]), len(candidates)))
         return Lexicons(training, test, sides, numbered(word for word, _ in test))
 
-    def texts(self, options: LexiconOptions, data: Lexicons) -> Mapping[str, Texts]:
+    def texts(self, data: Lexicons) -> Mapping[str, Texts]:
         """Return each source word."""
         return {metric: [(word,) for word in data.queries] for metric in METRICS}
 
-    def score(self, encode: Encode, options: LexiconOptions, subset: str, data: Lexicons) -> Iterator[Score]:
+    def score(self, encode: Encode, subset: str, data: Lexicons) -> Iterator[Score]:
         """Map both languages into one space, and rank the translations of each source word."""
-        training, test, (source, target), queries = data
+        source, target = data.sides
         units = [
             unit_rows(encode_of(encode, language)(list(side.rows)), center=True)
             for language, side in zip(subset.split("-"), data.sides, strict=True)
         ]
         maps = common_space(
-            units[0][[source.rows[word] for word, _ in training]], units[1][[target.rows[word] for _, word in training]]
+            units[0][[source.rows[word] for word, _ in data.training]],
+            units[1][[target.rows[translation] for _, translation in data.training]],
         )
-        left, right = (unit_or_zero_rows(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True))
-        gold = [(queries[word], target.rows[translation]) for word, translation in test]
+        left, right = (
+            unit_or_zero_rows(rows @ matrix.astype(np.float32)) for rows, matrix in zip(units, maps, strict=True)
+        )
+        gold = [(data.queries[word], target.rows[translation]) for word, translation in data.test]
         ranks = csls_ranks(
-            left[[source.rows[word] for word in queries]],
+            left[[source.rows[word] for word in data.queries]],
             right[: target.candidates],
             left[: source.candidates],
             np.array(gold, dtype=np.int64),
-            options.neighbours,
+            self.options.neighbours,
             progress=f"{self.name} {subset}",
         )
         for metric, values in zip(METRICS, (ranks == 1, 1 / ranks), strict=True):
-            yield Score(self.name, subset, metric, 100 * float(np.mean(values)), items=mean_items(values))
+            yield self.result(subset, metric, 100 * float(np.mean(values)), items=mean_items(values))
 
 
 def read_vocabulary(path: Path, size: int) -> list[str]:

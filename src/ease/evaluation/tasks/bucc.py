@@ -12,21 +12,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import Score, Texts, error_prefix
+from ease.evaluation.items import Items, mean_items
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import Texts, error_prefix
 from ease.evaluation.tasks.set_files import TableOptions, TableTask, read_pairs
+from ease.options import split_words
 from ease.similarity.encode import Encode
-from ease.similarity.neighbours import Rows, mutual_neighbours
-from ease.similarity.retrieval import best_pairs, best_threshold, margin_scores
+from ease.similarity.neighbours import RowNumbers, mutual_neighbours
+from ease.similarity.retrieval import MinedPairs, best_pairs, best_threshold, margin_scores
 
 logger = logging.getLogger(__name__)
 
-BY_COSINE, BY_MARGIN = "f1", "f1_margin"
-TUNED = "_tuned"  # ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM
-SAMPLE, TRAINING, TEST = "sample", "training", "test"
+BY_COSINE = "f1"
+BY_MARGIN = "f1_margin"
+TUNED = "_tuned"
+"""Ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM"""
+SAMPLE_SPLIT = "sample"
+TRAINING_SPLIT = "training"
+TEST_SPLIT = "test"
 
 
 class BuccOptions(TableOptions):
@@ -37,16 +43,25 @@ class BuccOptions(TableOptions):
         False, description="score the test set with the threshold of the training set; its gold pairs are not published"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_test_set(cls, values: Any) -> Any:
+        """Add the test set to the parts if it is scored."""
+        if not isinstance(values, Mapping) or not values.get("test"):
+            return values
+        parts = split_words(values.get("parts", ()))
+        return {**values, "parts": tuple(dict.fromkeys([*parts, TEST_SPLIT]))}
 
-class Split(NamedTuple):
+
+class Corpora(NamedTuple):
     """Two monolingual corpora and their gold pairs, (pairs, 2): rows of queries and of English targets."""
 
     queries: list[str]
     targets: list[str]
-    gold: Rows
+    gold: RowNumbers
 
 
-Splits = dict[str, Split]
+CorporaBySplit = dict[str, Corpora]
 
 
 class BitextMining(TableTask):
@@ -57,54 +72,70 @@ class BitextMining(TableTask):
     set itself.
     """
 
-    KIND, Options = "BitextMining", BuccOptions
+    TYPE = "BitextMining"
     METRICS = (BY_COSINE, BY_MARGIN, BY_COSINE + TUNED, BY_MARGIN + TUNED)
+    Options = BuccOptions
+    options: BuccOptions
 
-    def options(self, **given: Any) -> Any:
-        """Return the task's options, with the test set among the parts if it is chosen."""
-        own = super().options(**given)
-        return own.model_copy(update={"parts": (*own.parts, TEST)}) if own.test else own
+    @property
+    def scored_split(self) -> str:
+        """The split that is scored with the threshold of the training set."""
+        return TEST_SPLIT if self.options.test else TRAINING_SPLIT
 
-    def read(self, options: BuccOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
-        """Read the splits of a pair."""
-        return {name: read_split(*paths[3 * n : 3 * n + 3]) for n, name in enumerate(options.parts)}
+    def read(self, subset: str, paths: tuple[Path, ...]) -> CorporaBySplit:
+        """Read the splits of a pair, each with three files."""
+        starts = range(0, len(paths), 3)
+        return {
+            split: read_corpora(*paths[start : start + 3])
+            for split, start in zip(self.options.parts, starts, strict=True)
+        }
 
-    def texts(self, options: BuccOptions, data: Splits) -> Mapping[str, Texts]:
+    def texts(self, data: CorporaBySplit) -> Mapping[str, Texts]:
         """Return each query of the scored set."""
-        scored = dict.fromkeys((BY_COSINE, BY_MARGIN), TRAINING)
-        scored |= dict.fromkeys((BY_COSINE + TUNED, BY_MARGIN + TUNED), TEST if options.test else TRAINING)
-        return {metric: [(query,) for query in data[split].queries] for metric, split in scored.items()}
+        splits = dict.fromkeys((BY_COSINE, BY_MARGIN), TRAINING_SPLIT)
+        splits |= dict.fromkeys((BY_COSINE + TUNED, BY_MARGIN + TUNED), self.scored_split)
+        return {metric: [(query,) for query in data[split].queries] for metric, split in splits.items()}
 
-    def score(self, encode: Encode, options: BuccOptions, subset: str, data: Splits) -> Iterator[Score]:
-        """F1 in points, by cosine and by margin, with the best threshold of the sample set and of the training set.
+    def score(self, encode: Encode, subset: str, data: CorporaBySplit) -> Iterator[Score]:
+        """Yield F1 in points, by cosine and by margin, with the best threshold of the sample and of the training set.
 
         Each query is paired with its best target, by cosine and by margin among its nearest targets.
         """
-        mined = {}
-        for name, split in data.items():
-            with error_prefix(name):
-                forward, backward = mutual_neighbours(
-                    encode(split.queries),
-                    encode(split.targets),
-                    options.neighbours,
-                    progress=f"{self.name} {subset} {name}",
-                )
-            mined[name] = {
-                BY_COSINE: best_pairs(forward.cosines, forward.rows, split.gold),
-                BY_MARGIN: best_pairs(margin_scores(forward, backward), forward.rows, split.gold),
-            }
-        scored = TEST if options.test else TRAINING
-        note = "" if options.test else "threshold tuned on the scored set"
-        for tuned, other, ending, remark in ((SAMPLE, TRAINING, "", ""), (TRAINING, scored, TUNED, note)):
+        mined = {split: self._mine(encode, subset, split, corpora) for split, corpora in data.items()}
+        note = "" if self.options.test else "threshold tuned on the scored set"
+        for tuned, scored, ending, remark in (
+            (SAMPLE_SPLIT, TRAINING_SPLIT, "", ""),
+            (TRAINING_SPLIT, self.scored_split, TUNED, note),
+        ):
             for metric in (BY_COSINE, BY_MARGIN):
-                threshold, pairs = best_threshold(mined[tuned][metric]), mined[other][metric]
+                threshold = best_threshold(mined[tuned][metric])
                 logger.info("%s %s: threshold %.4f of %s", self.name, subset, threshold, metric + ending)
-                # A query contributes to F1 twice its hits over its mined and its gold pairs.
-                chosen = pairs.scores >= threshold
-                gold = np.bincount(data[other].gold[:, 0], minlength=len(chosen))
-                items = mean_items(2.0 * (pairs.right & chosen), chosen + gold)
-                value = 100 * (2 * int(np.sum(pairs.right & chosen)) / (int(np.sum(chosen)) + pairs.gold))
-                yield Score(self.name, subset, metric + ending, value, note=remark, items=items)
+                items, value = _f1(mined[scored][metric], data[scored].gold, threshold)
+                yield self.result(subset, metric + ending, value, note=remark, items=items)
+
+    def _mine(self, encode: Encode, subset: str, split: str, corpora: Corpora) -> dict[str, MinedPairs]:
+        """Pair each query of a split with its best target, by cosine and by margin."""
+        with error_prefix(split):
+            forward, backward = mutual_neighbours(
+                encode(corpora.queries),
+                encode(corpora.targets),
+                self.options.neighbours,
+                progress=f"{self.name} {subset} {split}",
+            )
+        return {
+            BY_COSINE: best_pairs(forward.cosines, forward.rows, corpora.gold),
+            BY_MARGIN: best_pairs(margin_scores(forward, backward), forward.rows, corpora.gold),
+        }
+
+
+def _f1(pairs: MinedPairs, gold: RowNumbers, threshold: float) -> tuple[Items, float]:
+    """Return the items and the value, in points, of F1 of the mined pairs that reach a threshold."""
+    accepted = pairs.scores >= threshold
+    hits = pairs.right & accepted
+    # A query contributes to F1 twice its hits over its mined and its gold pairs.
+    gold_counts = np.bincount(gold[:, 0], minlength=len(accepted))
+    items = mean_items(2.0 * hits, accepted + gold_counts)
+    return items, 100 * (2 * int(np.sum(hits)) / (int(np.sum(accepted)) + pairs.gold))
 
 
 def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
@@ -118,7 +149,7 @@ def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
     return rows, list(sentences)
 
 
-def read_split(queries: Path, targets: Path, gold: Path) -> Split:
+def read_corpora(queries: Path, targets: Path, gold: Path) -> Corpora:
     """Read both corpora and the gold pairs of their ids."""
     (query_rows, query_sentences), (target_rows, target_sentences) = map(read_corpus, (queries, targets))
     pairs = []
@@ -127,4 +158,4 @@ def read_split(queries: Path, targets: Path, gold: Path) -> Split:
             if name not in rows:
                 raise EaseError(f"{place}: the id {name} is not in {path}; fetch both again.")
         pairs.append((query_rows[query], target_rows[target]))
-    return Split(query_sentences, target_sentences, np.unique(np.array(pairs, dtype=np.int64), axis=0))
+    return Corpora(query_sentences, target_sentences, np.unique(np.array(pairs, dtype=np.int64), axis=0))

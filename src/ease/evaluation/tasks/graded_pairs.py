@@ -17,7 +17,8 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.items import paired_items
-from ease.evaluation.tasks import Score, TaskOptions, Texts, error_prefix
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, required
 from ease.io.text_tables import read_rows
 from ease.similarity.encode import Encode
@@ -26,10 +27,13 @@ from ease.similarity.vectors import DECIMALS, pairwise_cosine
 
 logger = logging.getLogger(__name__)
 
-METRIC, PART_MEAN, AUC = "spearman", "spearman_part_mean", "auc"
-PUBLISHED = 250
+SPEARMAN = "spearman"
+PART_MEAN = "spearman_part_mean"
+AUC = "auc"
+TRACK_PAIRS = 250
 """Grades of each track of SemEval 2017; the files of sentences of some tracks have further pairs."""
-BLOCK = 8192  # labelled pairs encoded at once
+PAIR_BLOCK = 8192
+"""Labelled pairs encoded at once: QQP has hundreds of thousands"""
 
 
 class GradedPair(NamedTuple):
@@ -47,7 +51,7 @@ class GradedSet(SetFiles):
     highest: float = Field(float("inf"), description="highest possible grade")
 
 
-class GradedOptions(TableOptions, GradedSet):
+class GradedPairsOptions(TableOptions, GradedSet):
     """Options of graded pairs; a blank grade skips the pair."""
 
     sets: Mapping[str, GradedSet] = Field({}, description="sets by name, with what differs from the task's own files")
@@ -56,18 +60,19 @@ class GradedOptions(TableOptions, GradedSet):
 class GradedPairs(TableTask):
     """Spearman's correlation of graded pairs (section 4.1); sets of several parts also have the mean of the parts'."""
 
-    KIND = "STS"
-    METRICS: tuple[str, ...] = (METRIC, PART_MEAN)
-    Options: ClassVar[type[TaskOptions]] = GradedOptions
+    TYPE = "STS"
+    METRICS: ClassVar[tuple[str, ...]] = (SPEARMAN, PART_MEAN)
+    Options: ClassVar[type[TaskOptions]] = GradedPairsOptions
+    options: Any
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
         """Read the pairs of each part of a set; a set without parts is one part."""
-        form = options.form(subset)
+        form = self.options.form(subset)
         if form.format == "semeval":
-            parts = [read_paired_files(*paths[at : at + 2]) for at in range(0, len(paths), 2)]
+            parts = [read_paired_files(*paths[start : start + 2]) for start in range(0, len(paths), 2)]
         else:
             pairs = []
-            for place, row in self.rows(options, subset, paths):
+            for place, row in self.rows(subset, paths):
                 left, right = required(place, row, "left", "right")
                 gold = parse_gold(row["score"], form.lowest, form.highest, place)
                 pairs.append(GradedPair(left, right, gold))
@@ -78,29 +83,30 @@ class GradedPairs(TableTask):
             )
         return parts
 
-    def texts(self, options: Any, data: Any) -> Mapping[str, Texts]:
+    def texts(self, data: list[list[GradedPair]]) -> Mapping[str, Texts]:
         """Return both texts of each graded pair."""
-        return {self.METRIC: [(pair.left, pair.right) for part in data for pair in graded_only(part)]}
+        return {self.METRICS[0]: [(pair.left, pair.right) for part in data for pair in graded_only(part)]}
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
-        """Correlation over all pairs in one list and, if there are several parts, its mean over the parts."""
+    def score(self, encode: Encode, subset: str, data: list[list[GradedPair]]) -> Iterator[Score]:
+        """Yield the correlation over all pairs in one list and, if there are several parts, its mean over the parts."""
         graded = [graded_only(part) for part in data]
         if ungraded := sum(map(len, data)) - sum(map(len, graded)):
             logger.info("%s %s: %d pairs have no gold score", self.name, subset, ungraded)
         pairs = [pair for part in graded for pair in part]
-        cosines, gold = pair_cosines(encode, pairs), np.array([pair.gold for pair in pairs])
-        yield self._score(subset, cosines, gold)
+        cosines = pair_cosines(encode, pairs)
+        gold = np.array([pair.gold for pair in pairs])
+        yield self._correlation(subset, cosines, gold)
         if len(graded) > 1:
             bounds = pairwise(accumulate(map(len, graded), initial=0))
-            own = [
-                self._score(f"{subset} {part}", cosines[at:to], gold[at:to])
-                for part, (at, to) in zip(options.form(subset).parts, bounds, strict=True)
+            parts = [
+                self._correlation(f"{subset} {part}", cosines[start:end], gold[start:end])
+                for part, (start, end) in zip(self.options.form(subset).parts, bounds, strict=True)
             ]
-            yield Score(self.name, subset, PART_MEAN, fmean(part.value for part in own), parts=tuple(own))
+            yield self.result(subset, PART_MEAN, fmean(part.value for part in parts), parts=tuple(parts))
 
-    def _score(self, subset: str, cosines: ArrayLike, gold: ArrayLike) -> Score:
+    def _correlation(self, subset: str, cosines: ArrayLike, gold: ArrayLike) -> Score:
         value = 100 * spearman(cosines, gold)
-        return Score(self.name, subset, METRIC, value, items=paired_items("spearman", cosines, gold))
+        return self.result(subset, SPEARMAN, value, items=paired_items("spearman", cosines, gold))
 
 
 class BinaryOptions(TableOptions):
@@ -115,17 +121,21 @@ class BinaryPairs(GradedPairs):
     Without training, as in Mirror-BERT (section 3, after Li et al., 2020).
     """
 
-    KIND, METRICS = "PairClassification", (AUC,)
+    TYPE = "PairClassification"
+    METRICS = (AUC,)
     Options: ClassVar[type[TaskOptions]] = BinaryOptions
+    options: BinaryOptions
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
         """Read the pairs of a set as one part."""
-        pairs, skipped = [], 0
-        for place, row in self.rows(options, subset, paths):
-            if row["label"] not in options.labels:
-                raise EaseError(f"{place}: the label {row['label']!r} is not one of {', '.join(options.labels)}.")
+        labels = self.options.labels
+        pairs = []
+        skipped = 0
+        for place, row in self.rows(subset, paths):
+            if row["label"] not in labels:
+                raise EaseError(f"{place}: the label {row['label']!r} is not one of {', '.join(labels)}.")
             if row["left"] and row["right"]:
-                pairs.append(GradedPair(row["left"], row["right"], float(options.labels[row["label"]])))
+                pairs.append(GradedPair(row["left"], row["right"], float(labels[row["label"]])))
             else:
                 skipped += 1
         if skipped:
@@ -134,15 +144,15 @@ class BinaryPairs(GradedPairs):
             raise EaseError(f"{paths[0]}: all {len(pairs)} pairs have one label; a ROC curve needs both.")
         return [pairs]
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
-        """Area under the ROC curve of the pairs' cosines, in points; 50 is chance."""
+    def score(self, encode: Encode, subset: str, data: list[list[GradedPair]]) -> Iterator[Score]:
+        """Yield the area under the ROC curve of the pairs' cosines, in points; 50 is chance."""
         from sklearn.metrics import roc_auc_score
 
         (pairs,) = data
-        cosines = pair_cosines(encode, pairs, block=BLOCK)
+        cosines = pair_cosines(encode, pairs, block=PAIR_BLOCK)
         positive = [pair.gold > 0 for pair in pairs]
         area = 100 * float(roc_auc_score(positive, cosines))
-        yield Score(self.name, subset, AUC, area, items=paired_items("auc", cosines, positive))
+        yield self.result(subset, AUC, area, items=paired_items("auc", cosines, positive))
 
 
 def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
@@ -162,14 +172,15 @@ def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
 
 def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     """Read SemEval's format: a file of pairs, whose further columns are sources, and one of grades from 0 to 5."""
-    left, right = list(read_rows(sentences, "\t")), list(read_rows(grades, "\t"))
+    left = list(read_rows(sentences, "\t"))
+    right = list(read_rows(grades, "\t"))
     while left and not left[-1][1]:
         left.pop()
     # Up to the number of pairs, a blank line is a pair without a grade.
-    while right and not right[-1][1] and len(right) not in (len(left), min(len(left), PUBLISHED)):
+    while right and not right[-1][1] and len(right) not in (len(left), min(len(left), TRACK_PAIRS)):
         right.pop()
-    if len(left) > len(right) == PUBLISHED:
-        left = left[:PUBLISHED]
+    if len(left) > len(right) == TRACK_PAIRS:
+        left = left[:TRACK_PAIRS]
     if not left or len(left) != len(right):
         raise EaseError(
             f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "
@@ -196,8 +207,10 @@ def pair_cosines(
 
     Errors begin with `place`.
     """
-    cosines, size = [], block or len(pairs)
-    for part in (pairs[start : start + size] for start in range(0, len(pairs), size)):
+    cosines = []
+    size = block or len(pairs)
+    for start in range(0, len(pairs), size):
+        part = pairs[start : start + size]
         left, right = np.split(encode([pair.left for pair in part] + [pair.right for pair in part]), 2)
         with error_prefix(place) if place else nullcontext():
             cosines.append(pairwise_cosine(left, right).round(DECIMALS))

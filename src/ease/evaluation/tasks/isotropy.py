@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Files, Score, SubsetOptions, Task
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task
 from ease.io.text_tables import read_lines
 from ease.similarity.encode import Encode
 from ease.similarity.metrics import isotropy_score, mean_vector_norm
@@ -29,21 +30,25 @@ class ListOptions(SubsetOptions):
 class Isotropy(Task):
     """Isotropy of each list's embeddings, in points (100 is isotropic), and the length of their mean, unscaled."""
 
-    KIND, METRICS, Options = "STS", ("isotropy", "mean_vector_norm"), ListOptions
+    TYPE = "STS"
+    METRICS = ("isotropy", "mean_vector_norm")
+    Options = ListOptions
+    options: ListOptions
 
-    def files(self, options: ListOptions) -> Files:
+    def files(self) -> SubsetFiles:
         """Return the file of each list."""
-        return {name: (options.path / options.lists[name],) for name in options.chosen(options.lists)}
+        lists = self.options.lists
+        return {name: (self.options.path / lists[name],) for name in self.options.select(lists)}
 
-    def read(self, options: ListOptions, subset: str, paths: tuple[Path, ...]) -> list[str]:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> list[str]:
         """Read the first distinct strings of a file; blank lines are skipped."""
         strings = dict.fromkeys(filter(None, (line.strip() for _, line in read_lines(*paths))))
         if len(strings) < 2:
             raise EaseError(f"{paths[0]}: {len(strings)} distinct strings; isotropy needs at least 2, one per line.")
-        return list(islice(strings, options.rows))
+        return list(islice(strings, self.options.rows))
 
-    def score(self, encode: Encode, options: ListOptions, subset: str, data: list[str]) -> Iterator[Score]:
-        """Measure the embeddings of a list."""
+    def score(self, encode: Encode, subset: str, data: list[str]) -> Iterator[Score]:
+        """Yield both measures of the embeddings of a list."""
         embeddings = np.asarray(encode(data))
-        values = 100 * isotropy_score(embeddings), mean_vector_norm(embeddings)
-        yield from (Score(self.name, subset, *both) for both in zip(self.METRICS, values, strict=True))
+        yield self.result(subset, "isotropy", 100 * isotropy_score(embeddings))
+        yield self.result(subset, "mean_vector_norm", mean_vector_norm(embeddings))

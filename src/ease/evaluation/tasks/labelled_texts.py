@@ -21,15 +21,16 @@ from sklearn.metrics.cluster import contingency_matrix
 from ease.errors import EaseError
 from ease.evaluation.classifiers import one_thread
 from ease.evaluation.items import agreement_items, mean_items
-from ease.evaluation.tasks import Score, Seeds, TaskOptions, Texts, repeated_score
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import Seeds, TaskOptions, Texts
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import Floats, finite_rows
 
 logger = logging.getLogger(__name__)
 
-Metric = Literal["accuracy", "v_measure", "adjusted_mutual_information", "purity", "mean_cluster_purity"]
-DEFAULT: tuple[Metric, ...] = ("accuracy", "v_measure", "adjusted_mutual_information")
+ClusteringMetric = Literal["accuracy", "v_measure", "adjusted_mutual_information", "purity", "mean_cluster_purity"]
+DEFAULT_METRICS: tuple[ClusteringMetric, ...] = ("accuracy", "v_measure", "adjusted_mutual_information")
 
 
 class ClusteringOptions(TableOptions):
@@ -39,7 +40,9 @@ class ClusteringOptions(TableOptions):
     n_init: int = Field(
         10, ge=1, description="starts of k-means for each seed; the start with the lowest inertia is used"
     )
-    metrics: tuple[Metric, ...] = Field(DEFAULT, min_length=1, description="measures of agreement, the main one first")
+    metrics: tuple[ClusteringMetric, ...] = Field(
+        DEFAULT_METRICS, min_length=1, description="measures of agreement, the main one first"
+    )
     labels: dict[str, str] = Field({}, description="names of labels; if given, other labels are refused")
     split: Literal["all", "small", "earlier", "recent"] = Field(
         "all",
@@ -55,21 +58,22 @@ class ClusteringOptions(TableOptions):
 class LabelledTextsTask(TableTask):
     """Clustering of labelled texts."""
 
-    KIND = "Clustering"
+    TYPE = "Clustering"
     Options: ClassVar[type[TaskOptions]] = ClusteringOptions
+    options: ClusteringOptions
 
     @property
-    def METRICS(self) -> tuple[str, ...]:  # type: ignore[override]
+    def metrics(self) -> tuple[str, ...]:
         """The measures, the main one first."""
-        return tuple(self.configured.get("metrics", DEFAULT))
+        return self.options.metrics
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Labelled:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> Labelled:
         """Read the texts of a set, which need at least two classes and more texts than classes."""
+        names = self.options.labels
         rows = (
-            (place, options.labels.get(row["label"], row["label"]), (row["text"],))
-            for place, row in self.rows(options, subset, paths)
+            (place, names.get(row["label"], row["label"]), (row["text"],)) for place, row in self.rows(subset, paths)
         )
-        data = collect_labelled(paths[0], rows, options.labels.values())
+        data = collect_labelled(paths[0], rows, names.values())
         classes = len(set(data.labels))
         if not 1 < classes < len(data.texts):
             raise EaseError(
@@ -78,24 +82,28 @@ class LabelledTextsTask(TableTask):
             )
         return data
 
-    def texts(self, options: Any, data: Labelled) -> Mapping[str, Texts]:
+    def texts(self, data: Labelled) -> Mapping[str, Texts]:
         """Return each text."""
-        return dict.fromkeys(options.metrics, data.texts)
+        return dict.fromkeys(self.metrics, data.texts)
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Labelled) -> Iterator[Score]:
-        """Mean score over the seeds by each measure."""
-        embeddings, classes = encode([text for (text,) in data.texts]), np.unique(data.labels).size
-        found = [cluster(embeddings, classes, seed, options.n_init) for seed in options.seeds]
-        zero = int((~embeddings.any(axis=1)).sum())
-        note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
+    def score(self, encode: Encode, subset: str, data: Labelled) -> Iterator[Score]:
+        """Yield the mean score over the seeds by each measure."""
+        options = self.options
+        embeddings = encode([text for (text,) in data.texts])
+        classes = np.unique(data.labels).size
+        runs = [cluster(embeddings, classes, seed, options.n_init) for seed in options.seeds]
+        notes = [data.note]
+        if zero := int((~embeddings.any(axis=1)).sum()):
+            notes.append(f"zero vectors: {zero}")
         for metric in options.metrics:
-            if metric in ROWS:
-                rows = [ROWS[metric](data.labels, run) for run in found]
-                values, items = [float(own.mean()) for own in rows], mean_items(np.mean(rows, axis=0))
+            if metric in ROW_MEASURES:
+                rows = [ROW_MEASURES[metric](data.labels, run) for run in runs]
+                values = [float(contributions.mean()) for contributions in rows]
+                items = mean_items(np.mean(rows, axis=0))
             else:
-                values = [float(AGREEMENTS[metric](data.labels, run)) for run in found]
-                items = agreement_items(metric, data.labels, found)
-            yield repeated_score(self.name, subset, metric, values, note, items)
+                values = [float(AGREEMENTS[metric](data.labels, run)) for run in runs]
+                items = agreement_items(metric, data.labels, runs)
+            yield self.mean_result(subset, metric, values, "; ".join(filter(None, notes)), items)
 
 
 def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -> NDArray[np.int64]:
@@ -107,16 +115,17 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
     """
     with one_thread():
         model = KMeans(clusters, n_init=n_init, random_state=seed).fit(finite_rows(embeddings))
-    found = model.labels_.astype(np.int64)
-    if (distinct := np.unique(found).size) < clusters:
+    numbers = model.labels_.astype(np.int64)
+    if (distinct := np.unique(numbers).size) < clusters:
         logger.warning("Only %d of %d clusters found: all other embeddings are duplicates", distinct, clusters)
-    return found
+    return numbers
 
 
 def _contingency(classes: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the counts, (classes, clusters), and the row and the column of each item."""
-    own, found = (np.unique(np.asarray(side), return_inverse=True)[1] for side in (classes, clusters))
-    return contingency_matrix(own, found), own, found
+    rows = np.unique(np.asarray(classes), return_inverse=True)[1]
+    columns = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    return contingency_matrix(rows, columns), rows, columns
 
 
 def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
@@ -124,28 +133,34 @@ def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
 
     Clusters and classes are matched one-to-one for the best accuracy (section 4.1); surplus ones match nothing.
     """
-    counts, own, found = _contingency(classes, clusters)
+    counts, rows, columns = _contingency(classes, clusters)
     matched = np.zeros(counts.shape, dtype=bool)
     matched[linear_sum_assignment(counts, maximize=True)] = True
-    return matched[own, found].astype(np.float64)
+    return matched[rows, columns].astype(np.float64)
 
 
 def purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
     """Return whether each row is of the most frequent class of its cluster: (n,) (Manning et al., 2008, eq. 16.1)."""
-    counts, own, found = _contingency(classes, clusters)
-    return (counts.argmax(axis=0)[found] == own).astype(np.float64)
+    counts, rows, columns = _contingency(classes, clusters)
+    return (counts.argmax(axis=0)[columns] == rows).astype(np.float64)
 
 
 def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
     """Return contributions whose mean is the unweighted mean of the clusters' purities: (n,) (mSimCSE, section 4.5)."""
-    counts, _, found = _contingency(classes, clusters)
+    counts, _, columns = _contingency(classes, clusters)
     sizes = counts.sum(axis=0)
-    purities, flags = counts.max(axis=0) / sizes, purity_of_clusters(classes, clusters)
-    scale = len(found) / (sizes[found] * len(sizes))
-    return float(purities.mean()) + (flags - purities[found]) * scale
+    purities = counts.max(axis=0) / sizes
+    flags = purity_of_clusters(classes, clusters)
+    # Each cluster weighs the same, so a row weighs less in a large one.
+    scale = len(columns) / (sizes[columns] * len(sizes))
+    return float(purities.mean()) + (flags - purities[columns]) * scale
 
 
 AGREEMENTS = {"v_measure": v_measure_score, "adjusted_mutual_information": adjusted_mutual_info_score}
 """Agreement of clusters with classes (0 to 1)."""
-ROWS = {"accuracy": accuracy_of_clusters, "purity": purity_of_clusters, "mean_cluster_purity": mean_purity_of_clusters}
+ROW_MEASURES = {
+    "accuracy": accuracy_of_clusters,
+    "purity": purity_of_clusters,
+    "mean_cluster_purity": mean_purity_of_clusters,
+}
 """The contribution of each row to a measure that is a mean over rows."""

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Files, Score, SubsetOptions
-from ease.evaluation.tasks.graded_pairs import METRIC, GradedPair, GradedPairs, parse_gold
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions
+from ease.evaluation.tasks.graded_pairs import SPEARMAN, GradedPair, GradedPairs, parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, read_fields
 from ease.io.text_tables import read_records
 from ease.similarity.encode import Encode
 from ease.wikimedia.languages import Language
 
-LOWEST, HIGHEST = 0, 6
+LOWEST = 0
+HIGHEST = 6
 LARGEST_DIFFERENCE = (HIGHEST - LOWEST) / 5 + 1e-9
 """Between the grades of a concept pair in two languages, with a tolerance for rounding (2.6 and 1.4 are kept)."""
 
@@ -47,15 +48,23 @@ KEY = "ID"
 class MultiSimLex(GradedPairs):
     """Spearman's correlation for each language and language pair, and means of groups."""
 
-    METRICS, Options, groups = (METRIC,), SubsetOptions, GROUPS
+    METRICS = (SPEARMAN,)
+    Options = SubsetOptions
+    options: SubsetOptions
 
-    def files(self, options: SubsetOptions) -> Files:
+    @property
+    def groups(self) -> Mapping[str, Collection[str]]:
+        """The languages, the language pairs, and those of the paper's tables."""
+        return GROUPS
+
+    def files(self) -> SubsetFiles:
         """Return the files of words and grades, or the one file of a language pair."""
-        both = options.path / "translation.csv", options.path / "scores.csv"
-        chosen = options.chosen((*LANGUAGES, *PAIRS))
-        return {subset: _own_file(options.path, subset) or both for subset in chosen}
+        folder = self.options.path
+        both = (folder / "translation.csv", folder / "scores.csv")
+        subsets = self.options.select((*LANGUAGES, *PAIRS))
+        return {subset: _pair_file(folder, subset) or both for subset in subsets}
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> list[list[GradedPair]]:
         """Read or make the pairs of a subset."""
         if len(paths) == 1:
             rows = read_fields(paths, {"left": 1, "right": 2, "score": 3}, SetFiles(format="tsv"))
@@ -64,26 +73,31 @@ class MultiSimLex(GradedPairs):
         first, *second = read_languages(paths[0], paths[1], tuple(subset.split("-")))
         return [cross(first, *second) if second else first]
 
-    def wanted(self, options: Any) -> int:
+    def complete_count(self) -> int:
         """Return 0: there are means of groups only."""
         return 0
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Any) -> Iterator[Score]:
+    def score(self, encode: Encode, subset: str, data: list[list[GradedPair]]) -> Iterator[Score]:
         """Score a subset, with a note on how its pairs were made."""
-        lacking = sum(math.isnan(pair.gold) for pair in data[0])
-        note = f"pairs without a word or a grade skipped: {lacking}" if lacking else ""
-        if "-" in subset:
-            note = "" if _own_file(options.path, subset) else "made from the languages' own sets"
-        for score in super().score(encode, options, subset, data):
+        note = self._note(subset, data[0])
+        for score in super().score(encode, subset, data):
             yield replace(score, note=note)
 
+    def _note(self, subset: str, pairs: list[GradedPair]) -> str:
+        if "-" in subset:
+            return "" if _pair_file(self.options.path, subset) else "made from the languages' own sets"
+        ungraded = sum(math.isnan(pair.gold) for pair in pairs)
+        return f"pairs without a word or a grade skipped: {ungraded}" if ungraded else ""
 
-def _own_file(folder: Path, subset: str) -> tuple[Path] | None:
+
+def _pair_file(folder: Path, subset: str) -> tuple[Path] | None:
     """Find the file of a language pair, which may name either language first."""
     codes = [LANGUAGES[code] for code in subset.split("-")]
     names = [f"{mark.join(order)}.txt" for mark in "-_" for order in (codes, codes[::-1])]
-    found = [folder / name for name in names if len(codes) == 2 and (folder / name).exists()]
-    return (found[0],) if found else None
+    for name in names:
+        if len(codes) == 2 and (folder / name).exists():
+            return (folder / name,)
+    return None
 
 
 def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> list[list[GradedPair]]:
@@ -98,27 +112,29 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
     if len(words) != len(grades):
         raise EaseError(f"{translation} holds {len(words)} word pairs and {scores} {len(grades)}: fetch both again.")
     if all(KEY in row for _, row in (words[0], grades[0])):
-        known = {row[KEY]: (place, row) for place, row in grades}
-        asked = Counter(row[KEY] for _, row in words)
+        by_key = {row[KEY]: (place, row) for place, row in grades}
+        counts = Counter(row[KEY] for _, row in words)
         for place, row in words:
-            if row[KEY] not in known or asked[row[KEY]] > 1:
+            if row[KEY] not in by_key or counts[row[KEY]] > 1:
                 raise EaseError(f"{place}: {KEY} {row[KEY]} is not in {scores}, or occurs twice; fetch both again.")
-        grades = [known[row[KEY]] for _, row in words]
+        grades = [by_key[row[KEY]] for _, row in words]
     pairs: list[list[GradedPair]] = [[] for _ in codes]
     for (_, row), (place, marks) in zip(words, grades, strict=True):
-        for name, found in zip((LANGUAGES[code] for code in codes), pairs, strict=True):
+        for code, language_pairs in zip(codes, pairs, strict=True):
+            name = LANGUAGES[code]
             gold = parse_gold(marks[name], LOWEST, HIGHEST, f"{place}, column {name}")
-            left, right = row[f"{name} 1"], row[f"{name} 2"]
-            found.append(GradedPair(left, right, gold if left and right else math.nan))
+            left = row[f"{name} 1"]
+            right = row[f"{name} 2"]
+            language_pairs.append(GradedPair(left, right, gold if left and right else math.nan))
     return pairs
 
 
 def cross(first: list[GradedPair], second: list[GradedPair]) -> list[GradedPair]:
     """Make cross-lingual pairs from the pairs of two languages in the same order of concept pairs."""
     return [
-        GradedPair(left, right, (one.gold + other.gold) / 2)
-        for one, other in zip(first, second, strict=True)
+        GradedPair(left, right, (pair.gold + translated.gold) / 2)
+        for pair, translated in zip(first, second, strict=True)
         # False for NaN, that is, if a word or a grade is missing.
-        if abs(one.gold - other.gold) <= LARGEST_DIFFERENCE
-        for left, right in ((one.left, other.right), (other.left, one.right))
+        if abs(pair.gold - translated.gold) <= LARGEST_DIFFERENCE
+        for left, right in ((pair.left, translated.right), (translated.left, pair.right))
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,22 +12,24 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import Files, Score, Task, TaskOptions, Texts, averages
-from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, read_parquet, required
+from ease.evaluation.scores import Score, averages
+from ease.evaluation.tasks.base import SubsetFiles, Task, TaskOptions, Texts
+from ease.evaluation.tasks.set_files import SetFiles, Sides, TableOptions, TableTask, read_parquet_rows, required
 from ease.similarity.encode import Encode
 from ease.similarity.retrieval import parallel_hits
 
-METRIC = "retrieval_accuracy"
+RETRIEVAL_ACCURACY = "retrieval_accuracy"
 
 
-def retrieval_score(task: str, subset: str, left: np.ndarray, right: np.ndarray) -> Score:
-    """Return the share of translations that are found, in points, averaged over both directions (section 5.3).
+def retrieval_score(task: Task, subset: str, left: np.ndarray, right: np.ndarray) -> Score:
+    """Return the share of translations that are found, in points, averaged over both directions (section 5.3 of EASE).
 
     A translation that ties with another sentence is a miss.
     """
     hits = np.array(parallel_hits(left, right))  # (directions, rows)
     value = 100 * float(hits.mean(axis=1).mean())
-    return Score(task, subset, METRIC, value, items=mean_items(hits.mean(axis=0)))
+    # Both directions of a pair are one item, since they depend on the same two sentences.
+    return task.result(subset, RETRIEVAL_ACCURACY, value, items=mean_items(hits.mean(axis=0)))
 
 
 class ParallelSet(SetFiles):
@@ -50,39 +52,43 @@ class ParallelOptions(TableOptions, ParallelSet):
 class ParallelSentences(TableTask):
     """Retrieval in both directions."""
 
-    KIND, METRICS = "BitextMining", (METRIC,)
+    TYPE = "BitextMining"
+    METRICS = (RETRIEVAL_ACCURACY,)
     Options: ClassVar[type[TaskOptions]] = ParallelOptions
+    options: Any
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Sides:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> Sides:
         """Read both sides of a set."""
-        rows = self.rows(options, subset, paths)
-        if options.distinct:
+        rows = self.rows(subset, paths)
+        if self.options.distinct:
             pairs: Iterable[tuple[str, ...]] = _distinct((row["left"], row["right"]) for _, row in rows)
         else:
             pairs = (tuple(required(place, row, "left", "right")) for place, row in rows)
-        found = list(islice(pairs, options.form(subset).sentences))
-        if len(found) < 2:
+        first = list(islice(pairs, self.options.form(subset).sentences))
+        if len(first) < 2:
             raise EaseError(
-                f"{' and '.join(map(str, paths))}: {len(found)} pair(s) of sentences, and retrieval needs 2; give "
+                f"{' and '.join(map(str, paths))}: {len(first)} pair(s) of sentences, and retrieval needs 2; give "
                 "others."
             )
-        return Sides(*map(list, zip(*found, strict=True)))
+        return Sides(*map(list, zip(*first, strict=True)))
 
-    def parallel(self, options: Any, subset: str) -> Sides:
+    def parallel(self, subset: str) -> Sides:
         """Read both sides of a subset such as `sw-en`, of as many sentences as there are."""
-        return self.read(options, subset, options.locate(options.form(subset), subset))
+        return self.read(subset, self.options.locate(self.options.form(subset), subset))
 
-    def texts(self, options: Any, data: Sides) -> Mapping[str, Texts]:
+    def texts(self, data: Sides) -> Mapping[str, Texts]:
         """Return each sentence with its translation."""
-        return {METRIC: list(zip(*data, strict=True))}
+        return {RETRIEVAL_ACCURACY: list(zip(*data, strict=True))}
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Sides) -> Iterator[Score]:
-        """Share of sentences, in points, whose translation is found, averaged over both directions."""
-        yield retrieval_score(self.name, subset, *np.split(encode([*data.left, *data.right]), 2))
+    def score(self, encode: Encode, subset: str, data: Sides) -> Iterator[Score]:
+        """Yield the share of sentences, in points, whose translation is found, averaged over both directions."""
+        yield retrieval_score(self, subset, *np.split(encode([*data.left, *data.right]), 2))
 
 
 def _distinct(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    lefts, rights = set[str](), set[str]()
+    """Yield the pairs of which neither sentence is blank or has occurred on its side."""
+    lefts: set[str] = set()
+    rights: set[str] = set()
     for left, right in rows:
         if left and right and left not in lefts and right not in rights:
             lefts.add(left)
@@ -112,16 +118,20 @@ class SampleParallel(Task):
     Between each language and the pivot, and their average.
     """
 
-    KIND, METRICS, Options = "BitextMining", (METRIC,), SampleOptions
+    TYPE = "BitextMining"
+    METRICS = (RETRIEVAL_ACCURACY,)
+    Options = SampleOptions
+    options: SampleOptions
 
-    def files(self, options: SampleOptions) -> Files:
+    def files(self) -> SubsetFiles:
         """Return the one file of all languages."""
-        return {"all": (options.path,)}
+        return {"all": (self.options.path,)}
 
-    def read(self, options: SampleOptions, subset: str, paths: tuple[Path, ...]) -> dict[str, Sides]:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> dict[str, Sides]:
         """Read the first `candidates` facts of each language with their sentences in the pivot, in order of fact_id."""
+        options = self.options
         facts = read_facts(paths[0], (options.pivot, *(options.languages or ())))
-        found = {}
+        first = {}
         for language in options.languages or sorted(facts.keys() - {options.pivot}):
             sides = shared_facts(facts, language, options.pivot)
             if len(sides.left) < options.candidates:
@@ -130,34 +140,36 @@ class SampleParallel(Task):
                     f"than the {options.candidates} `candidates` of {self.name}: lower that parameter or make a larger "
                     "sample."
                 )
-            found[language] = Sides(*(side[: options.candidates] for side in sides))
-        return found
+            first[language] = Sides(*(side[: options.candidates] for side in sides))
+        return first
 
-    def parallel(self, options: SampleOptions, subset: str) -> Sides:
+    def parallel(self, subset: str) -> Sides:
         """Read all facts stated in both languages of a pair such as `ja-en`, in order of fact_id."""
         first, _, second = subset.rpartition("-")
-        return shared_facts(read_facts(options.path, (first, second)), first, second)
+        return shared_facts(read_facts(self.options.path, (first, second)), first, second)
 
-    def item_texts(self, options: SampleOptions) -> Iterator[tuple[str, Mapping[str, Texts]]]:
+    def item_texts(self) -> Iterator[tuple[str, Mapping[str, Texts]]]:
         """Yield each pair of languages with the texts of its items."""
-        for language, sides in self.read(options, "all", (options.path,)).items():
-            yield f"{language}-{options.pivot}", {METRIC: list(zip(*sides, strict=True))}
+        for language, sides in self.read("all", (self.options.path,)).items():
+            yield f"{language}-{self.options.pivot}", {RETRIEVAL_ACCURACY: list(zip(*sides, strict=True))}
 
-    def score(self, encode: Encode, options: SampleOptions, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
+    def score(self, encode: Encode, subset: str, data: dict[str, Sides]) -> Iterator[Score]:
         """Score each language; the pivot's sentences are encoded once."""
         texts = sorted({text for sides in data.values() for text in sides.right})
         pivots = dict(zip(texts, encode(texts), strict=True))
-        scores = []
         for language, sides in data.items():
             right = np.array([pivots[text] for text in sides.right])
-            scores.append(retrieval_score(self.name, f"{language}-{options.pivot}", encode(sides.left), right))
-        yield from [*scores, *averages(scores, len(scores))]
+            yield retrieval_score(self, f"{language}-{self.options.pivot}", encode(sides.left), right)
+
+    def averages(self, scores: Sequence[Score]) -> list[Score]:
+        """Return the mean over the languages; the file decides which there are."""
+        return averages(scores, len(scores))
 
 
 def read_facts(path: Path, languages: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Read the sentences by language and fact; the languages given must be among them, and any other one."""
     facts: dict[str, dict[str, str]] = {}
-    for _, row in read_parquet(path, ["fact_id", "language", "text"]):
+    for _, row in read_parquet_rows(path, ["fact_id", "language", "text"]):
         facts.setdefault(row["language"], {})[row["fact_id"]] = row["text"]
     absent = [language for language in languages if language not in facts]
     if absent or not facts.keys() - languages[:1]:

@@ -21,9 +21,10 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ease.errors import EaseError
 from ease.evaluation.classifiers import require_known_classes
-from ease.evaluation.tasks import DEVELOPMENT_METRIC, TaskOptions
+from ease.evaluation.scores import DEVELOPMENT_METRIC
+from ease.evaluation.tasks.base import TaskOptions
 from ease.evaluation.tasks.set_files import Labelled
-from ease.evaluation.tasks.transfer import Hits, LabelledOptions, Transfer
+from ease.evaluation.tasks.transfer import HitsBySeed, LabelledOptions, Transfer
 from ease.io.locks import temporary_folder
 from ease.similarity.encode import Encode
 
@@ -41,16 +42,15 @@ class FineTunedPawsX(Transfer):
     """Accuracy in each language and their average, and the accuracy on the English development data."""
 
     Options: ClassVar[type[TaskOptions]] = FineTuningOptions
+    options: FineTuningOptions
     TRAINS_ENCODER = True
 
-    def train(
-        self, encode: Encode, options: Any, training: Labelled, tests: Mapping[str, Labelled]
-    ) -> tuple[Hits, str]:
+    def train(self, encode: Encode, training: Labelled, tests: Mapping[str, Labelled]) -> tuple[HitsBySeed, str]:
         """Train a copy of the encoder with each seed."""
         encoder = getattr(encode, "encoder", None)
         if not isinstance(encoder, SentenceTransformer):
             raise EaseError("this task trains the encoder: give a function that `encode_with` returns.")
-        runs = [fine_tune(encoder, training, tests, options, seed) for seed in options.seeds]
+        runs = [fine_tune(encoder, training, tests, self.options, seed) for seed in self.options.seeds]
         return {name: [run[name] for run in runs] for name in tests}, tests[DEVELOPMENT_METRIC].note
 
 
@@ -79,6 +79,7 @@ def training_arguments(folder: Path, options: Any, seed: int, cuda: bool) -> Tra
         disable_tqdm=True,
         logging_strategy="no",
     )
+    # With several GPUs, `Trainer` would multiply the batch size by their number.
     arguments._n_gpu = min(1, arguments.n_gpu)
     return arguments
 
@@ -97,7 +98,8 @@ def fine_tune(
     """
     development = tests[DEVELOPMENT_METRIC]
     classes = require_known_classes(training.labels, development.labels, "the development data").tolist()
-    transformer, tokenizer = encoder[0], encoder.tokenizer
+    transformer = encoder[0]
+    tokenizer = encoder.tokenizer
     if not isinstance(transformer, Transformer):
         raise EaseError(
             f"The encoder begins with {type(transformer).__name__}: only a transformer can be fine-tuned on pairs."
@@ -105,14 +107,14 @@ def fine_tune(
 
     def rows(pairs: Labelled) -> list[dict[str, Any]]:
         left, right = (list(side) for side in zip(*pairs.texts, strict=True))
-        read = tokenizer(left, right, truncation=True, max_length=options.max_tokens)
+        tokens = tokenizer(left, right, truncation=True, max_length=options.max_tokens)
         return [
-            {**{name: values[row] for name, values in read.items()}, "labels": classes.index(label)}
+            {**{name: values[row] for name, values in tokens.items()}, "labels": classes.index(label)}
             for row, label in enumerate(pairs.labels)
         ]
 
-    def hits(found: Any) -> NDArray[np.bool_]:
-        flags: NDArray[np.bool_] = np.argmax(found.predictions, axis=1) == found.label_ids
+    def hits(predictions: Any) -> NDArray[np.bool_]:
+        flags: NDArray[np.bool_] = np.argmax(predictions.predictions, axis=1) == predictions.label_ids
         return flags
 
     cuda = encoder.device.type == "cuda"
@@ -132,7 +134,7 @@ def fine_tune(
             DataCollatorWithPadding(tokenizer),
             train_dataset=rows(training),
             eval_dataset=rows(development),
-            compute_metrics=lambda found: {"accuracy": float(np.mean(hits(found)))},
+            compute_metrics=lambda predictions: {"accuracy": float(np.mean(hits(predictions)))},
         )
         trainer.train()
         return {name: hits(trainer.predict(rows(test))) for name, test in tests.items()}  # type: ignore[arg-type]

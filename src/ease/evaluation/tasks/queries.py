@@ -11,7 +11,8 @@ from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import Files, Score, TaskOptions, Texts
+from ease.evaluation.scores import Score
+from ease.evaluation.tasks.base import SubsetFiles, TaskOptions, Texts
 from ease.evaluation.tasks.graded_pairs import parse_gold
 from ease.evaluation.tasks.set_files import SetFiles, TableOptions, TableTask, read_fields, required
 from ease.similarity.encode import Encode, encode_in_role
@@ -19,7 +20,7 @@ from ease.similarity.retrieval import ndcg
 
 logger = logging.getLogger(__name__)
 
-METRIC = "ndcg_at_10"
+NDCG = "ndcg_at_10"
 
 
 class Relevance(NamedTuple):
@@ -47,51 +48,54 @@ class QueryOptions(TableOptions, QuerySet):
 class Queries(TableTask):
     """Retrieval of documents."""
 
-    KIND, METRICS = "Retrieval", (METRIC,)
+    TYPE = "Retrieval"
+    METRICS = (NDCG,)
     Options: ClassVar[type[TaskOptions]] = QueryOptions
+    options: Any
 
-    def files(self, options: Any) -> Files:
-        """Return the file of queries of each set and, if given, that of further documents."""
-        found = dict(super().files(options))
-        for subset, paths in found.items():
-            if further := options.form(subset).documents:
-                found[subset] = (*paths, options.path / further)
-        return found
+    def files(self) -> SubsetFiles:
+        """Return the file of queries of each set and, if configured, that of further documents."""
+        files = dict(super().files())
+        for subset, paths in files.items():
+            if further := self.options.form(subset).documents:
+                files[subset] = (*paths, self.options.path / further)
+        return files
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> Relevance:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> Relevance:
         """Number the distinct queries and documents; a query without a relevant document is skipped."""
-        form = options.form(subset)
+        form = self.options.form(subset)
         further = paths[-1:] if form.documents else ()
         queries: dict[str, dict[int, float]] = {}
         documents: dict[str, int] = {}
-        for place, row in self.rows(options, subset, paths[: len(paths) - len(further)]):
+        for place, row in self.rows(subset, paths[: len(paths) - len(further)]):
             query, document = required(place, row, "query", "document")
             gain = 1.0
             if "gain" in row:
                 gain = parse_gold(required(place, row, "gain")[0], 0, float("inf"), place)
-            own = queries.setdefault(query, {})
+            gains = queries.setdefault(query, {})
             number = documents.setdefault(document, len(documents))
-            own[number] = max(gain, own.get(number, 0.0))
+            # A repeated pair has its highest gain.
+            gains[number] = max(gain, gains.get(number, 0.0))
         if further:
             for place, row in read_fields(further, {"document": form.columns["document"]}, form):
                 documents.setdefault(required(place, row, "document")[0], len(documents))
-        kept = {query: gains for query, gains in queries.items() if any(gains.values())}
-        if not kept or len(documents) < 2:
+        answerable = {query: gains for query, gains in queries.items() if any(gains.values())}
+        if not answerable or len(documents) < 2:
             raise EaseError(
-                f"{paths[0]}: {len(kept)} queries with a relevant document among {len(documents)} documents, so there "
-                "is nothing to rank; are these the right columns?"
+                f"{paths[0]}: {len(answerable)} queries with a relevant document among {len(documents)} documents, so "
+                "there is nothing to rank; are these the right columns?"
             )
-        if skipped := len(queries) - len(kept):
+        if skipped := len(queries) - len(answerable):
             logger.info("%s: %d queries without a relevant document are skipped", paths[0], skipped)
-        return Relevance(list(kept), list(documents), list(kept.values()))
+        return Relevance(list(answerable), list(documents), list(answerable.values()))
 
-    def texts(self, options: Any, data: Relevance) -> Mapping[str, Texts]:
+    def texts(self, data: Relevance) -> Mapping[str, Texts]:
         """Return each query."""
-        return {METRIC: [(query,) for query in data.queries]}
+        return {NDCG: [(query,) for query in data.queries]}
 
-    def score(self, encode: Encode, options: Any, subset: str, data: Relevance) -> Iterator[Score]:
-        """Mean nDCG@10 of the queries, in points; queries and documents have their own prompts."""
+    def score(self, encode: Encode, subset: str, data: Relevance) -> Iterator[Score]:
+        """Yield the mean nDCG@10 of the queries, in points; queries and documents have their own prompts."""
         queries = encode_in_role(encode, "query")(data.queries)
         documents = encode_in_role(encode, "passage")(data.documents)
         values = ndcg(queries, documents, data.gains)
-        yield Score(self.name, subset, METRIC, 100 * float(values.mean()), items=mean_items(values))
+        yield self.result(subset, NDCG, 100 * float(values.mean()), items=mean_items(values))

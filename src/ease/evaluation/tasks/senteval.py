@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
@@ -26,14 +28,17 @@ from ease.evaluation.classifiers import (
     stratified_folds,
 )
 from ease.evaluation.items import Items, mean_items
-from ease.evaluation.tasks import DEVELOPMENT_METRIC, Score, Texts, repeated_score
+from ease.evaluation.scores import DEVELOPMENT_METRIC, Score
+from ease.evaluation.tasks.base import Texts
 from ease.evaluation.tasks.set_files import Labelled, SetFiles, TableOptions, TableTask, collect_labelled, read_fields
 from ease.io.text_tables import read_lines
 from ease.options import StrictModel
 from ease.similarity.encode import Encode
 
-METRIC, NETWORK_METRIC = "accuracy", "network_accuracy"
-MAX_ITERATIONS = 1000  # of L-BFGS; embeddings of length 1 take some tens
+ACCURACY = "accuracy"
+NETWORK_ACCURACY = "network_accuracy"
+MAX_ITERATIONS = 1000
+"""Of L-BFGS; embeddings of length 1 take some tens"""
 QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 
@@ -62,7 +67,7 @@ class SentEvalOptions(TableOptions):
     )
 
 
-Splits = dict[str, Labelled]
+LabelledSplits = dict[str, Labelled]
 
 
 class SentEval(TableTask):
@@ -71,9 +76,12 @@ class SentEval(TableTask):
     The deviation of a set without a test split is over its folds.
     """
 
-    KIND, METRICS, Options = "Classification", (METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC), SentEvalOptions
+    TYPE = "Classification"
+    METRICS = (ACCURACY, DEVELOPMENT_METRIC, NETWORK_ACCURACY)
+    Options = SentEvalOptions
+    options: SentEvalOptions
 
-    def read(self, options: SentEvalOptions, subset: str, paths: tuple[Path, ...]) -> Splits:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> LabelledSplits:
         """Read the splits of a set; MR and SUBJ have one, `all`, with a file for each class, of a sentence a line."""
         if subset == "trec":
             splits = dict(zip(("train", "test"), map(read_questions, paths), strict=True))
@@ -89,29 +97,37 @@ class SentEval(TableTask):
         require_known_classes(next(iter(splits.values())).labels)
         return splits
 
-    def texts(self, options: SentEvalOptions, data: Splits) -> Mapping[str, Texts]:
+    def texts(self, data: LabelledSplits) -> Mapping[str, Texts]:
         """Return each tested text."""
-        return dict.fromkeys((METRIC, NETWORK_METRIC), (data.get("test") or data["all"]).texts)
+        return dict.fromkeys((ACCURACY, NETWORK_ACCURACY), (data.get("test") or data["all"]).texts)
 
-    def score(self, encode: Encode, options: SentEvalOptions, subset: str, data: Splits) -> Iterator[Score]:
-        """Score a set."""
+    def score(self, encode: Encode, subset: str, data: LabelledSplits) -> Iterator[Score]:
+        """Score a set by logistic regression and, if configured, by a network."""
+        options = self.options
         note = "; ".join(f"{split}: {part.note}" for split, part in data.items() if part.note)
         embedded = {
             split: LabelledEmbeddings(encode([text for (text,) in part.texts]), part.labels, f"embeddings of {split}")
             for split, part in data.items()
         }
         strengths = options.strengths_trec if subset == "trec" else options.strengths
-        model: BaseEstimator = LogisticRegression(max_iter=MAX_ITERATIONS)
-        accuracies, development, items = _test(embedded, model, {"C": strengths}, options)
-        yield repeated_score(self.name, subset, METRIC, accuracies, note, items)
-        if development:
-            yield repeated_score(self.name, subset, DEVELOPMENT_METRIC, development)
+        regression = LogisticRegression(max_iter=MAX_ITERATIONS)
+        result = _test(embedded, regression, {"C": strengths}, options)
+        yield self.mean_result(subset, ACCURACY, result.accuracies, note, result.items)
+        if result.development:
+            yield self.mean_result(subset, DEVELOPMENT_METRIC, result.development)
         if options.network is not None:
-            given = options.network.model_dump(exclude={"weight_decays"})
-            model = NetworkClassifier(**given, seed=options.seed)
-            grid = {"weight_decay": options.network.weight_decays}
-            accuracies, _, items = _test(embedded, model, grid, options)
-            yield repeated_score(self.name, subset, NETWORK_METRIC, accuracies, note, items)
+            settings = options.network.model_dump(exclude={"weight_decays"})
+            network = NetworkClassifier(**settings, seed=options.seed)
+            result = _test(embedded, network, {"weight_decay": options.network.weight_decays}, options)
+            yield self.mean_result(subset, NETWORK_ACCURACY, result.accuracies, note, result.items)
+
+
+class _Tested(NamedTuple):
+    """Accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution."""
+
+    accuracies: list[float]
+    development: list[float]
+    items: Items
 
 
 def _test(
@@ -119,32 +135,39 @@ def _test(
     model: BaseEstimator,
     grid: Mapping[str, tuple[float, ...]],
     options: SentEvalOptions,
-) -> tuple[list[float], list[float], Items]:
-    """Test a classifier on the test split, or on each fold of a set without one.
-
-    Returns accuracies (0 to 1) of the tests and of the choice of the hyperparameter; each tested row's contribution.
-    """
-    if "all" in data:
-        every = data["all"]
-        folds = stratified_folds(every.labels, options.folds, options.seed)
-        splits = list(folds.split(every.embeddings, every.labels))
-        parts = [(every.rows(fitted), every.rows(held), held) for fitted, held in splits]
-    else:
-        parts = [(data["train"], data["test"], np.arange(len(data["test"].labels)))]
-    count = sum(len(held) for _, _, held in parts)
-    hits, weights, accuracies, development = np.zeros(count), np.zeros(count), [], []
-    for training, test, held in tqdm(parts, desc="Folds", delay=2, leave=False, disable=None):
+) -> _Tested:
+    """Test a classifier on the test split, or on each fold of a set without one."""
+    parts = _divide(data, options)
+    count = sum(len(rows) for _, _, rows in parts)
+    hits = np.zeros(count)
+    weights = np.zeros(count)
+    accuracies = []
+    development = []
+    for training, test, rows in tqdm(parts, desc="Folds", delay=2, leave=False, disable=None):
         require_known_classes(training.labels, test.labels, "the rows to test on")
         choosing = data.get("dev", training)
         if choosing is training and len(next(iter(grid.values()))) > 1:
             choosing = stratified_folds(training.labels, options.folds, options.seed)
         fitted, accuracy = fit_selected(model, grid, training, choosing)
-        found = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
-        weights[held] = count / len(parts) / len(held)  # the mean of folds of different sizes
-        hits[held] = found * weights[held]
-        accuracies.append(float(np.mean(found)))
-        development += [] if accuracy is None else [accuracy]
-    return accuracies, development, mean_items(hits, weights)
+        right = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
+        weights[rows] = count / len(parts) / len(rows)  # the mean of folds of different sizes
+        hits[rows] = right * weights[rows]
+        accuracies.append(float(np.mean(right)))
+        if accuracy is not None:
+            development.append(accuracy)
+    return _Tested(accuracies, development, mean_items(hits, weights))
+
+
+def _divide(
+    data: Mapping[str, LabelledEmbeddings], options: SentEvalOptions
+) -> list[tuple[LabelledEmbeddings, LabelledEmbeddings, NDArray[np.intp]]]:
+    """Return training data, test data and the numbers of the tested rows, of each fold if there is no test split."""
+    if "all" not in data:
+        return [(data["train"], data["test"], np.arange(len(data["test"].labels)))]
+    rows = data["all"]
+    folds = stratified_folds(rows.labels, options.folds, options.seed)
+    splits = folds.split(rows.embeddings, rows.labels)
+    return [(rows.rows(training), rows.rows(test), test) for training, test in splits]
 
 
 def read_questions(path: Path) -> Labelled:

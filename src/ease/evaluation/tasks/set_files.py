@@ -13,17 +13,27 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import AVERAGE, Files, SubsetOptions, Task, TaskOptions, Texts, no_set
+from ease.evaluation.scores import AVERAGE
+from ease.evaluation.tasks.base import SubsetFiles, SubsetOptions, Task, TaskOptions, Texts, no_set
 from ease.io.text_tables import find_columns, read_lines, read_parallel_lines, read_records, read_rows
 from ease.names import suggest
-from ease.options import StrictModel, Words, split_words
+from ease.options import StrictModel, Words
 
-Form = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]
-ENDINGS: dict[str, Form] = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
+FileFormat = Literal["csv", "tsv", "jsonl", "parquet", "lines", "label_tab_text", "semeval"]
+ENDINGS: dict[str, FileFormat] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+}
 COMPRESSED = (".gz", ".bz2")
-ANYWHERE = "**/"  # begins the name of a file that may be in any folder below `path`
-Fields = dict[str, str]  # texts of a row by the roles of their columns
-Column = int | str | tuple[str, ...]
+ANYWHERE = "**/"
+"""Beginning of the name of a file that may be in any folder below `path`"""
+Fields = dict[str, str]
+"""Texts of a row by the roles of their columns"""
+FieldSource = int | str | tuple[str, ...]
+"""A column's number from 1, its name, or several names: the first that is not blank"""
 
 
 class SetFiles(StrictModel):
@@ -35,23 +45,23 @@ class SetFiles(StrictModel):
         "parts around the last dash, `{part}` is each of `parts`",
     )
     parts: tuple[str, ...] = Field((), description="parts of a set, each with the same kinds of files")
-    format: Form | None = Field(
+    format: FileFormat | None = Field(
         None,
         description="`lines`: row i is the line i of each file; `semeval`: a file of pairs and one of grades; null: by "
         "the file's ending",
     )
     skip: int = Field(0, ge=0, description="rows before the first one, if columns are given by number")
     quoted: bool | None = Field(None, description="quotation marks enclose fields; null: in `csv`")
-    columns: dict[str, Column | None] = Field(
+    columns: dict[str, FieldSource | None] = Field(
         {}, description="a column's name, its number from 1 (-1: the last), or several names: the first not blank"
     )
     licence: str = Field("", description="licence of the texts")
     otherwise: SetFiles | None = Field(None, description="used if these files are missing and its own exist")
 
-    def over(self, other: SetFiles) -> Self:
+    def changed_by(self, other: SetFiles) -> Self:
         """Return these values with those that another one sets."""
-        own = {name: getattr(other, name) for name in other.model_fields_set if hasattr(self, name)}
-        return self.model_copy(update={**own, "columns": {**self.columns, **other.columns}})
+        changes = {name: getattr(other, name) for name in other.model_fields_set if hasattr(self, name)}
+        return self.model_copy(update={**changes, "columns": {**self.columns, **other.columns}})
 
 
 class Sides(NamedTuple):
@@ -86,34 +96,38 @@ class TableOptions(SubsetOptions, SetFiles):
         for name in (*self.names, *self.sets):
             if name.startswith(AVERAGE):
                 raise EaseError(f"A set may not be named {name!r}, which begins like an average: rename it.")
-        for role in {role for own in self.sets.values() for role in own.columns} - set(self.columns):
+        roles = {role for files in self.sets.values() for role in files.columns}
+        for role in roles - set(self.columns):
             raise EaseError(f"`columns` have no {role!r}: {suggest(role, sorted(self.columns))}")
         return self
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def set_names(self) -> tuple[str, ...]:
         """The names of all sets."""
         return (*self.names, *(name for name in self.sets if name not in self.names))
 
     def form(self, subset: str) -> SetFiles:
         """Return the files of a set and how they are read: the first form whose files exist, or the first one."""
-        first = form = SetFiles.over(self, self.sets.get(subset, SetFiles()))
+        first = self.changed_by(self.sets.get(subset, SetFiles()))
+        form = first
         while not all(path.exists() for path in self.locate(form, subset)):
             if form.otherwise is None:
                 return first
-            form = form.over(form.otherwise).model_copy(update={"otherwise": form.otherwise.otherwise})
+            # Without this update, a form whose `otherwise` has none of its own would be tried again and again.
+            form = form.changed_by(form.otherwise).model_copy(update={"otherwise": form.otherwise.otherwise})
         return form
 
     def locate(self, form: SetFiles, subset: str) -> tuple[Path, ...]:
         """Return the paths of a form's files."""
-        found = []
-        for part, name in product(form.parts or ("",), (form.file,) if isinstance(form.file, str) else form.file):
+        names = (form.file,) if isinstance(form.file, str) else form.file
+        paths = []
+        for part, name in product(form.parts or ("",), names):
             filled = self.fill(name, subset, part)
             path = self.path / filled.removeprefix(ANYWHERE)
             if filled.startswith(ANYWHERE) and not path.exists():
                 path = next(iter(sorted(self.path.glob(filled))), path)
-            found.append(path)
-        return tuple(found)
+            paths.append(path)
+        return tuple(paths)
 
     def fill(self, name: str, subset: str, part: str = "") -> str:
         """Return the name of a file or a column with the parts of a set's name in it."""
@@ -127,33 +141,36 @@ class TableTask(Task):
     """A task whose sets are tables; several tasks of one kind differ in their files only."""
 
     Options: ClassVar[type[TaskOptions]] = TableOptions
+    options: TableOptions
 
     @property
-    def groups(self) -> Mapping[str, Collection[str]]:  # type: ignore[override]
+    def groups(self) -> Mapping[str, Collection[str]]:
         """Sets of the averages `average_<group>`."""
-        return {group: split_words(own) for group, own in self.configured.get("groups", {}).items()}
+        return self.options.groups
 
-    def files(self, options: TableOptions) -> Files:
-        """Return the files of each chosen set."""
-        if options.subsets and not options.known:
+    def files(self) -> SubsetFiles:
+        """Return the files of each set to score."""
+        options = self.options
+        if options.subsets and not options.set_names:
             raise EaseError(no_set(self.name, options.subsets[0]))
-        chosen = options.chosen(options.known)
-        return {subset: options.locate(options.form(subset), subset) for subset in chosen}
+        subsets = options.select(options.set_names)
+        return {subset: options.locate(options.form(subset), subset) for subset in subsets}
 
-    def wanted(self, options: TableOptions) -> int:
+    def complete_count(self) -> int:
         """Return the number of sets of the average."""
-        if options.average == "none":
-            return 0
-        return len(options.known if options.average == "all" else options.chosen(options.known))
+        names = self.options.set_names
+        counts = {"none": 0, "all": len(names), "chosen": len(self.options.subsets or names)}
+        return counts[self.options.average]
 
-    def rows(self, options: TableOptions, subset: str, paths: Sequence[Path]) -> Iterator[tuple[str, Fields]]:
+    def rows(self, subset: str, paths: Sequence[Path]) -> Iterator[tuple[str, Fields]]:
         """Yield the place and the fields of each row of a set."""
-        form = options.form(subset)
-        columns = {
-            role: options.fill(column, subset) if isinstance(column, str) else column
-            for role, column in form.columns.items()
-            if column is not None
-        }
+        form = self.options.form(subset)
+        columns: dict[str, FieldSource] = {}
+        for role, column in form.columns.items():
+            if isinstance(column, str):
+                columns[role] = self.options.fill(column, subset)
+            elif column is not None:  # null: the files do not have this column
+                columns[role] = column
         return read_fields(paths, columns, form)
 
 
@@ -166,41 +183,54 @@ def required(place: str, row: Fields, *roles: str) -> list[str]:
 
 
 def collect_labelled(
-    path: Path, rows: Iterable[tuple[str, str, tuple[str, ...]]], known: Collection[str] = (), untranslated: str = ""
+    path: Path, rows: Iterable[tuple[str, str, tuple[str, ...]]], classes: Collection[str] = (), untranslated: str = ""
 ) -> Labelled:
-    """Collect the place, the label and the texts of a file's rows; skip rows with a blank or untranslated text."""
-    texts, labels, skipped = [], [], 0
-    for place, label, own in rows:
+    """Collect the labels and the texts of a file's rows; skip rows with a blank or untranslated text.
+
+    Args:
+        path: The file, for error messages.
+        rows: The place, the label and the texts of each row.
+        classes: The labels that there may be; empty: any.
+        untranslated: What rows without a translation have as a text.
+    """
+    texts: Texts = []
+    labels = []
+    skipped = 0
+    for place, label, row_texts in rows:
         if not label:
             raise EaseError(f"{place}: the label is missing; fetch or make the file again.")
-        if known and label not in known:
-            raise EaseError(f"{place}: the label {label!r} is not one of {', '.join(known)}.")
-        if {"", untranslated}.isdisjoint(own):
-            texts.append(own)
+        if classes and label not in classes:
+            raise EaseError(f"{place}: the label {label!r} is not one of {', '.join(classes)}.")
+        if {"", untranslated}.isdisjoint(row_texts):
+            texts.append(row_texts)
             labels.append(label)
         else:
             skipped += 1
     if not texts:
         raise EaseError(f"{path}: contains no complete row; fetch or make the file again.")
-    what = "untranslated pairs" if untranslated else "blank texts"
-    return Labelled(texts, labels, f"{what} skipped: {skipped}" if skipped else "")
+    note = ""
+    if skipped:
+        note = f"{'untranslated pairs' if untranslated else 'blank texts'} skipped: {skipped}"
+    return Labelled(texts, labels, note)
 
 
-def read_fields(paths: Sequence[Path], columns: Mapping[str, Column], form: SetFiles) -> Iterator[tuple[str, Fields]]:
+def read_fields(
+    paths: Sequence[Path], columns: Mapping[str, FieldSource], form: SetFiles
+) -> Iterator[tuple[str, Fields]]:
     """Yield the place and the stripped fields of each row of files."""
     endings = [suffix.lower() for suffix in reversed(paths[0].suffixes) if suffix.lower() not in COMPRESSED]
     ending = next(iter(endings), "")
-    kind = form.format or ENDINGS.get(ending)
-    if kind is None:
+    file_format = form.format or ENDINGS.get(ending)
+    if file_format is None:
         raise EaseError(
             f"{paths[0]}: the ending {ending!r} is unknown: name the file by what it is, one of {', '.join(ENDINGS)}, "
             "or give its `format`."
         )
-    for place, row in _records(paths, kind, columns, form):
+    for place, row in _records(paths, file_format, columns, form):
         fields = {}
         for role, column in columns.items():
-            every = column if isinstance(column, tuple) else (column,)
-            value = next((row[name] for name in every if row.get(name) not in (None, "")), "")
+            alternatives = column if isinstance(column, tuple) else (column,)
+            value = next((row[name] for name in alternatives if row.get(name) not in (None, "")), "")
             if isinstance(value, dict | list):
                 raise EaseError(f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each.")
             fields[role] = str(value).strip()
@@ -208,23 +238,27 @@ def read_fields(paths: Sequence[Path], columns: Mapping[str, Column], form: SetF
 
 
 def _records(
-    paths: Sequence[Path], kind: Form, columns: Mapping[str, Column], form: SetFiles
+    paths: Sequence[Path], file_format: FileFormat, columns: Mapping[str, FieldSource], form: SetFiles
 ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
+    """Yield the place and the columns of each row, by name or by number."""
     names = [column for column in columns.values() if isinstance(column, str)]
     numbers = [column for column in columns.values() if isinstance(column, int)]
-    if kind == "lines":
+    if file_format == "lines":
+        # Of several parts, each has as many files as there are columns.
         for start in range(0, len(paths), max(numbers)):
             group = paths[start : start + max(numbers)]
             for line, texts in read_parallel_lines(group):
                 yield f"{' and '.join(map(str, group))}, line {line}", dict(enumerate(texts, start=1))
         return
-    delimiter, quoted = "," if kind == "csv" else "\t", kind == "csv" if form.quoted is None else form.quoted
+    is_csv = file_format == "csv"
+    delimiter = "," if is_csv else "\t"
+    quoted = is_csv if form.quoted is None else form.quoted
     for path in paths:
-        if kind == "jsonl":
+        if file_format == "jsonl":
             yield from read_objects(path, names)
-        elif kind == "parquet":
-            yield from read_parquet(path, names)
-        elif kind == "label_tab_text":
+        elif file_format == "parquet":
+            yield from read_parquet_rows(path, names)
+        elif file_format == "label_tab_text":
             yield from _labels_and_texts(path)
         elif names:
             yield from read_records(path, names, delimiter, quoted=quoted)
@@ -254,7 +288,7 @@ def _numbered(
     for number, row in islice(rows, skip, None):
         if len(row) < max(columns):
             raise EaseError(f"{path}, line {number}: {len(row)} columns instead of {max(columns)}.")
-        yield f"{path}, line {number}", {c: row[c - 1 if c > 0 else c] for c in columns}
+        yield f"{path}, line {number}", {column: row[column - 1 if column > 0 else column] for column in columns}
 
 
 def _labels_and_texts(path: Path) -> Iterator[tuple[str, dict[int, str]]]:
@@ -285,7 +319,7 @@ def read_objects(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[s
         yield place, row
 
 
-def read_parquet(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_parquet_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the content of each row of a Parquet file that has these columns."""
     try:
         table = pq.ParquetFile(path).read()

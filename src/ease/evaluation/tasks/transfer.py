@@ -28,22 +28,14 @@ from tqdm.auto import tqdm
 from ease.errors import EaseError
 from ease.evaluation.classifiers import LabelledEmbeddings, require_known_classes, train_classifier
 from ease.evaluation.items import mean_items
-from ease.evaluation.tasks import (
-    DEVELOPMENT_METRIC,
-    Score,
-    Seeds,
-    TaskOptions,
-    Texts,
-    averages,
-    error_prefix,
-    repeated_score,
-)
+from ease.evaluation.scores import DEVELOPMENT_METRIC, Score
+from ease.evaluation.tasks.base import Seeds, TaskOptions, Texts, error_prefix
 from ease.evaluation.tasks.set_files import Labelled, TableOptions, TableTask, collect_labelled
 from ease.similarity.encode import Encode
 from ease.similarity.vectors import finite_rows
 
-METRIC = "accuracy"
-Hits = Mapping[str, list[NDArray[np.bool_]]]
+ACCURACY = "accuracy"
+HitsBySeed = Mapping[str, list[NDArray[np.bool_]]]
 COPYRIGHT = re.compile(r"\(c\) Reuters Limited \d{4}")
 
 
@@ -74,82 +66,93 @@ class TransferOptions(LabelledOptions):
 class Transfer(TableTask):
     """Accuracy on the English development data and in each language, and the average over languages."""
 
-    METRICS = (METRIC, DEVELOPMENT_METRIC)
+    METRICS = (ACCURACY, DEVELOPMENT_METRIC)
     Options: ClassVar[type[TaskOptions]] = TransferOptions
+    options: Any
 
     @property
-    def KIND(self) -> str:  # type: ignore[override]
+    def task_type(self) -> str:
         """Texts are classified, pairs of texts as pairs."""
-        return "Classification" if "text" in self.configured["columns"] else "PairClassification"
+        return "Classification" if "text" in self.options.columns else "PairClassification"
 
-    def read(self, options: Any, subset: str, paths: tuple[Path, ...]) -> tuple[Labelled, Labelled, Labelled]:
+    def read(self, subset: str, paths: tuple[Path, ...]) -> tuple[Labelled, Labelled, Labelled]:
         """Read training, development and test file of a language."""
-        training, development, test = (self.read_file(options, subset, path) for path in paths)
+        training, development, test = (self.read_file(subset, path) for path in paths)
         require_known_classes(training.labels, development.labels, "the development data")
         require_known_classes(training.labels, test.labels, f"the test data in {subset}")
         return training, development, test
 
-    def read_file(self, options: Any, subset: str, path: Path) -> Labelled:
+    def read_file(self, subset: str, path: Path) -> Labelled:
         """Read a labelled file; rows with a blank or untranslated text are skipped and counted."""
+        options = self.options
         clean = clean_document if options.reuters else lambda text, place: text
         rows = (
             (place, row["label"], tuple(clean(row[role], place) for role in row if role != "label"))
-            for place, row in self.rows(options, subset, [path])
+            for place, row in self.rows(subset, [path])
         )
         return collect_labelled(path, rows, options.labels, options.untranslated)
 
-    def texts(self, options: Any, data: tuple[Labelled, Labelled, Labelled]) -> Mapping[str, Texts]:
+    def texts(self, data: tuple[Labelled, Labelled, Labelled]) -> Mapping[str, Texts]:
         """Return the texts of the test data."""
-        return {METRIC: data[2].texts}
+        _, _, test = data
+        return {ACCURACY: test.texts}
 
-    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
+    def score_subsets(self, encode: Encode) -> list[Score]:
         """Read and encode all languages before the long training, then test in every language."""
-        found = self.available(options)
+        available = self.available()
         with error_prefix(self.name):
-            data = {language: self.read(options, language, paths) for language, paths in found.items()}
+            data = {language: self.read(language, paths) for language, paths in available.items()}
+            # All languages have the same English training and development files.
             training, development, _ = next(iter(data.values()))
-            tests = {DEVELOPMENT_METRIC: development} | {language: own[2] for language, own in data.items()}
-            hits, note = self.train(encode, options, training, tests)
+            tests = {DEVELOPMENT_METRIC: development}
+            tests |= {language: test for language, (_, _, test) in data.items()}
+            hits, note = self.train(encode, training, tests)
         shares = {name: [float(np.mean(run)) for run in runs] for name, runs in hits.items()}
-        scores = [repeated_score(self.name, "en", DEVELOPMENT_METRIC, shares[DEVELOPMENT_METRIC], note)]
+        scores = [self.mean_result("en", DEVELOPMENT_METRIC, shares[DEVELOPMENT_METRIC], note)]
         for language in data:
             items = mean_items(np.mean(hits[language], axis=0))
-            scores.append(repeated_score(self.name, language, METRIC, shares[language], tests[language].note, items))
-        return scores + averages(scores, self.wanted(options))
+            scores.append(self.mean_result(language, ACCURACY, shares[language], tests[language].note, items))
+        return scores
 
-    def train(
-        self, encode: Encode, options: Any, training: Labelled, tests: Mapping[str, Labelled]
-    ) -> tuple[Hits, str]:
+    def train(self, encode: Encode, training: Labelled, tests: Mapping[str, Labelled]) -> tuple[HitsBySeed, str]:
         """Train on English with each seed and the settings that are best on `tests[DEVELOPMENT_METRIC]`.
 
         Returns by test whether the class of each row is predicted, (rows,), with each seed; a note on development data.
         """
-        learnt = embed(encode, training, "embeddings of the training data")
+        options = self.options
+        training_rows = embed(encode, training, "embeddings of the training data")
         places = {language: f"test data in {language}" for language in tests}
         places[DEVELOPMENT_METRIC] = "development data"
         data = {name: embed(encode, test, f"embeddings of the {places[name]}") for name, test in tests.items()}
         development = data[DEVELOPMENT_METRIC]
         fixed = options.model_dump(include={"epochs", "weight_decay", "clip_norm", "evaluation_steps"})
-        grid, found = [*product(options.batch_sizes, options.learning_rates)], []
+        grid = list(product(options.batch_sizes, options.learning_rates))
+        candidates = []
         for size, rate in tqdm(grid, desc="Classifiers", delay=2, leave=False, disable=None):
-            trained = [train_classifier(learnt, development, seed, size, rate, **fixed) for seed in options.seeds]
-            accuracy = fmean(float(np.mean(one.hits(development))) for one in trained)
-            found.append((accuracy, trained, f"batch size {size}, learning rate {rate:g}"))
-        _, trained, note = max(found, key=itemgetter(0))
-        return {name: [one.hits(own) for one in trained] for name, own in data.items()}, note
+            classifiers = [
+                train_classifier(training_rows, development, seed, size, rate, **fixed) for seed in options.seeds
+            ]
+            accuracy = fmean(float(np.mean(classifier.hits(development))) for classifier in classifiers)
+            candidates.append((accuracy, classifiers, f"batch size {size}, learning rate {rate:g}"))
+        # Of equal accuracies, the first in the grid.
+        _, classifiers, note = max(candidates, key=itemgetter(0))
+        hits = {name: [classifier.hits(rows) for classifier in classifiers] for name, rows in data.items()}
+        return hits, note
 
 
 def embed(encode: Encode, data: Labelled, name: str) -> LabelledEmbeddings:
     """Encode texts, or compute the features of pairs of texts; `name` names them in error messages."""
     sides = [list(side) for side in zip(*data.texts, strict=True)]
     embeddings = finite_rows(encode([text for side in sides for text in side]), name)
-    features = pair_features(*np.split(embeddings, 2)) if len(sides) == 2 else embeddings
-    return LabelledEmbeddings(features, data.labels, name)
+    if len(sides) == 2:
+        embeddings = pair_features(*np.split(embeddings, 2))
+    return LabelledEmbeddings(embeddings, data.labels, name)
 
 
 def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
-    """Features of pairs: `(u, v, |u − v|, u · v)`, 2 x (n, dimension) -> (n, 4 dimension)."""
-    first, second = np.asarray(left, dtype=np.float32), np.asarray(right, dtype=np.float32)
+    """Return the features of pairs: `(u, v, |u − v|, u · v)`, 2 x (n, dimension) -> (n, 4 dimension)."""
+    first = np.asarray(left, dtype=np.float32)
+    second = np.asarray(right, dtype=np.float32)
     return np.concatenate([first, second, np.abs(first - second), first * second], axis=1)
 
 

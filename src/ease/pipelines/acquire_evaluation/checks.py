@@ -7,9 +7,12 @@ from functools import partial
 
 from kedro.pipeline.node import Node
 
+from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
-from ease.evaluation.scoring import task_name
+from ease.evaluation.scoring import check_kinds, known_references, task_name
 from ease.evaluation.sets import LocatedSet, read_located, require_named_set, require_sets
+from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks.base import error_prefix
 from ease.pipelines.acquire_evaluation.nodes import (
     check_tasks,
     expected_sets,
@@ -28,10 +31,13 @@ SetCheck = Callable[[Mapping[str, LocatedSet]], object]
 def check_setting_tasks(node: Node, run: PlannedRun) -> None:
     """Check the tasks of a setting; those that `--params` names must have data, as `evaluate.tasks` must."""
     setting = run.options(node, Setting)
-    check_tasks((*setting.dev_tasks, *setting.test_tasks), run.parameter("tasks"))
+    tasks = run.parameter("tasks")
+    # Every run refuses unknown names, in the words of the parameter that has them.
+    test_tasks = known_references(setting.test_tasks, tasks)
+    check_tasks((*known_references(setting.dev_tasks, tasks), *test_tasks), tasks)
     parameter = f"{setting.name}.setting.test_tasks"
     if parameter in run.typed:
-        for reference in without_audit(setting.test_tasks, run):
+        for reference in without_audit(test_tasks, run):
             check_sets(partial(require_named_set, reference, parameter), node, run, [reference])
     check_scored_tasks(node, run)
 
@@ -39,17 +45,27 @@ def check_setting_tasks(node: Node, run: PlannedRun) -> None:
 def check_scored_tasks(node: Node, run: PlannedRun) -> None:
     """Check the tasks that `evaluate.tasks` names, which must have data; others without data are skipped."""
     options = run.options(node, EvaluateOptions)
-    check_tasks(options.references(()), run.parameter("tasks"))
-    for reference in without_audit(options.named, run):
+    tasks = run.parameter("tasks")
+    run.check(check_kinds, tasks)
+    for name, baseline in options.baselines.items():
+        for prompt in baseline.prompts:
+            run.check(_check_prompt, f"evaluate.baselines.{name}.prompts", prompt, tasks)
+    check_tasks(known_references(options.references((), tasks), tasks), tasks)
+    for reference in without_audit(known_references(options.named, tasks), run):
         check_sets(partial(require_named_set, reference, "evaluate.tasks"), node, run, [reference])
+
+
+def _check_prompt(parameter: str, prompt: str, tasks: TaskParameters) -> None:
+    with error_prefix(f"Parameter `{parameter}`"):
+        check_prompts([prompt], list(tasks))
 
 
 def check_development_sets(node: Node, run: PlannedRun, dev_tasks: Sequence[str]) -> None:
     """Refuse a training that lacks a set which chooses its checkpoint."""
-    references = without_audit(dev_tasks, run)
+    references = without_audit(known_references(dev_tasks, run.parameter("tasks")), run)
     for name in dict.fromkeys(map(task_name, references)):
         of_task = [reference for reference in references if task_name(reference) == name]
-        check_sets(partial(require_sets, of_task, options=run.parameter("tasks")), node, run, of_task)
+        check_sets(partial(require_sets, of_task, tasks=run.parameter("tasks")), node, run, of_task)
 
 
 def check_sets(check: SetCheck, node: Node, run: PlannedRun, references: Sequence[str]) -> None:

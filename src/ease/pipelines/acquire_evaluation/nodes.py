@@ -23,9 +23,10 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
+from ease.evaluation.scoring import check_references, select_parameters, select_tasks, task_name
 from ease.evaluation.sets import LocatedSet, locate_sets, read_sets, scorable
-from ease.evaluation.tasks import get_task, missing_files
+from ease.evaluation.tasks import TaskParameters, build_task
+from ease.evaluation.tasks.base import missing_files
 from ease.io.atomic import atomic_path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, Unreachable, download
 from ease.io.files import hash_contents, read_data_file, report_write_errors
@@ -210,7 +211,11 @@ SAMPLE_SETS = ("parallel", "graded", "graded_dev")
 
 
 def locate_evaluation_sets(
-    acquire: AcquireOptions, sets: EvaluationSetOptions, tasks: TaskOptions, evaluate: EvaluateOptions, setting: Setting
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: TaskParameters,
+    evaluate: EvaluateOptions,
+    setting: Setting,
 ) -> dict[str, Any]:
     """Locate, read and hash the files of each task of the setting.
 
@@ -218,20 +223,20 @@ def locate_evaluation_sets(
     setting.
     """
     # Trainings and analyses read the setting's own tasks even if other tasks are scored.
-    references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
+    references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references((), tasks))
     return locate(references, acquire, sets, tasks, evaluate.named)
 
 
 def locate_baseline_sets(
     acquire: AcquireOptions,
     sets: EvaluationSetOptions,
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     evaluate: EvaluateOptions,
     multilingual: Setting,
     monolingual: Setting,
 ) -> dict[str, Any]:
     """Locate the evaluation sets of the baselines; see `locate_evaluation_sets`."""
-    by_baseline = evaluate.baseline_references([multilingual, monolingual])
+    by_baseline = evaluate.baseline_references([multilingual, monolingual], tasks)
     references = dict.fromkeys(reference for own_references in by_baseline.values() for reference in own_references)
     return locate(tuple(references), acquire, sets, tasks, evaluate.named)
 
@@ -240,27 +245,29 @@ def locate(
     references: Sequence[str],
     acquire: AcquireOptions,
     sets: EvaluationSetOptions,
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     named: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON.
 
     A failed download of a task that the user has `named` is a fault, which fails the run once all else is scored.
     """
+    check_references(references, tasks)
     names, failed = list(dict.fromkeys(map(task_name, references))), dict[str, dict[str, str]]()
     if sets.fetch:
         failed = fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)
-    options = dict(tasks)
+    parameters = dict(tasks)
     for name in names:
-        if "path" not in tasks.get(name, {}):
+        if "path" not in tasks[name]:
             raise EaseError(f"The task {name!r} is to be scored, but `tasks.{name}.path` is not configured.")
         address = str(tasks[name]["path"])
         if address.startswith(SAMPLE):
             path = acquire.sample_file(address, SAMPLE_SETS, "evaluation sets")
         else:
             path = sets.locate(address)
-        options[name] = {**tasks[name], "path": str(path)}
-    located = read_sets(locate_sets(references, options), references, options)
+        parameters[name] = {**tasks[name], "path": str(path)}
+    selected = select_tasks(references, parameters)
+    located = read_sets(locate_sets(selected), selected)
     for reference in named:
         name, _, subset = reference.partition(":")
         if failed.get(name) and not located[name].faults and not scorable([reference], located):
@@ -269,32 +276,33 @@ def locate(
     return {name: found.model_dump(mode="json") for name, found in located.items()}
 
 
-def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
+def check_tasks(references: Sequence[str], tasks: TaskParameters) -> None:
     """Refuse unknown or wrongly configured tasks."""
-    for name in map(task_name, references):
-        get_task(name)
-    for name, options in chosen_tasks(references, tasks).items():
-        task_options(name, {name: options})
+    select_tasks(references, tasks)
 
 
-def expected_sets(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> dict[str, LocatedSet]:
+def expected_sets(
+    references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskParameters
+) -> dict[str, LocatedSet]:
     """Return the sets that a run will have: files that exist, and those that it makes or downloads."""
     expected = {}
-    for name, options in chosen_tasks(references, tasks).items():
-        address = str(options["path"])
+    for name, parameters in select_parameters(references, tasks).items():
+        address = str(parameters["path"])
         if address.startswith(SAMPLE):
             named = (reference.partition(":")[2] for reference in references if task_name(reference) == name)
             expected[name] = LocatedSet(path=sets.folder, subsets=dict.fromkeys(named, ()), sha256={})
             continue
-        placed = {name: {**options, "path": str(sets.locate(address))}}
-        files = get_task(name).files(task_options(name, placed))
+        task = build_task(name, {**parameters, "path": str(sets.locate(address))})
+        files = task.files()
         fetched, missing = fetchable(name) if sets.fetch else set(), {}
         for subset, paths in missing_files(files).items():
             below = (p.relative_to(sets.folder) if p.is_relative_to(sets.folder) else p for p in paths)
             if lacking := tuple(path.as_posix() for path in below if path.as_posix() not in fetched):
                 missing[subset] = lacking
         complete = dict.fromkeys(files.keys() - missing, ())
-        expected[name] = LocatedSet(path=sets.folder, subsets=complete, sha256={}, missing=missing)
+        expected[name] = LocatedSet(
+            path=sets.folder, subsets=complete, sha256={}, missing=missing, source=task.options.source
+        )
     return expected
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from pydantic import BaseModel
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
@@ -37,8 +36,10 @@ from ease.evaluation.analysis.languages import (
     compare_language_identity,
     project_parallel,
 )
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
-from ease.evaluation.sets import at_paths, read_located
+from ease.evaluation.scoring import select_tasks, task_name
+from ease.evaluation.sets import located_parameters, read_located
+from ease.evaluation.tasks import TaskParameters
+from ease.evaluation.tasks.base import Task
 from ease.methods import in_order
 from ease.pipelines.tracking import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
@@ -63,15 +64,15 @@ class Compared:
         encoders: Mapping[str, Path | None],
         encoding: EncodingOptions,
         evaluation_data: Mapping[str, Any] | None = None,
-        tasks: TaskOptions | None = None,
+        tasks: TaskParameters | None = None,
     ) -> None:
         self.encoders = encoders
         self.encoding = encoding
         self.evaluation_data = evaluation_data or {}
         self.tasks = tasks or {}
 
-    def options(self, reference: str) -> BaseModel:
-        """Return the options of a task, or of one of its subsets, with the located path of its data."""
+    def task(self, reference: str) -> Task:
+        """Return a task, or one of its subsets, with the located path of its data."""
         name, located = task_name(reference), read_located(self.evaluation_data)
         if name not in located:
             raise EaseError(
@@ -79,12 +80,12 @@ class Compared:
                 f"{', '.join(sorted(located))}: choose among them, or name the task in the setting's `test_tasks` and "
                 "run `acquire_evaluation` again."
             )
-        paths = at_paths(self.tasks, {name: located[name]})
-        return task_options(name, chosen_tasks([reference], paths))
+        parameters = located_parameters(self.tasks, {name: located[name]})
+        return select_tasks([reference], parameters)[name]
 
     def graded(self, reference: str) -> GradedSets:
         """Return the graded pairs of a task or subset."""
-        return graded_pairs(task_name(reference), self.options(reference))
+        return graded_pairs(self.task(reference))
 
     def encode(self) -> dict[str, Encode]:
         """Load the trained encoders."""
@@ -112,7 +113,7 @@ def measure_alignment_uniformity(
     options: AlignmentOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> Plotted:
     """Measure alignment and uniformity (Wang and Isola, 2020), as a table and as a plot."""
@@ -127,7 +128,7 @@ def find_differing_pairs(
     options: DifferingOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> pd.DataFrame:
     """Find the graded pairs on which two models differ most, in both directions.
@@ -149,13 +150,13 @@ def project_language_pair(
     options: ProjectionOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> Plotted:
     """Project the sentences of a language pair into two dimensions, one panel for each encoder."""
     compared = Compared(encoders, encoding, evaluation_data, tasks)
     name, _, subset = options.parallel.partition(":")
-    table = project_parallel(compared.encode(), parallel_sentences(name, compared.options(name), subset), options)
+    table = project_parallel(compared.encode(), parallel_sentences(compared.task(name), subset), options)
     log_table(table, "language_pair")
     return table, _plotted(plot_language_pair(table), "language_pair")
 
@@ -164,7 +165,7 @@ def measure_isotropy(
     options: GradedOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> pd.DataFrame:
     """Measure how evenly embeddings spread over all directions."""
@@ -178,7 +179,7 @@ def plot_cosines(
     options: CosineOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> Plotted:
     """Plot the distributions of the cosines of positive and of negative pairs."""
@@ -194,7 +195,7 @@ def draw_roc_curves(
     options: CurveOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> Plotted:
     """Draw the ROC curves of the cosines of positive and negative pairs."""
@@ -211,14 +212,14 @@ def measure_language_identity(
     options: LanguageIdentityOptions,
     encoding: EncodingOptions,
     evaluation_data: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     **encoders: Path | None,
 ) -> pd.DataFrame:
     """Measure how well a linear classifier predicts the language of a sentence from its embedding."""
     compared = Compared(encoders, encoding, evaluation_data, tasks)
     name = options.parallel
-    task = compared.options(name)
-    parallel = {code: parallel_sentences(name, task, pair) for code, pair in options.pairs.items()}
+    task = compared.task(name)
+    parallel = {code: parallel_sentences(task, pair) for code, pair in options.pairs.items()}
     table = compare_language_identity(compared.encode(), parallel, options)
     caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
     return _log(table, caption, "language_identity")

@@ -10,7 +10,8 @@ import pandas as pd
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.contamination import ContaminationOptions, clean_scores, find_matches, read_task_texts
-from ease.evaluation.sets import at_paths, read_located, scorable
+from ease.evaluation.scoring import select_tasks
+from ease.evaluation.sets import located_parameters, read_located, scorable
 from ease.lazy import ibis
 from ease.options import Rows
 from ease.pipelines.options import EvaluateOptions
@@ -38,8 +39,8 @@ def find_contaminated_items(
     """
     pairs = require_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
-    references = scorable(evaluate.references(setting.test_tasks), located)
-    found, failed = read_task_texts(references, at_paths(tasks, located))
+    references = scorable(evaluate.references(setting.test_tasks, tasks), located)
+    found, failed = read_task_texts(select_tasks(references, located_parameters(tasks, located)).values())
     for task, reason in failed.items():
         logger.warning("Contamination of the task %s cannot be found: %s", task, reason)
     texts = list(dict.fromkeys(text for own in found for item in own.texts for text in item))

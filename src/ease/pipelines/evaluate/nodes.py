@@ -46,7 +46,7 @@ def score_encoder(
         logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
         return []
     located, origin = read_located(evaluation_data), origin_of(encoder)
-    references = evaluate.references(setting.test_tasks)
+    references = evaluate.references(setting.test_tasks, tasks)
     dimensions = (*evaluate.dimensions, *origin.pop("dimensions", ()))
     about = {"setting": setting.name, "model": encoder.parent.name, **origin}
     data = Scoring(references, located, tasks, encoding)
@@ -71,7 +71,7 @@ def score_baselines(
     Rows without a value name what could not be scored.
     """
     located, rows = read_located(evaluation_data), Rows()
-    for name, references in evaluate.baseline_references([multilingual, monolingual]).items():
+    for name, references in evaluate.baseline_references([multilingual, monolingual], tasks).items():
         data = Scoring(references, located, tasks, encoding)
         rows += score_baseline(name, evaluate.baselines[name], data, training_pairs, evaluate.dimensions)
     return rows

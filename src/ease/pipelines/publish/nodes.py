@@ -17,7 +17,7 @@ from ease.encoders.check import start_of
 from ease.encoders.options import RANDOM, Form
 from ease.encoders.saved import RUN_FILE, setting_and_method
 from ease.errors import EaseError
-from ease.evaluation.tasks import AVERAGE, get_task
+from ease.evaluation.scores import AVERAGE
 from ease.io.atomic import atomic_folder, finish_replacement, write_text_atomically
 from ease.io.files import read_json
 from ease.io.versions import provenance_of
@@ -28,6 +28,7 @@ from ease.options import Rows, StrictModel
 from ease.pipelines.tracking import set_alias
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
+from ease.reporting.score_summaries import by_main_metric
 from ease.wikimedia.wikinews.editions import SPLITS, UNKNOWN_LICENCE
 
 logger = logging.getLogger(__name__)
@@ -270,8 +271,8 @@ def _describe_model(card: Path, options: PublishOptions, encoder: Path, scores: 
     columns = ["task", "subset", "metric", "value", "low", "high", "note"]
     task_rows = Rows()
     if len(scores):
-        for task, rows in scores.groupby("task", sort=False):
-            main = rows[(rows["metric"] == get_task(task).METRIC) & rows["value"].notna()]
+        for _, rows in scores.groupby("task", sort=False):
+            main = rows[by_main_metric(rows) & rows["value"].notna()]
             averages = main[main["subset"] == AVERAGE]
             if not len(averages):
                 averages = main[~main["subset"].str.startswith(AVERAGE)]

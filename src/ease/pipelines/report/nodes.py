@@ -38,7 +38,9 @@ from ease.reporting.score_summaries import METHOD_SCORE_COLUMNS, score_table
 
 logger = logging.getLogger(__name__)
 
-COLUMNS_OF_SWEEPS = "base pooling seed task subset metric value deviation low high note data code".split()
+COLUMNS_OF_SWEEPS = (
+    "base pooling seed task subset metric value deviation low high main task_type note data code".split()
+)
 Papers = PublishedPapers | dict[str, Any]
 """The papers' tables, or the catalog's functions that read them, by paper"""
 PAPER_TABLES = "papers.tables"

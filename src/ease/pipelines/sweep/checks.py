@@ -12,7 +12,9 @@ from pydantic import ValidationError
 from ease.encoders.check import check_encoder
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
+from ease.evaluation.scoring import check_references
 from ease.evaluation.sets import check_scorable
+from ease.evaluation.tasks.base import error_prefix
 from ease.methods import method_names, method_record
 from ease.options import format_validation_error
 from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_sets
@@ -28,6 +30,8 @@ from ease.texts import source_options
 def _check_sweep(node: Node, run: PlannedRun) -> None:
     sweep, tasks = run.options(node, Sweep), run.parameter("tasks")
     setting = sweep.own_setting(run.options(node, Setting))
+    with error_prefix(f"The sweep {sweep.name!r}"):
+        check_references((*setting.dev_tasks, *setting.test_tasks), tasks)
     named = {name: f"params:{setting.name}.{name}" for name in method_names()}
     recipes = {name: run.catalog.load(given) for name, given in named.items() if given in node.inputs}
     available = {name.rpartition(".")[2].removeprefix("kept_") for name in node.inputs if run.has(name)}
@@ -35,6 +39,8 @@ def _check_sweep(node: Node, run: PlannedRun) -> None:
     for variant in sweep.all_variants(setting.languages):
         try:
             varied = sweep.varied_setting(setting, variant)
+            with error_prefix(f"The variant {variant.label!r} of {sweep.name!r}"):
+                check_references((*varied.dev_tasks, *varied.test_tasks), tasks)
         except EaseError as error:
             run.faults.append(str(error))
             continue
@@ -48,7 +54,7 @@ def _check_sweep(node: Node, run: PlannedRun) -> None:
     for dev_tasks, test_tasks in dict.fromkeys((one.dev_tasks, one.test_tasks) for one in settings):
         if any(encoders.values()):
             check_development_sets(node, run, dev_tasks)
-        run.check(check_tasks, test_tasks, tasks)
+        run.check(check_tasks, (*dev_tasks, *test_tasks), tasks)
         check_sets(partial(check_scorable, test_tasks), node, run, test_tasks)
 
 

@@ -17,9 +17,10 @@ from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.pairs import permute_entities
-from ease.evaluation.scoring import DEVELOPMENT, TaskOptions, score_tasks
-from ease.evaluation.sets import at_paths, check_scorable, read_located, scorable
-from ease.evaluation.tasks import Score
+from ease.evaluation.scores import Score
+from ease.evaluation.scoring import DEVELOPMENT, score_tasks, select_tasks
+from ease.evaluation.sets import check_scorable, located_parameters, read_located, scorable
+from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.locks import folder_lock
@@ -72,7 +73,7 @@ class Inputs(NamedTuple):
 
 
 def locate_sweep_sets(
-    acquire: AcquireOptions, sets: EvaluationSetOptions, tasks: TaskOptions, setting: Setting, sweep: Sweep
+    acquire: AcquireOptions, sets: EvaluationSetOptions, tasks: TaskParameters, setting: Setting, sweep: Sweep
 ) -> dict[str, Any]:
     """Locate the evaluation sets that select the checkpoints of a sweep and score its variants."""
     varied = sweep.varied_settings(sweep.own_setting(setting))
@@ -244,7 +245,8 @@ def joined_rows(sweep: Sweep, data: TrainingData, models: Mapping[str, Path]) ->
         own = {code: encode_with(folder, options, code) for code, folder in encoders.items()}
         encode, references = EncodeByLanguage(own), scorable(joined.tasks, located)
         with nested_run(name) as run_id:
-            scores = score_tasks(encode, references, at_paths(data.tasks, located)) if references else []
+            selected = select_tasks(references, located_parameters(data.tasks, located))
+            scores = score_tasks(encode, selected.values())
             log_scores(run_id, scores)
         about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": "joined"}
         about |= {"seed": seed, "languages": " ".join(encoders), "base": joined.base, "pooling": ""}

@@ -13,7 +13,8 @@ import pandas as pd
 from ease.encoders.defaults import DURATION, EncoderDefaults
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
-from ease.evaluation.scoring import DEVELOPMENT, TaskOptions
+from ease.evaluation.scoring import DEVELOPMENT
+from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import write_text_atomically
 from ease.lazy import ibis
 from ease.options import Rows
@@ -84,7 +85,7 @@ def build_start(
     training_pairs: ibis.Table,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     recipe: Recipe,
     setting: Setting,
     encoders: EncoderDefaults,
@@ -145,7 +146,7 @@ def teach_encoder(
     tracking: TrackingOptions,
     work: str,
     accept: bool,
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     untrained: Path,

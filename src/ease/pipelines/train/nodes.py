@@ -10,7 +10,7 @@ from ease.encoders.model_card import (
     model_card,
 )
 from ease.encoders.options import EncodingOptions, WhiteningOptions
-from ease.evaluation.scoring import TaskOptions
+from ease.evaluation.tasks import TaskParameters
 from ease.io.atomic import atomic_folder
 from ease.lazy import ibis
 from ease.options import Rows
@@ -58,7 +58,7 @@ def train_encoder(
     encoders: EncoderDefaults,
     tracking: TrackingOptions,
     work: str,
-    tasks: TaskOptions,
+    tasks: TaskParameters,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     untrained: Path | None,

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from ease.evaluation.tasks import AVERAGE
+from ease.evaluation.scores import AVERAGE
 from ease.reporting.plots.style import (
     AMOUNT_STYLES,
     OTHER_STYLES,

@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.evaluation.scoring import DEVELOPMENT
-from ease.evaluation.tasks import get_task
 from ease.reporting.plots.style import (
     PUBLISHED_STYLES,
     Style,
@@ -23,7 +22,7 @@ from ease.reporting.plots.style import (
     series_styles,
     stack_bars,
 )
-from ease.reporting.score_summaries import split_scores, with_limits
+from ease.reporting.score_summaries import by_main_metric, split_scores, with_limits
 
 
 def plot_scores(scores: pd.DataFrame) -> go.Figure:
@@ -35,8 +34,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     title = "Scores by method"
     if scores.empty:
         return empty_figure(title)
-    metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
-    scores = scores[scores["metric"] == scores["task"].map(metrics)]
+    scores = scores[by_main_metric(scores)]
     subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
     panels = [("Main score of each task", mains.assign(subset=mains["task"]))]
     for task, rows in subsets.groupby("task", sort=False):
