@@ -15,6 +15,7 @@ from ease.pipelines.analysis import create_pipeline as analysis
 from ease.pipelines.audit import create_pipeline as audit
 from ease.pipelines.contamination import create_pipeline as contamination
 from ease.pipelines.entity_embeddings import create_pipeline as entity_embeddings
+from ease.pipelines.entity_embeddings.pipeline import create_embeddings
 from ease.pipelines.entity_pairs import create_pipeline as entity_pairs
 from ease.pipelines.evaluate import create_pipeline as evaluate
 from ease.pipelines.evaluate.pipeline import create_scoring
@@ -26,7 +27,7 @@ from ease.pipelines.publish import create_pipeline as publish
 from ease.pipelines.released_pairs import create_pipeline as released_pairs
 from ease.pipelines.report import create_pipeline as report
 from ease.pipelines.report.pipeline import create_comparison
-from ease.pipelines.setting import EASE_PLUS, LOW_RESOURCE, MLM, MONOLINGUAL, MULTILINGUAL
+from ease.pipelines.setting import EASE_PLUS, LOW_RESOURCE, MLM, MONOLINGUAL, MULTILINGUAL, TEACH
 from ease.pipelines.sweep.pipeline import create_pipeline as sweep
 from ease.pipelines.sweep.variants import registered_sweeps
 from ease.pipelines.teach import create_pipeline as teach
@@ -71,7 +72,7 @@ def create_pipelines() -> dict[str, Pipeline]:
         "entity_embeddings": entity_embeddings(),
         "acquire_evaluation": acquire_evaluation(),
         "train": train(),
-        "evaluate": evaluate(),
+        "evaluate": acquire_evaluation() + evaluate(),
         "report": report(),
         "train_multilingual": create_main_job(MULTILINGUAL),
         "train_monolingual": create_main_job(MONOLINGUAL),
@@ -87,7 +88,7 @@ def create_pipelines() -> dict[str, Pipeline]:
         "mine_bitext": mine_bitext(),
         "publish": publish(),
         "released_pairs": released_pairs(),
-        "teach": teach(),
+        "teach": create_teach(),
         "validate_evaluation": validate_evaluation(),
     }
 
@@ -116,6 +117,22 @@ def create_main_job(setting: str, methods: Sequence[str] = COMPARED) -> Pipeline
             *(create_training(setting, method, mlm_start) for method in methods),
             *(create_scoring(setting, name) for name in (UNTRAINED, *methods)),
             create_comparison(setting, methods),
+        ]
+    )
+
+
+def create_teach() -> Pipeline:
+    """Create `teach`: the stages of a setting, with locations, a start, a training and a report of its own."""
+    return pipeline(
+        [
+            teach(),
+            ingest(TEACH),
+            audit(TEACH),
+            entity_pairs(TEACH),
+            hard_negatives(TEACH),
+            create_embeddings(TEACH, project_options=False),
+            create_scoring(TEACH, UNTRAINED),
+            create_scoring(TEACH, EASE_PLUS),
         ]
     )
 

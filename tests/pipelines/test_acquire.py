@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.pipelines.acquire.nodes import locate_dumps
-from ease.pipelines.ingest.nodes import CachedIngestOptions, parse_wikipedia
-from ease.pipelines.options import AcquireOptions
+from ease.pipelines.ingest.nodes import parse_wikipedia
+from ease.pipelines.options import AcquireOptions, CachedIngestOptions
 from ease.pipelines.setting import Setting
 from ease.sample import SampleOptions, write_sample
 from tests.file_server import FileServer

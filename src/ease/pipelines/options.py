@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     pass
 
 
+from ease.io.addresses import located
+from ease.wikimedia.dumps.parts import IngestOptions
+
 SAMPLE = "sample:"
 """Address of the sample wiki; its files are `sample:NAME`."""
 
@@ -208,3 +211,16 @@ class TextOptions(StrictModel):
     """Limits of gathering training texts."""
 
     memory_limit: str = Field("4GB", description="of DuckDB, which spills to disk beyond it")
+
+
+class CachedIngestOptions(IngestOptions):
+    """How dumps are parsed, and the folder of the parsed parts."""
+
+    parts: str = Field(
+        description="folder of the parsed parts, which later runs reuse; a path, or an address that fsspec reaches"
+    )
+
+    @property
+    def folder(self) -> Path:
+        """The absolute folder of the parts: a Spark worker has another working directory."""
+        return located(self.parts).absolute()

@@ -6,16 +6,15 @@ from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.evaluation.scoring import BASELINES
 from ease.methods import UNTRAINED
-from ease.pipelines.acquire_evaluation.pipeline import create_pipeline as acquire_evaluation
 from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
 from ease.pipelines.setting import MONOLINGUAL, MULTILINGUAL, SETTINGS, trained_encoders
 
 
 def create_pipeline() -> Pipeline:
-    """Create `evaluate`: locate the evaluation sets, and score the encoders of all settings and the baselines."""
+    """Create the scoring of the encoders of all settings and of the baselines."""
     encoders = (UNTRAINED, *trained_encoders())
     scorings = [create_scoring(setting, name) for setting in SETTINGS for name in encoders]
-    return pipeline([acquire_evaluation(), *scorings, create_baseline_scoring()])
+    return pipeline([*scorings, create_baseline_scoring()])
 
 
 def create_scoring(setting: str, method: str) -> Pipeline:

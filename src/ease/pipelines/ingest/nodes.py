@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import pandas as pd
 import plotly.graph_objects as go
 import pyarrow.parquet as pq
-from pydantic import Field
 
 from ease.entities.links import join_sitelinks, resolve_links, summarize_links, types_of_linked
 from ease.errors import EaseError
@@ -17,11 +16,12 @@ from ease.io.addresses import located
 from ease.io.parquet import read_parquet
 from ease.lazy import ibis
 from ease.pipelines.located_dumps import has_items
+from ease.pipelines.options import CachedIngestOptions
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.parts import Counts, IngestOptions, MapShards, make_part, part_name, spark_map
+from ease.wikimedia.dumps.parts import Counts, MapShards, make_part, part_name, spark_map
 from ease.wikimedia.wikidata import (
     ENTITY_TYPES,
     SITELINKS,
@@ -39,19 +39,6 @@ logger = logging.getLogger(__name__)
 Dumps = dict[str, Any]
 Table: TypeAlias = "ibis.Table | list[Path]"
 """A table, or the files of its parts."""
-
-
-class CachedIngestOptions(IngestOptions):
-    """How dumps are parsed, and the folder of the parsed parts."""
-
-    parts: str = Field(
-        description="folder of the parsed parts, which later runs reuse; a path, or an address that fsspec reaches"
-    )
-
-    @property
-    def folder(self) -> Path:
-        """The absolute folder of the parts: a Spark worker has another working directory."""
-        return located(self.parts).absolute()
 
 
 def parse_wikipedia(

@@ -23,9 +23,8 @@ from ease.errors import EaseError
 from ease.io.downloads import Client, RemoteFile, download
 from ease.io.files import hash_contents
 from ease.lazy import ibis
-from ease.pipelines.ingest.nodes import CachedIngestOptions
 from ease.pipelines.located_dumps import released_files
-from ease.pipelines.options import AcquireOptions
+from ease.pipelines.options import AcquireOptions, CachedIngestOptions
 from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE

@@ -5,13 +5,7 @@ from __future__ import annotations
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import UNTRAINED
-from ease.pipelines.audit.pipeline import create_pipeline as audit
-from ease.pipelines.entity_embeddings.pipeline import create_embeddings
-from ease.pipelines.entity_pairs.pipeline import create_pipeline as entity_pairs
-from ease.pipelines.evaluate.pipeline import create_scoring
-from ease.pipelines.hard_negatives.pipeline import create_pipeline as hard_negatives
-from ease.pipelines.ingest.pipeline import create_pipeline as ingest
-from ease.pipelines.setting import EASE_PLUS, MLM, TEACH
+from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.teach.nodes import (
     build_start,
     locate_taught_dumps,
@@ -25,20 +19,8 @@ METHOD = EASE_PLUS
 
 
 def create_pipeline() -> Pipeline:
-    """Create `teach`: the pieces of a setting, with a start, a training and a report of its own."""
-    return (
-        _locations()
-        + ingest(TEACH)
-        + audit(TEACH)
-        + entity_pairs(TEACH)
-        + hard_negatives(TEACH)
-        + _start()
-        + create_embeddings(TEACH, project_options=False)
-        + _training()
-        + create_scoring(TEACH, UNTRAINED)
-        + create_scoring(TEACH, METHOD)
-        + _report()
-    )
+    """Create the nodes of `teach` that other settings do not have; `pipeline_registry.py` adds those of a setting."""
+    return pipeline([_locations(), _start(), _training(), _report()])
 
 
 def _locations() -> Pipeline:
