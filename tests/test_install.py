@@ -118,6 +118,9 @@ def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Done: 5 nodes" in done.stderr
     assert [*project.glob("data/02_intermediate/multilingual/sentences/*/sentences/*.parquet")]
+    show = ("-m", "kedro", "parameters", "multilingual.ease.training.learning_rate")
+    shown = run_command(sys.executable, *show, cwd=project, library=library)
+    assert shown.stdout.startswith("multilingual.ease.training.learning_rate = 0.003\n"), shown.stderr
 
 
 def test_a_project_has_the_configuration_of_the_checkout(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterable, Mapping
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,6 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
-@cache
 def get_method(name: str) -> type[TrainingMethod[Any]]:
     """Import the class of a method.
 

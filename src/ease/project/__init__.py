@@ -17,6 +17,7 @@ _TEMPLATE = {
     "README.md": "README.md",
     "gitignore": ".gitignore",
     "package/__init__.py": "src/PACKAGE/__init__.py",
+    "package/cli.py": "src/PACKAGE/cli.py",
     "package/pipeline_registry.py": "src/PACKAGE/pipeline_registry.py",
     "package/settings.py": "src/PACKAGE/settings.py",
     "pyproject.toml": "pyproject.toml",
